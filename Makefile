@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+# make              the programs: ./train ./generate ...          make deps     install what is needed (Debian)
+# make test         the tests; ONLY='layernorm*' some cases,      make data     the default corpora, into corpus/
+#                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
+# make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
+# make cuda-check   compile the CUDA half with nvcc               make clean
+# Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands.
+
+CXX    ?= g++
+NVCC   ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc) nvcc)
+CONFIG ?= release
+MARCH  ?= native
+PREFIX ?= /usr/local
+BUILD  := build/$(CONFIG)
+Q      := $(if $(V),,@)
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-print-directory
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)  # -j on the command line wins
+endif
+
+# `make deps test`: install first, then start afresh, so that detection sees what was installed (also with -j).
+later := $(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS)))
+ifneq ($(later),)
+.PHONY: deps afterwards $(later)
+$(later): afterwards ; @:
+afterwards: deps ; @$(MAKE) $(later)
+deps: ; @$(MAKE) deps
+else
+
+# ---- what is here ---------------------------------------------------------------------------------------------------
+# $(call stamp,FILE,TEXT): a file that changes when the text does, for rules to depend on.
+stamp = $(shell mkdir -p $(dir $1); echo '$2' | cmp -s - $1 || echo '$2' > $1)
+ifneq ($(MAKECMDGOALS),clean)
+$(call stamp,build/compilers,$(CXX) $(NVCC))
+include build/config.mk
+endif
+build/config.mk: tools/make/detect.sh build/compilers $(wildcard /var/lib/dpkg/status)
+	@CXX='$(CXX)' NVCC='$(NVCC)' $< > $@
+
+sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
+tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*'))
+ifdef FROM
+tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
+endif
+programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
+shown    := $(filter-out corpus,$(programs))
+library  := $(BUILD)/libmasquerade.a
+object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
+
+# ---- flags ----------------------------------------------------------------------------------------------------------
+# Never -ffast-math or -Ofast: NaN and infinity must mean what they say, and a sum keeps its order.
+optimise_release := -O3 -g1
+optimise_debug   := -O0 -g3 -D_GLIBCXX_ASSERTIONS
+optimise_asan    := -O1 -g -D_GLIBCXX_ASSERTIONS -fno-omit-frame-pointer -fno-sanitize-recover=all \
+                    -fsanitize=address,undefined
+optimise_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+ifeq ($(optimise_$(CONFIG)),)
+$(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
+endif
+flags := -std=c++17 -I. -Wall -Wextra -Wshadow $(optimise_$(CONFIG)) -march=$(MARCH) -fopenmp-simd -pthread -ffp-contract=off -fno-math-errno \
+         $(CPPFLAGS) $(CXXFLAGS)
+libs  := $(LDFLAGS) -lfmt
+nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -Werror all-warnings
+ifneq ($(MAKECMDGOALS),clean)
+$(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
+$(call stamp,$(BUILD)/library.list,$(sources))
+$(call stamp,$(BUILD)/tests.list,$(tests))
+$(call stamp,build/cuda/flags,$(NVCC) $(nvcc_flags))
+endif
+
+# ---- programs and library -------------------------------------------------------------------------------------------
+.PHONY: all debug deps data test run-tests asan tsan cuda-check install clean needs needs-tests $(shown)
+all: $(shown)
+	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH))'
+	@for note in $(NOTES); do echo "note: $$note"; done
+debug: ; @$(MAKE) CONFIG=debug all
+
+$(shown): %: $(BUILD)/%
+	@ln -sfn $< $@
+$(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
+$(library): $(call object,$(sources)) $(BUILD)/library.list
+	@echo '  ar   $@'
+	@rm -f $@
+	$(Q)ar rcs $@ $(filter %.o,$^)
+$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	@echo '  c++  $<'
+	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp)))
+
+needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
+needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
+
+# ---- tests ----------------------------------------------------------------------------------------------------------
+test: $(shown) ; @$(MAKE) run-tests
+asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
+run-tests: $(BUILD)/tests
+	@tests/check_layers.sh $(BUILD)
+	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
+$(BUILD)/tests: $(call object,$(tests)) $(library) $(BUILD)/tests.list
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) -o $@
+$(call object,$(tests)): | needs-tests
+
+# Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
+row_ops := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
+cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(row_ops:%.cpp=build/cuda/%.o))
+	@echo 'cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(words $(row_ops)) files compile,no working nvcc, nothing compiled)'
+build/cuda/%.o: %.cpp build/cuda/flags
+	@mkdir -p $(@D)
+	@echo '  nvcc $<'
+	$(Q)$(NVCC) $(nvcc_flags) -MMD -MP -c $< -o $@
+-include $(row_ops:%.cpp=build/cuda/%.d)
+
+# ---- packages, corpora, installing ----------------------------------------------------------------------------------
+deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS)
+
+ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)
+data: $(BUILD)/corpus
+	@data/fetch_catalogue.sh corpus/lists && $< build --lists corpus/lists --out corpus || $< grammar --out corpus
+else
+data: ; @echo 'data: corpus/ is there (make data FORCE=1 makes it anew)'
+endif
+
+version := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' tools/program.h 2>/dev/null)
+root    := $(DESTDIR)$(PREFIX)
+install: $(library)
+	@install -d $(root)/lib/pkgconfig
+	@install -m 644 $(library) $(root)/lib
+	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@OPENMP@|$(OPENMP)|' tools/make/masquerade.pc.in \
+	    > $(root)/lib/pkgconfig/masquerade.pc
+	@echo 'installed masquerade $(version) into $(root)'
+
+clean: ; @rm -rf build $(shown)
+endif

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Usage: fetch_catalogue.sh FOLDER
+# Fetches the distribution's package lists, with descriptions in English and German, into a folder of its own,
+# as an ordinary user. apt keeps the machine's configuration (proxy, certificates, keys) but for what is
+# overridden below, and its sources but for third-party archives. Without network: the lists that the machine
+# already has, or dpkg's. Status 3, and one line on standard error, when there is nothing to be had.
+set -euo pipefail
+shopt -s nullglob extglob
+[ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+mkdir -p "$1"
+lists=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+why=""
+
+# Keeps package lists, descriptions and Release files of what Debian or Ubuntu itself published.
+only_distribution() {
+    local release
+    for release in "$lists"/*Release; do
+        grep -qE '^Origin: (Debian|Ubuntu|Raspbian)[[:space:]]*$' "$release" || rm -f "${release%_*}"_*
+    done
+    find "$lists" -mindepth 1 -maxdepth 1 \
+        -not -name '*_Packages' -not -name '*_Translation-*' -not -name '*Release' -exec rm -rf {} +
+}
+
+# Fewer descriptions are only those of what happens to be installed: too few to learn from.
+enough() {
+    local found
+    found=$(find "$lists" -maxdepth 1 -type f -exec grep -hE '^Description(-en)?: ' {} + | wc -l)
+    [ "$found" -ge 5000 ] && echo "catalogue: $found descriptions $1"
+}
+
+# awk: is this the distribution's own archive? By the key that signs it; by its address where none is named.
+archive='
+function distribution(uri, key) {
+    if (key ~ /(debian|ubuntu|raspbian)-archive/) return 1
+    if (key ~ /^\// || uri ~ /ppa\.launchpad/) return 0
+    return uri ~ /mirror(\+[a-z]+)?:/ || uri ~ /\/\/[^\/]*\.(debian\.org|ubuntu\.com)(:[0-9]+)?(\/|$)/ ||
+           uri ~ /\/(debian|ubuntu|raspbian)(-security|-ports)?(\/|[ \t]|$)/
+}'
+
+# awk: those of the lines `deb [option=value ...] uri suite component ...`
+lines='
+/^[ \t]*deb[ \t]/ {
+    sub(/#.*/, "")
+    key = options = ""
+    rest = $0
+    if (match(rest, /\[[^]]*\]/)) {
+        options = substr(rest, RSTART + 1, RLENGTH - 2)
+        sub(/\[[^]]*\]/, "", rest)
+    }
+    if (match(options, /signed-by=[^ \t]*/)) key = substr(options, RSTART + 10, RLENGTH - 10)
+    split(rest, word)
+    if (distribution(word[2], key)) print
+}'
+
+# awk: those of the stanzas `Types: deb ...` `URIs: ...`
+stanzas='
+BEGIN { RS = ""; FS = "\n" }
+{
+    uri = key = types = enabled = entry = field = ""
+    for (i = 1; i <= NF; i++) {
+        if ($i ~ /^#/) continue
+        value = $i
+        if ($i !~ /^[ \t]/) {
+            field = tolower($i)
+            sub(/[ \t]*:.*/, "", field)
+            sub(/^[^:]*:[ \t]*/, "", value)
+        }
+        if (field == "types") types = types " " value " "
+        if (field == "uris") uri = uri " " value
+        if (field == "signed-by") key = key value
+        if (field == "enabled") enabled = tolower(value)
+        if (field != "types") entry = entry $i "\n"
+    }
+    if (types ~ / deb / && enabled !~ /^(no|false|off|without|disable|0)/ && distribution(uri, key))
+        print "Types: deb\n" entry
+}'
+
+own_sources() {
+    local sourcelist sourceparts file
+    eval "$(apt-config shell sourcelist Dir::Etc::sourcelist/f sourceparts Dir::Etc::sourceparts/d)"
+    mkdir "$work/parts"
+    for file in "$sourcelist" "$sourceparts"/*.list; do
+        [ ! -r "$file" ] || awk "$archive$lines" "$file" >>"$work/sources.list"
+    done
+    for file in "$sourceparts"/*.sources; do
+        [ ! -r "$file" ] || awk "$archive$stanzas" "$file" >"$work/parts/$(basename "$file")"
+    done
+    [ -n "$(find "$work/parts" "$work/sources.list" -type f -size +0 2>/dev/null)" ]
+}
+
+own_configuration() {
+    local architecture
+    eval "$(apt-config shell architecture APT::Architecture)"
+    cat <<END
+#clear Acquire::IndexTargets;
+#clear Acquire::Languages;
+#clear APT::Architectures;
+#clear APT::Update;
+Acquire::IndexTargets::deb {
+    Packages {
+        MetaKey "\$(COMPONENT)/binary-\$(ARCHITECTURE)/Packages";
+        flatMetaKey "Packages";
+        ShortDescription "Packages";
+        Description "\$(RELEASE)/\$(COMPONENT) Packages";
+        flatDescription "\$(RELEASE) Packages";
+        Optional "false";
+    };
+    Translations {
+        MetaKey "\$(COMPONENT)/i18n/Translation-\$(LANGUAGE)";
+        flatMetaKey "\$(LANGUAGE)";
+        ShortDescription "Translation-\$(LANGUAGE)";
+        Description "\$(RELEASE)/\$(COMPONENT) Translation-\$(LANGUAGE)";
+        flatDescription "\$(RELEASE) Translation-\$(LANGUAGE)";
+    };
+};
+Acquire::Languages { "en"; "de"; };
+Acquire::GzipIndexes "false";
+Acquire::Retries "1";
+APT::Architectures { "$architecture"; };
+APT::Sandbox::User "$(id -un)";
+Dir::Etc::sourcelist "$work/sources.list";
+Dir::Etc::sourceparts "$work/parts";
+Dir::State::lists "$lists";
+Dir::Cache "$work/cache";
+END
+}
+
+from_network() {
+    command -v apt-get >/dev/null || { why="apt is not here"; return 1; }
+    own_sources || { why="apt has no Debian or Ubuntu archive among its sources"; return 1; }
+    own_configuration >"$work/apt.conf"
+    mkdir -p "$lists/partial" "$work/cache"
+    echo "catalogue: fetching the package lists (about 20 MB)"
+    apt-get update -qq -c "$work/apt.conf" >"$work/log" 2>&1 || true  # a list less is no reason to stop
+    only_distribution
+    enough "fetched" && return
+    why="apt-get update brought none: $(grep -m1 -E '^[EW]:' "$work/log" || echo 'it gave no reason')"
+    return 1
+}
+
+# What the machine has: apt's lists, in whatever compression, else dpkg's list of available packages.
+from_machine() {
+    local machine=/var/lib/apt/lists file name
+    eval "$(apt-config shell machine Dir::State::lists/d 2>/dev/null)"
+    rm -rf "${lists:?}"/*
+    for file in "$machine"/*Release "$machine"/*_Packages?(.*) "$machine"/*_Translation-*; do
+        name=$(basename "$file")
+        name=${name%.@(lz4|gz|xz|bz2|zst|lzma)}
+        /usr/lib/apt/apt-helper cat-file "$file" >"$lists/$name" 2>/dev/null || true
+    done
+    only_distribution
+    enough "from the lists of this machine" && return
+    rm -rf "${lists:?}"/*
+    cp /var/lib/dpkg/available "$lists/dpkg_Packages" 2>/dev/null || true
+    enough "from dpkg"
+}
+
+from_network || from_machine || {
+    rm -rf "$lists"
+    echo "note: no package catalogue here ($why): the built-in grammar of questions serves" >&2
+    exit 3
+}

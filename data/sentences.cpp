@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "data/sentences.h"
+
+#include <numeric>
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+
+namespace masquerade {
+
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length) {
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<Sentence> sentences(lines.size());
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        std::vector<int> pieces = tokenizer.encode(lines[i]);
+        if (int(pieces.size()) > max_length - 2) pieces.resize(std::size_t(max_length - 2));
+        std::vector<int>& ids = sentences[i].ids;
+        ids.reserve(pieces.size() + 2);
+        ids.push_back(v.cls());
+        ids.insert(ids.end(), pieces.begin(), pieces.end());
+        ids.push_back(v.sep());
+        sentences[i].name = int(i);
+    }
+    return sentences;
+}
+
+SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed)
+    : sentences_(sentences), seed_(seed), order_(sentences.size()) {
+    if (sentences.empty()) throw BadInput("there is no sentence to train on; give --data a file with text in it");
+    shuffle();
+}
+
+// Fisher-Yates from the identity: the order of an epoch depends on nothing that came before.
+void SentenceSource::shuffle() {
+    std::iota(order_.begin(), order_.end(), 0u);
+    Sequence random(seed_, "data.shuffle", std::uint32_t(place_.epoch));
+    for (std::size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
+}
+
+std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
+    std::vector<const Sentence*> taken;
+    for (std::size_t used = 0;;) {
+        if (place_.next == order_.size()) {
+            place_ = Place{place_.epoch + 1, 0};
+            shuffle();
+            if (!taken.empty()) break;  // a batch does not reach over the end of an epoch: no sentence twice in it
+        }
+        const Sentence& s = sentences_[order_[std::size_t(place_.next)]];
+        if (!taken.empty() && used + s.ids.size() > tokens) break;
+        used += s.ids.size();
+        taken.push_back(&s);
+        place_.next++;
+    }
+    return taken;
+}
+
+void SentenceSource::move_to(const Place& place) {
+    place_ = place;
+    if (place_.next > order_.size())
+        throw BadInput(text("the checkpoint stands at sentence ", place.next, " of an epoch, the data has only ",
+                            order_.size(), "; resume with the data the run was started with"));
+    shuffle();
+}
+
+}  // namespace masquerade

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Sentences as token ids, and the order in which training meets them: shuffled anew every epoch by (seed, epoch), taken
+// until a token budget is full. The place in that order is two numbers, which a checkpoint keeps.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tokenizer/wordpiece.h"
+
+namespace masquerade {
+
+struct Sentence {
+    std::vector<int> ids;  // [CLS] pieces [SEP]
+    int name = 0;          // its number in the corpus: random numbers are drawn by it
+};
+
+// Tokenised lines; longer ones lose the tokens before [SEP] until `max_length` is kept.
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
+
+class SentenceSource {
+  public:
+    struct Place {
+        std::uint64_t epoch = 0, next = 0;
+    };
+    SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
+    // Sentences until the next would exceed `tokens`; at least one.
+    std::vector<const Sentence*> take(std::size_t tokens);
+    Place place() const { return place_; }
+    void move_to(const Place& place);
+
+  private:
+    void shuffle();
+    const std::vector<Sentence>& sentences_;
+    std::uint64_t seed_;
+    Place place_;
+    std::vector<std::uint32_t> order_;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "data/text.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "engine/base/error.h"
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+bool is_blank(std::string_view line) {
+    for (char c : line)
+        if (!is_space(c)) return false;
+    return true;
+}
+
+// Bytes of the code point that begins `rest`; 0 when none does (RFC 3629: no overlong form, no surrogate,
+// nothing above U+10FFFF) or when it is U+0000, which no text holds but UTF-16 is full of.
+std::size_t code_point_bytes(std::string_view rest) {
+    auto byte = [&](std::size_t i) { return (unsigned char)rest[i]; };
+    unsigned lead = byte(0);
+    if (lead < 0x80) return lead != 0;
+    std::size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+    if (length == 0 || rest.size() < length) return 0;
+    unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;  // of the second byte
+    unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (byte(1) < low || byte(1) > high) return 0;
+    for (std::size_t i = 2; i < length; i++)
+        if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+    return length;
+}
+
+void refuse_binary(const TextCounts& counts, const std::string& name) {
+    if (counts.invalid_bytes * 100 > counts.bytes)
+        throw BadInput(text(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
+                            " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it"));
+}
+
+std::string warning_about(const TextCounts& counts, const std::string& name, const TextOptions& options) {
+    std::string what;
+    auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
+        if (count == 0) return;
+        what += text(what.empty() ? ": " : ", ", count, ' ', noun, count == 1 ? " " : "s ", fate);
+    };
+    add(counts.invalid_bytes, "invalid byte", "dropped");
+    add(counts.cut, "sentence", text("cut to ", options.longest, " bytes"));
+    add(counts.halves, "line", "without both a source and a target skipped");
+    return what.empty() ? what : name + what;
+}
+
+// The part of `rest` before the next `end`, which is taken off too.
+std::string_view take(std::string_view& rest, char end) {
+    std::size_t at = rest.find(end);
+    std::string_view part = rest.substr(0, at);
+    rest.remove_prefix(at == rest.npos ? rest.size() : at + 1);
+    return part;
+}
+
+bool holds_pairs(std::string_view bytes) {
+    std::uint64_t lines = 0, tabs = 0;
+    while (!bytes.empty()) {
+        std::string_view line = take(bytes, '\n');
+        if (is_blank(line)) continue;
+        lines++;
+        tabs += line.find('\t') != line.npos;
+    }
+    return tabs > 0 && 2 * tabs >= lines;
+}
+
+}  // namespace
+
+std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts) {
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    std::size_t good = 0;
+    for (std::size_t more = 1; good < line.size() && more > 0; good += more)
+        more = code_point_bytes(line.substr(good));
+    if (good == line.size() && good <= longest) return std::string(line);  // nearly always
+    std::string kept;
+    bool cut = false;
+    while (!line.empty()) {
+        std::size_t length = code_point_bytes(line);
+        if (length == 0) counts.invalid_bytes++;
+        cut = cut || kept.size() + length > longest;
+        if (!cut) kept.append(line.substr(0, length));
+        line.remove_prefix(length == 0 ? 1 : length);
+    }
+    counts.cut += cut;
+    return kept;
+}
+
+std::string collapse_space(std::string_view line) {
+    std::string kept;
+    for (char c : line) {
+        if (!is_space(c))
+            kept += c;
+        else if (!kept.empty() && kept.back() != ' ')
+            kept += ' ';
+    }
+    if (!kept.empty() && kept.back() == ' ') kept.pop_back();
+    return kept;
+}
+
+std::string read_bytes(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+        throw BadInput(text(path, " is a directory; a text file is expected"));
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw BadInput(text(path, " cannot be opened: ", std::strerror(errno)));
+    std::string bytes;
+    char block[1 << 16];
+    while (in.read(block, sizeof block) || in.gcount() > 0) bytes.append(block, std::size_t(in.gcount()));
+    if (in.bad()) throw BadInput(text(path, " cannot be read: ", std::strerror(errno)));
+    return bytes;
+}
+
+Text parse_text(std::string_view bytes, const std::string& name, const TextOptions& options) {
+    Text result;
+    TextCounts& counts = result.counts;
+    counts.bytes = bytes.size();
+    result.hash = hash_of(bytes);
+    if (bytes.substr(0, 3) == byte_order_mark) bytes.remove_prefix(3);
+    bool pairs = holds_pairs(bytes);
+    while (!bytes.empty()) {
+        std::string_view line = take(bytes, '\n');
+        counts.lines++;
+        if (is_blank(line)) continue;
+        std::string source = clean_line(pairs ? take(line, '\t') : line, options.longest, counts);
+        std::string target = clean_line(pairs ? take(line, '\t') : "", options.longest, counts);
+        if (is_blank(source) || (pairs && is_blank(target))) {
+            counts.halves += pairs;
+            continue;
+        }
+        result.source.push_back(std::move(source));
+        if (pairs) result.target.push_back(std::move(target));
+    }
+    refuse_binary(counts, name);
+    if (result.source.empty())
+        throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
+                            " lines; one sentence a line, or source<TAB>target, is expected"));
+    result.warning = warning_about(counts, name, options);
+    return result;
+}
+
+Text read_text(const std::string& path, const TextOptions& options) {
+    Text result = parse_text(read_bytes(path), path, options);
+    if (!result.warning.empty()) log_line("warning: ", result.warning);
+    return result;
+}
+
+LineReader::LineReader(std::istream& in, std::string name, const TextOptions& options)
+    : in_(in), name_(std::move(name)), options_(options) {}
+
+bool LineReader::next(std::string& line) {
+    std::string raw;
+    if (!std::getline(in_, raw)) {
+        bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));  // std::cin sees only an end
+        if (broken) throw BadInput(text(name_, " cannot be read"));
+        return false;
+    }
+    counts_.bytes += raw.size() + !in_.eof();
+    std::string_view rest = raw;
+    if (counts_.lines++ == 0 && rest.substr(0, 3) == byte_order_mark) rest.remove_prefix(3);
+    line = clean_line(rest, options_.longest, counts_);
+    return true;
+}
+
+void LineReader::finish() const {
+    refuse_binary(counts_, name_);
+    std::string warning = warning_about(counts_, name_, options_);
+    if (!warning.empty()) log_line("warning: ", warning);
+}
+
+}  // namespace masquerade

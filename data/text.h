@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Reading text: one sentence a line, or source<TAB>target a line. What is not UTF-8 is dropped and what is
+// too long is cut, both counted; an error is only what cannot be read, is empty after that, or holds more
+// than 1 % invalid bytes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace masquerade {
+
+struct TextOptions {
+    std::size_t longest = 10000;  // bytes of a sentence; a longer one is cut, between two code points
+};
+
+// What was found in the file or stream. Lines are those of the file, empty ones included.
+struct TextCounts {
+    std::uint64_t lines = 0, bytes = 0;
+    std::uint64_t invalid_bytes = 0;  // not UTF-8, or zero
+    std::uint64_t cut = 0;            // sentences longer than TextOptions::longest
+    std::uint64_t halves = 0;         // lines of a pair file without a source or without a target
+};
+
+struct Text {
+    std::vector<std::string> source, target;  // target is empty, or as long as source
+    TextCounts counts;
+    std::uint64_t hash = 0;  // FNV-1a of the file's bytes
+    std::string warning;     // one line about what was dropped or cut; empty when nothing was
+};
+
+// The sentences of a file; a warning is logged. Lines of nothing but white space are skipped. The file
+// holds pairs when at least half of its other lines have a tab: lines that lack a source or a target are
+// then skipped, and columns after the second are not read. Throws BadInput.
+Text read_text(const std::string& path, const TextOptions& options = {});
+
+// The same from memory, without logging; `name` is for messages.
+Text parse_text(std::string_view bytes, const std::string& name, const TextOptions& options = {});
+
+// A stream line by line, for programs whose output lines match their input lines: empty lines are lines too.
+class LineReader {
+  public:
+    LineReader(std::istream& in, std::string name, const TextOptions& options = {});
+    bool next(std::string& line);  // false at the end
+    void finish() const;           // logs the warning; throws BadInput when too much was invalid
+    const TextCounts& counts() const { return counts_; }
+
+  private:
+    std::istream& in_;
+    std::string name_;
+    TextOptions options_;
+    TextCounts counts_;
+};
+
+// A line without its carriage return, without invalid bytes and cut to `longest` bytes.
+std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts);
+
+// White space (ASCII) collapsed to single spaces, none at the ends.
+std::string collapse_space(std::string_view line);
+
+// A file's bytes. Throws BadInput when it is not there, is a directory or cannot be read.
+std::string read_bytes(const std::string& path);
+
+}  // namespace masquerade

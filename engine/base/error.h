@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The three ways a program here can fail, and text(): the std-only way to write their messages.
+// A message names the thing, what was found, what was expected, and what to do.
+#pragma once
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace masquerade {
+
+// text("x is ", shape, " but w is ", other): everything streamed into one string.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+    std::ostringstream out;
+    (out << ... << parts);
+    return out.str();
+}
+
+// A programmer's mistake: shapes, dtypes, devices, a missing tensor. Exit status 1.
+struct Error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Something outside the program is wrong: a file, a config value, a checkpoint, a full disk. Exit status 1.
+struct BadInput : Error {
+    using Error::Error;
+};
+
+// The command line itself is wrong: an unknown option or key, a value out of range. Exit status 2.
+struct BadUsage : Error {
+    using Error::Error;
+};
+
+}  // namespace masquerade

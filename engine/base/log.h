@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// One line on standard error, written whole: `note: ...` for what is good to know, `warning: ...` for what is not.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+
+// log_line("warning: ", path, ": ", count, " lines were truncated"); from any thread, lines never mix.
+template <class... Parts>
+void log_line(const Parts&... parts) {
+    std::string line = text(parts..., '\n');
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace masquerade

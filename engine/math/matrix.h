@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The definitions of the matrix ops: plain loops in the order of their sums, for any storage type S and
+// arithmetic type A. They are what f64 and c128 run and what every fast form is compared with. Nothing is
+// ever conjugated, so the complex step passes through. A null gradient is not wanted; `add` is the
+// first-writer rule.
+#pragma once
+#include "engine/math/scalar.h"
+
+namespace masquerade {
+
+// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be null
+template <class S, class A>
+void linear_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* x, const S* w, const A* b,
+                      S* y) {
+    for (std::int64_t m = 0; m < M; m++)
+        for (std::int64_t o = 0; o < O; o++) {
+            A s(0);
+            for (std::int64_t i = 0; i < I; i++) s += A(x[m * I + i]) * A(w[o * I + i]);
+            y[m * O + o] = S(b ? s + b[o] : s);
+        }
+}
+
+// dx(M,I) = dy(M,O) w(O,I)
+template <class S, class A>
+void linear_dx_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* w, S* dx,
+                         bool add) {
+    for (std::int64_t m = 0; m < M; m++)
+        for (std::int64_t i = 0; i < I; i++) {
+            A s(0);
+            for (std::int64_t o = 0; o < O; o++) s += A(dy[m * O + o]) * A(w[o * I + i]);
+            put(dx[m * I + i], s, add);
+        }
+}
+
+// dw(O,I) = dy(M,O)^T x(M,I)
+template <class S, class A>
+void linear_dw_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* x, S* dw,
+                         bool add) {
+    for (std::int64_t o = 0; o < O; o++)
+        for (std::int64_t i = 0; i < I; i++) {
+            A s(0);
+            for (std::int64_t m = 0; m < M; m++) s += A(dy[m * O + o]) * A(x[m * I + i]);
+            put(dw[o * I + i], s, add);
+        }
+}
+
+// db(O) = column sums of dy(M,O)
+template <class S, class A>
+void column_sums_reference(std::int64_t M, std::int64_t O, const S* dy, A* db, bool add) {
+    for (std::int64_t o = 0; o < O; o++) {
+        A s(0);
+        for (std::int64_t m = 0; m < M; m++) s += A(dy[m * O + o]);
+        put(db[o], s, add);
+    }
+}
+
+template <class A>
+A logit_reference(std::int64_t C, const A* h, const A* w, const A* b, std::int64_t v) {
+    A s(0);
+    for (std::int64_t c = 0; c < C; c++) s += h[c] * w[v * C + c];
+    return b ? s + b[v] : s;
+}
+
+// Of one row h(C): lse = log sum_v exp(logit_v),  loss = lse - logit_target,  logit_v = h . w_v + b_v;  b may
+// be null. The largest logit is taken out before exp.
+template <class A>
+void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,
+                             A* loss, A* lse) {
+    A top = logit_reference(C, h, w, b, 0);
+    for (std::int64_t v = 1; v < V; v++) {
+        A x = logit_reference(C, h, w, b, v);
+        if (real_of(x) > real_of(top)) top = x;
+    }
+    A s(0);
+    for (std::int64_t v = 0; v < V; v++) s += exp_of(logit_reference(C, h, w, b, v) - top);
+    *lse = top + log_of(s);
+    *loss = *lse - logit_reference(C, h, w, b, target);
+}
+
+// dlogit_v = (exp(logit_v - lse) - [v = target]) dloss,  exactly zero where dloss is. Adds to all three:
+//     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
+template <class A>
+void cross_entropy_backward_reference(std::int64_t C, std::int64_t V, A dloss, const A* h, const A* w,
+                                      const A* b, int target, A lse, A* dh, A* dw, A* db) {
+    if (dloss == A(0)) return;
+    for (std::int64_t v = 0; v < V; v++) {
+        A p = exp_of(logit_reference(C, h, w, b, v) - lse);
+        A dlogit = (v == target ? p - A(1) : p) * dloss;
+        for (std::int64_t c = 0; dh && c < C; c++) dh[c] += dlogit * w[v * C + c];
+        for (std::int64_t c = 0; dw && c < C; c++) dw[v * C + c] += dlogit * h[c];
+        if (db) db[v] += dlogit;
+    }
+}
+
+}  // namespace masquerade

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Formulas of one row, written once for a CPU loop, a CUDA warp and the complex step. Each forward is followed by its
+// backward; `dx` is the gradient of `x`, a null pointer one that is not wanted, `add` the first-writer rule.
+#pragma once
+#include "engine/math/scalar.h"
+
+namespace masquerade {
+
+// y = (x - mean) * rstd * w + b,  rstd = 1 / sqrt(variance + eps)
+template <class S, class A, class Lanes>
+HD void layernorm_row(Lanes lanes, const S* x, const A* w, const A* b, S* y, A* mean, A* rstd, int C, double eps) {
+    A m = sum(lanes, C, [&](int i) { return A(x[i]); }) / A(C);
+    A v = sum(lanes, C, [&](int i) { return (A(x[i]) - m) * (A(x[i]) - m); }) / A(C);
+    A r = A(1) / sqrt_of(v + A(eps));
+    each(lanes, C, [&](int i) { y[i] = S((A(x[i]) - m) * r * w[i] + b[i]); });
+    if (first(lanes)) {
+        *mean = m;
+        *rstd = r;
+    }
+}
+// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)),  g = dy * w,  xhat = (x - mean) * rstd
+template <class S, class A, class Lanes>
+HD void layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, S* dx, bool add, int C) {
+    A mean_g = sum(lanes, C, [&](int i) { return A(dy[i]) * w[i]; }) / A(C);
+    A mean_gx = sum(lanes, C, [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); }) / A(C);
+    each(lanes, C, [&](int i) {
+        put(dx[i], r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx), add);
+    });
+}
+
+// Pairs (2i, 2i+1) of every head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine, one
+// row of D numbers for all heads. `direction` -1 turns back: the backward of a rotation is its inverse.
+//     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
+template <class S, class A, class Lanes>
+HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
+    each(lanes, columns / 2, [&](int p) {
+        int i = 2 * p, t = i % D;
+        A c = turn[t], s = direction * turn[t + 1];
+        A a = A(x[i]), b = A(x[i + 1]);
+        put(y[i], a * c - b * s, add);
+        put(y[i + 1], b * c + a * s, add);
+    });
+    each(lanes, C - columns, [&](int i) { put(y[columns + i], A(x[columns + i]), add); });
+}
+
+// y = x * inverse,  inverse = 1 / max(|x|, 1e-6)
+template <class A, class Lanes>
+HD void normalise_row(Lanes lanes, const A* x, A* y, A* inverse, int Z) {
+    A square = sum(lanes, Z, [&](int i) { return x[i] * x[i]; });
+    A r = real_of(square) > 1e-12 ? A(1) / sqrt_of(square) : A(1e6);
+    each(lanes, Z, [&](int i) { y[i] = x[i] * r; });
+    if (first(lanes)) *inverse = r;
+}
+// dx = inverse * (dy - (dy.y) y),  without the second term where the norm was clamped
+template <class A, class Lanes>
+HD void normalise_row_grad(Lanes lanes, const A* dy, const A* y, A inverse, A* dx, bool add, int Z) {
+    A along = sum(lanes, Z, [&](int i) { return dy[i] * y[i]; });
+    if (real_of(inverse) >= 1e6) along = A(0);
+    each(lanes, Z, [&](int i) { put(dx[i], inverse * (dy[i] - along * y[i]), add); });
+}
+
+// A sample of vMF(mu, kappa) from w = mu.z (drawn elsewhere) and normal noise e:
+//     z = w mu + c nu,   c = sqrt(1 - w^2),   nu = u / |u|,   u = e - (e.mu) mu        Davidson et al. 2018
+template <class A, class Lanes>
+HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
+    A s = sum(lanes, Z, [&](int i) { return e[i] * mu[i]; });
+    A uu = sum(lanes, Z, [&](int i) { return (e[i] - s * mu[i]) * (e[i] - s * mu[i]); });
+    A room = A(1) - w * w;
+    A c = real_of(room) > 1e-10 ? sqrt_of(room) : A(1e-5);
+    A scale = c / sqrt_of(uu);
+    each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
+}
+// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   g = dz, s = e.mu
+template <class A, class Lanes>
+HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, int Z) {
+    A s = sum(lanes, Z, [&](int i) { return e[i] * mu[i]; });
+    A uu = sum(lanes, Z, [&](int i) { return (e[i] - s * mu[i]) * (e[i] - s * mu[i]); });
+    A room = A(1) - w * w;
+    A c = real_of(room) > 1e-10 ? sqrt_of(room) : A(1e-5);
+    A r = A(1) / sqrt_of(uu);
+    A g_nu = sum(lanes, Z, [&](int i) { return dz[i] * (e[i] - s * mu[i]) * r; });
+    A h_mu = sum(lanes, Z, [&](int i) { return c * r * (dz[i] - g_nu * (e[i] - s * mu[i]) * r) * mu[i]; });
+    each(lanes, Z, [&](int i) {
+        A h = c * r * (dz[i] - g_nu * (e[i] - s * mu[i]) * r);
+        put(dmu[i], w * dz[i] - s * h - h_mu * e[i], add);
+    });
+}
+
+// x = mu | log variance.  The clamp of the log variance to [-8, 8] and its derivative, 1 inside and 0 outside.
+template <class A>
+HD A clamped_log_variance(A l) {
+    return clamp_of(l, -8, 8);
+}
+template <class A>
+HD A inside_clamp(A l) {
+    return real_of(l) > 8 || real_of(l) < -8 ? A(0) : A(1);
+}
+
+// z = mu + exp(l/2) e                                                                   Kingma & Welling 2013
+template <class A, class Lanes>
+HD void gaussian_sample_row(Lanes lanes, const A* x, const A* e, A* z, int Z) {
+    each(lanes, Z, [&](int i) { z[i] = x[i] + exp_of(A(0.5) * clamped_log_variance(x[Z + i])) * e[i]; });
+}
+// dmu = dz,   dl = dz e exp(l/2) / 2
+template <class A, class Lanes>
+HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* e, A* dx, bool add, int Z) {
+    each(lanes, Z, [&](int i) {
+        A deviation = exp_of(A(0.5) * clamped_log_variance(x[Z + i]));
+        put(dx[i], dz[i], add);
+        put(dx[Z + i], inside_clamp(x[Z + i]) * dz[i] * e[i] * deviation * A(0.5), add);
+    });
+}
+
+// KL(N(mu, exp l) || N(0, 1)) = 1/2 sum(mu^2 + exp(l) - l - 1)
+template <class A, class Lanes>
+HD void gaussian_kl_row(Lanes lanes, const A* x, A* kl, int Z) {
+    A k = sum(lanes, Z, [&](int i) {
+        A l = clamped_log_variance(x[Z + i]);
+        return A(0.5) * (x[i] * x[i] + exp_of(l) - l - A(1));
+    });
+    if (first(lanes)) *kl = k;
+}
+// dmu = dkl mu,   dl = dkl (exp(l) - 1) / 2
+template <class A, class Lanes>
+HD void gaussian_kl_row_grad(Lanes lanes, A dkl, const A* x, A* dx, bool add, int Z) {
+    each(lanes, Z, [&](int i) {
+        A l = clamped_log_variance(x[Z + i]);
+        put(dx[i], dkl * x[i], add);
+        put(dx[Z + i], inside_clamp(x[Z + i]) * dkl * A(0.5) * (exp_of(l) - A(1)), add);
+    });
+}
+
+}  // namespace masquerade

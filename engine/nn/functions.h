@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Every op as a call on the tape: it computes at once, and leaves a record with a named backward.
+// Sizes and formulas: engine/ops/ops.h.
+#pragma once
+#include "engine/ops/ops.h"
+#include "engine/tape/tape.h"
+
+namespace masquerade {
+
+// y(N,O) = x(N,I) w(O,I)^T + b(O); b may be null
+Tensor* linear(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
+Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
+Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
+Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
+// The identity when the rate is 0 or the tape is not training.
+Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);
+Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
+// Rotates the first `columns` columns; turns (P,D) from rotary_turns().
+Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name);
+// q (Nq,C), every kv (Nk,2C). The graph must outlive the step.
+Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
+                  float dropout_rate, const RowNames& query_rows, const std::string& name);
+Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
+Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
+Tensor* normalise(Tape& tape, Tensor* x, const std::string& name);
+Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
+Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
+Tensor* gaussian_kl(Tape& tape, Tensor* x, const std::string& name);
+// (N): the loss of every row
+Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
+// (1)
+Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
+
+// The cosines and sines of positions 0..P-1 for heads of size D: row p is cos(p t_0), sin(p t_0), cos(p t_1) ...,
+// t_i = base^(-2i/D).                                                          Su et al. 2021, equation 15
+std::vector<double> rotary_turns(int P, int D, double base = 10000);
+
+}  // namespace masquerade

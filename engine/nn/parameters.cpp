@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/parameters.h"
+
+#include <cstring>
+
+#include "engine/base/random.h"
+#include "engine/math/normal.h"
+
+namespace masquerade {
+namespace {
+
+// Normal numbers beyond two deviations are drawn again, the next pair of the same place.
+float truncated_normal(const Stream& stream, std::uint32_t place) {
+    for (std::uint32_t attempt = 0;; attempt++) {
+        Four bits = stream.at(place, attempt, 0);
+        float x, y;
+        normal_pair(bits[0], bits[1], x, y);
+        if (x >= -2 && x <= 2) return x;
+        if (y >= -2 && y <= 2) return y;
+    }
+}
+
+template <class T>
+void start_values(const Tensor& t, const Init& init, const Stream& stream) {
+    T* x = static_cast<T*>(t.value);
+    for (std::int64_t i = 0; i < t.shape.count(); i++) {
+        if (init.kind == Init::normal) x[i] = T(float(init.deviation) * truncated_normal(stream, std::uint32_t(i)));
+        else x[i] = T(init.kind == Init::ones ? 1.f : 0.f);
+    }
+}
+
+}  // namespace
+
+Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
+    if (find(path)) throw Error(text("parameter ", path, " is declared twice"));
+    tensors_.emplace_back();
+    Tensor& t = tensors_.back();
+    t.path = path;
+    t.shape = shape;
+    t.dtype = dtype_;
+    t.device = device_;
+    t.parameter = true;
+    t.needs_grad = true;
+    inits_.push_back(init);
+    starts_.push_back(length_);
+    length_ += (shape.count() + 15) / 16 * 16;
+    return &t;
+}
+
+void Parameters::allocate(std::uint64_t seed) {
+    std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
+    values_ = Buffer(bytes, device_);
+    gradients_ = Buffer(bytes, device_);
+    std::memset(values_.data(), 0, bytes);
+    std::memset(gradients_.data(), 0, bytes);
+    for (std::size_t i = 0; i < tensors_.size(); i++) {
+        Tensor& t = tensors_[i];
+        std::size_t at = std::size_t(starts_[i]) * bytes_of(dtype_);
+        t.value = static_cast<char*>(values_.data()) + at;
+        t.grad = static_cast<char*>(gradients_.data()) + at;
+        Stream stream = make_stream(seed, t.path, 0);
+        switch (dtype_) {
+            case DType::f32: start_values<float>(t, inits_[i], stream); break;
+            case DType::bf16: start_values<bfloat16>(t, inits_[i], stream); break;
+            case DType::f64: start_values<double>(t, inits_[i], stream); break;
+            case DType::c128: start_values<complex>(t, inits_[i], stream); break;
+        }
+    }
+}
+
+void Parameters::start_gradients() {
+    for (Tensor& t : tensors_) t.grad_written = false;
+}
+
+void Parameters::finish_gradients() {
+    for (Tensor& t : tensors_)
+        if (!t.grad_written) std::memset(t.grad, 0, t.bytes());
+}
+
+View Parameters::flat(const Buffer& buffer, const char* path) const {
+    return View{buffer.data(), dtype_, device_, {length_}, path};
+}
+
+View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
+    for (std::size_t i = 0; i < tensors_.size(); i++)
+        if (&tensors_[i] == &parameter)
+            return View{static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(dtype_), dtype_, device_,
+                        parameter.shape, parameter.path.c_str()};
+    throw Error(text("parameter ", parameter.path, " belongs to another model"));
+}
+
+Tensor* Parameters::find(const std::string& path) {
+    for (Tensor& t : tensors_)
+        if (t.path == path) return &t;
+    return nullptr;
+}
+
+std::int64_t Parameters::count() const {
+    std::int64_t n = 0;
+    for (const Tensor& t : tensors_) n += t.shape.count();
+    return n;
+}
+
+}  // namespace masquerade

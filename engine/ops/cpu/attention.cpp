@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Attention on the CPU: checks at the door, then the definition in double or the fast form in float.
+#include "engine/ops/check.h"
+#include "engine/ops/cpu/attention_call.h"
+
+namespace masquerade::cpu {
+
+void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse) {
+    AttentionCall call("attention_forward", q, kv, graph, rule, y, lse);
+    bool fast = arithmetic_of(q.dtype) == DType::f32;
+    (fast ? attention_forward_fast : attention_forward_reference)(call, y, lse);
+}
+
+void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph,
+                        AttentionRule rule, Grad dq, Grads dkv) {
+    const char* op = "attention_backward";
+    AttentionCall call(op, q, kv, graph, rule, y, lse);
+    expect_same_shape(op, "dy", dy, "y", y);
+    expect_grad(op, "dq", dq, q);
+    if (dkv.count > kv.count)
+        throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
+    for (int s = 0; s < dkv.count; s++) expect_grad(op, "dkv", dkv[s], kv[s]);
+    KeyOwners owners(op, call);
+    if (arithmetic_of(q.dtype) == DType::f32) attention_backward_fast(call, owners, dy, lse, dq, dkv);
+    else attention_backward_reference(call, dy, y, lse, dq, dkv);
+}
+
+}  // namespace masquerade::cpu

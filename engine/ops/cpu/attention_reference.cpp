@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The definition of attention on a segment graph, row after row: what every fast form is judged by.
+#include "engine/math/attention.h"
+#include "engine/ops/cpu/attention_call.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/ops/visible.h"
+
+#include <algorithm>
+#include <array>
+
+namespace masquerade::cpu {
+namespace {
+
+template <class A>
+struct Key {
+    const A *k, *v;
+    A keep;
+    A *dk, *dv;
+};
+
+// The gradients of the key/value tensors, null where not wanted.
+template <class A>
+using Gradients = std::array<A*, 4>;
+
+// f(key) for every key that the query row sees, in the order of visit.
+template <class A, class F>
+void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head,
+                const Gradients<A>& dkv, F f) {
+    int ordinal = 0;
+    for (int v = segment.sees_begin; v < segment.sees_end; v++) {
+        int index = call.graph.sees[v], source = call.graph.keys[index].source;
+        const A* kv = call.kv[source].as<A>();
+        A* d = dkv[source];
+        each_run(call.graph, segment, row, index, [&](int begin, int end) {
+            for (int j = begin; j < end; j++, ordinal++) {
+                std::int64_t at = std::int64_t(j) * 2 * call.C + head * call.D;
+                A keep(1);
+                if (call.rule.dropout > 0) {
+                    std::uint32_t channel = attention_channel(head, ordinal);
+                    Four bits = call.rule.stream.at(std::uint32_t(call.rule.rows.document[row]),
+                                                    std::uint32_t(call.rule.rows.position[row]), channel / 4);
+                    keep = bits[int(channel % 4)] >= call.threshold ? A(1 / (1 - double(call.rule.dropout)))
+                                                                    : A(0);
+                }
+                f(Key<A>{kv + at, kv + at + call.C, keep, d ? d + at : nullptr,
+                         d ? d + at + call.C : nullptr});
+            }
+        });
+    }
+}
+
+template <class F>
+void each_row(const AttentionCall& call, F f) {
+    parallel_each(std::int64_t(call.documents.size()), [&](std::int64_t d) {
+        for (int s = call.documents[d].first; s < call.documents[d].last; s++)
+            for (int row = call.graph.queries[s].begin; row < call.graph.queries[s].end; row++)
+                for (int head = 0; head < call.rule.heads; head++) f(call.graph.queries[s], row, head);
+    });
+}
+
+template <class A>
+void forward(const AttentionCall& call, const View& y, const View& lse) {
+    std::fill_n(y.as<A>(), y.count(), A(0));
+    std::fill_n(lse.as<A>(), lse.count(), A(-INFINITY));
+    each_row(call, [&](const QuerySegment& segment, int row, int head) {
+        std::int64_t at = std::int64_t(row) * call.C + head * call.D;
+        auto visit = [&](auto f) { visit_keys<A>(call, segment, row, head, {}, f); };
+        attention_row(call.q.as<A>() + at, call.D, visit, y.as<A>() + at,
+                      lse.as<A>() + std::int64_t(row) * call.rule.heads + head);
+    });
+}
+
+template <class A>
+void backward(const AttentionCall& call, const View& dy, const View& y, const View& lse, const Grad& dq,
+              const Grads& dkv) {
+    auto clear = [](const Grad& g) {
+        if (g && !g.add) std::fill_n(g.view.as<A>(), g.view.count(), A(0));
+    };
+    clear(dq);
+    Gradients<A> gradients{};
+    for (int s = 0; s < dkv.count; s++) {
+        clear(dkv[s]);
+        gradients[s] = dkv[s].view.as<A>();
+    }
+    each_row(call, [&](const QuerySegment& segment, int row, int head) {
+        std::int64_t at = std::int64_t(row) * call.C + head * call.D;
+        auto visit = [&](auto f) { visit_keys<A>(call, segment, row, head, gradients, f); };
+        attention_row_grad(dy.as<A>() + at, call.q.as<A>() + at, y.as<A>() + at,
+                           lse.as<A>()[std::int64_t(row) * call.rule.heads + head], call.D, visit,
+                           dq ? dq.view.as<A>() + at : nullptr);
+    });
+}
+
+}  // namespace
+
+void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse) {
+    if (call.q.dtype == DType::f64) forward<double>(call, y, lse);
+    else forward<complex>(call, y, lse);
+}
+
+void attention_backward_reference(const AttentionCall& call, const View& dy, const View& y, const View& lse,
+                                  const Grad& dq, const Grads& dkv) {
+    if (call.q.dtype == DType::f64) backward<double>(call, dy, y, lse, dq, dkv);
+    else backward<complex>(call, dy, y, lse, dq, dkv);
+}
+
+}  // namespace masquerade::cpu

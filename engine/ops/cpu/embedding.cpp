@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Rows of a table by id, and the sum of gradients that share an id, in row order whatever the threads.
+#include "engine/ops/check.h"
+#include "engine/ops/cpu/workspace.h"
+#include "engine/ops/launch.h"
+
+#include <algorithm>
+
+namespace masquerade::cpu {
+namespace {
+
+constexpr std::int64_t ids_a_piece = 256, columns_at_once = 64;
+
+struct Starts {};
+struct Order {};
+
+void check(const char* op, const Ints& ids, const View& w) {
+    for (std::int64_t i = 0; i < ids.count; i++)
+        if (ids[i] < 0 || ids[i] >= w.rows())
+            throw Error(text(op, ": id ", ids[i], " at place ", i, ", expected in [0, ", w.rows(),
+                             "), the rows of ", w.path));
+}
+
+// to = sum of the listed rows of dy, one row of C columns
+template <class S, class A>
+void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, S* to, bool add) {
+    for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {
+        std::int64_t width = std::min(columns_at_once, C - c0);
+        A sums[columns_at_once] = {};
+        for (std::int64_t i = 0; i < count; i++)
+            for (std::int64_t c = 0; c < width; c++) sums[c] += A(dy[rows[i] * C + c0 + c]);
+        for (std::int64_t c = 0; c < width; c++) put(to[c0 + c], sums[c], add);
+    }
+}
+
+}  // namespace
+
+void embedding_forward(Ints ids, View w, View y) {
+    check("embedding", ids, w);
+    expect_shape("embedding", "y", y, {ids.count, w.columns()}, w.dtype);
+    std::size_t row = std::size_t(w.columns()) * bytes_of(w.dtype);
+    const char* from = static_cast<const char*>(w.data);
+    char* to = static_cast<char*>(y.data);
+    parallel_for(ids.count, 128, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t n = begin; n < end; n++)
+            std::copy_n(from + std::size_t(ids[n]) * row, row, to + std::size_t(n) * row);
+    });
+}
+
+void embedding_backward(View dy, Ints ids, Grad dw) {
+    if (!dw) return;
+    std::int64_t V = dw.view.rows(), C = dw.view.columns();
+    check("embedding backward", ids, dw.view);
+    expect_shape("embedding backward", "dy", dy, {ids.count, C}, dw.view.dtype);
+
+    // A counting sort, stable: order[starts[v]] .. order[starts[v + 1]] are the rows of id v, in row order.
+    int* starts = workspace<Starts, int>(std::size_t(V + 2));
+    int* order = workspace<Order, int>(std::size_t(ids.count));
+    std::fill_n(starts, V + 2, 0);
+    for (std::int64_t n = 0; n < ids.count; n++) starts[ids[n] + 2]++;
+    for (std::int64_t v = 0; v < V; v++) starts[v + 2] += starts[v + 1];
+    for (std::int64_t n = 0; n < ids.count; n++) order[starts[ids[n] + 1]++] = int(n);
+
+    for_type(dy.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        const S* from = dy.as<S>();
+        S* to = dw.view.as<S>();
+        parallel_each((V + ids_a_piece - 1) / ids_a_piece, [&](std::int64_t piece) {
+            for (std::int64_t v = piece * ids_a_piece; v < std::min(V, (piece + 1) * ids_a_piece); v++) {
+                if (starts[v] < starts[v + 1])
+                    sum_rows<S, A>(from, order + starts[v], starts[v + 1] - starts[v], C, to + v * C, dw.add);
+                else if (!dw.add) std::fill_n(to + v * C, C, S());
+            }
+        });
+    });
+}
+
+}  // namespace masquerade::cpu

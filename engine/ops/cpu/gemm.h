@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The matrix product of the CPU engine.
+//
+// Every element of C is the same chain of multiply-adds over k = 0, 1, ... whatever M, N, the number of
+// threads or its place in the matrix: its bits depend on its row of A, its column of B and the instruction
+// set alone.
+#pragma once
+#include "engine/tensor/view.h"
+
+#include <cstdint>
+
+namespace masquerade {
+
+// K is cut into blocks of this depth, always. Within a block every element of C has one running sum; the sums
+// of blocks are added in order.
+constexpr std::int64_t gemm_depth = 320;
+
+// A matrix to be read: element (i, j) lies at data[i * row + j * column]. f32 or bf16 (widened to float).
+struct Factor {
+    const void* data;
+    DType dtype;
+    std::int64_t row, column;
+};
+
+inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
+inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
+
+// The matrix to be written, f32 or bf16: element (i, j) lies at data[i * row + j].
+struct Product {
+    void* data;
+    DType dtype;
+    std::int64_t row;
+    bool add = false;             // add to what is there instead of storing
+    const float* bias = nullptr;  // (N), added to every row
+};
+
+inline Product product(const View& v, bool add = false) {
+    return {v.data, v.dtype, v.columns(), add, nullptr};
+}
+
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias). Allocates only where a thread meets a larger product than it ever
+// has.
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
+
+// "avx512", "avx2" or "generic"; the best the machine has unless set. Tests set it, between products: the
+// bits of two instruction sets differ. False, and nothing changed, where the machine or the compiler does not
+// have it.
+const char* instruction_set();
+bool set_instruction_set(const char* name);
+
+}  // namespace masquerade

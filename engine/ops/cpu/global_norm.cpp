@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::cpu {
+
+// Chunks of 4096 are summed in their own type, the chunks in order in double: the same bits for any thread count.
+void global_norm(View g, View norm) {
+    expect_shape("global_norm", "norm", norm, {1}, g.dtype);
+    constexpr std::int64_t chunk = 4096;
+    static thread_local std::vector<double> sums;
+    std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
+    sums.assign(std::size_t(chunks), 0);
+    double* to = sums.data();
+    for_type(g.dtype, [&](auto types) {
+        using A = typename decltype(types)::A;
+        const A* x = g.as<A>();
+        parallel_for(chunks, 8, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t k = begin; k < end; k++) {
+                int length = int(std::min(chunk, n - k * chunk));
+                const A* part = x + k * chunk;
+                to[k] = double(real_of(sum(OneLane{}, length, [&](int i) { return part[i] * part[i]; })));
+            }
+        });
+        double total = 0;
+        for (std::int64_t k = 0; k < chunks; k++) total += to[k];
+        *norm.as<A>() = A(std::sqrt(total));
+    });
+}
+
+}  // namespace masquerade::cpu

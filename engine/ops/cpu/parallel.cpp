@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// A pool of threads made for many short calls: a worker that runs out of work looks for more for some microseconds, then
+// sleeps. The caller works too and takes what a worker that was held up by other programs has not begun.
+#include "engine/ops/cpu/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace masquerade {
+namespace {
+
+// Affinity says how many processors we may use, the control group how much of them.
+int allowed_threads() {
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : int(std::thread::hardware_concurrency());
+    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period" in microseconds, or "max period"
+    std::string quota;
+    double period = 0;
+    if (file >> quota >> period && quota != "max" && period > 0)
+        n = std::min(n, int(std::stod(quota) / period + 0.5));
+    return std::max(1, n);
+}
+
+int chosen_threads = 0;
+thread_local bool inside_piece = false;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+using Piece = void (*)(void*, std::int64_t);
+
+class Pool {
+  public:
+    ~Pool() {
+        {
+            std::lock_guard<std::mutex> lock(sleep_);
+            stopping_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread& w : workers_) w.join();
+    }
+
+    void run(std::int64_t pieces, Piece piece, void* context, int team) {
+        std::lock_guard<std::mutex> one_caller(calls_);
+        while (int(workers_.size()) < team - 1)
+            workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
+        std::uint64_t generation = (ticket_.load() >> 32) + 2;
+        ticket_ = (generation - 1) << 32;  // odd: closed, nobody can claim a piece while the job changes
+        piece_ = piece;
+        context_ = context;
+        pieces_ = std::uint32_t(pieces);
+        team_ = team;
+        done_ = 0;
+        thrown_ = nullptr;
+        {
+            std::lock_guard<std::mutex> lock(sleep_);
+            ticket_ = generation << 32;
+        }
+        if (sleeping_ > 0) wake_.notify_all();
+        while (claim_and_run()) {}
+        for (int spins = 0; done_.load() != std::uint32_t(pieces); spins++) {
+            if (spins < 4000) pause_briefly();
+            else std::this_thread::yield();
+        }
+        if (thrown_) std::rethrow_exception(thrown_);
+    }
+
+  private:
+    // The ticket is (generation, next piece); a claim succeeds only in the generation whose job was read.
+    bool claim_and_run() {
+        std::uint64_t ticket = ticket_.load();
+        for (;;) {
+            Piece piece = piece_;
+            void* context = context_;
+            if ((ticket >> 32) % 2 || std::uint32_t(ticket) >= pieces_) return false;
+            if (!ticket_.compare_exchange_weak(ticket, ticket + 1)) continue;
+            inside_piece = true;
+            try {
+                piece(context, std::int64_t(std::uint32_t(ticket)));
+            } catch (...) {
+                std::lock_guard<std::mutex> lock(sleep_);
+                if (!thrown_) thrown_ = std::current_exception();
+            }
+            inside_piece = false;
+            done_++;
+            return true;
+        }
+    }
+
+    bool work_for(int me) {
+        std::uint64_t ticket = ticket_.load();
+        return (ticket >> 32) % 2 == 0 && std::uint32_t(ticket) < pieces_ && me < team_ - 1;
+    }
+
+    void work(int me) {
+        for (;;) {
+            int spins = 0;
+            while (spins < 4000 && !work_for(me)) {
+                pause_briefly();
+                spins++;
+            }
+            if (spins == 4000) {
+                std::unique_lock<std::mutex> lock(sleep_);
+                sleeping_++;
+                wake_.wait(lock, [&] { return stopping_ || work_for(me); });
+                sleeping_--;
+                if (stopping_) return;
+            }
+            while (work_for(me) && claim_and_run()) {}
+        }
+    }
+
+    std::mutex calls_, sleep_;
+    std::condition_variable wake_;
+    std::vector<std::thread> workers_;
+    std::atomic<std::uint64_t> ticket_{0};
+    std::atomic<Piece> piece_{nullptr};
+    std::atomic<void*> context_{nullptr};
+    std::atomic<std::uint32_t> pieces_{0}, done_{0};
+    std::atomic<int> team_{1}, sleeping_{0};
+    std::exception_ptr thrown_;
+    bool stopping_ = false;
+};
+
+}  // namespace
+
+int threads() {
+    if (chosen_threads == 0) chosen_threads = allowed_threads();
+    return chosen_threads;
+}
+
+void set_threads(int count) { chosen_threads = count > 0 ? count : allowed_threads(); }
+
+namespace detail {
+
+void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context) {
+    static Pool pool;
+    if (inside_piece || threads() == 1) {
+        for (std::int64_t i = 0; i < pieces; i++) piece(context, i);
+        return;
+    }
+    pool.run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
+}
+
+}  // namespace detail
+
+}  // namespace masquerade

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Threads of the CPU ops. Work is cut into pieces; which thread runs a piece never changes what it computes.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+namespace masquerade {
+
+// The number of threads ops use: set once by the program (--threads), else what affinity and cgroup quota allow.
+int threads();
+void set_threads(int count);
+
+namespace detail {
+void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context);
+}
+
+// f(begin, end) over [0, n) in pieces of at least `grain`; runs in place when one piece is enough.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t grain, F f) {
+    if (n <= 0) return;
+    std::int64_t most = std::int64_t(threads()), pieces = (n + grain - 1) / grain;
+    if (pieces > most) pieces = most;
+    if (pieces <= 1) return f(std::int64_t(0), n);
+    struct Context {
+        F* f;
+        std::int64_t n, pieces;
+    } context{&f, n, pieces};
+    detail::run_pieces(
+        pieces,
+        [](void* p, std::int64_t i) {
+            auto& c = *static_cast<Context*>(p);
+            (*c.f)(c.n * i / c.pieces, c.n * (i + 1) / c.pieces);
+        },
+        &context);
+}
+
+// f(i) for i in [0, n), each a piece of its own (documents x heads, panels): threads take the next free one.
+template <class F>
+void parallel_each(std::int64_t n, F f) {
+    if (n <= 1 || threads() <= 1) {
+        for (std::int64_t i = 0; i < n; i++) f(i);
+        return;
+    }
+    detail::run_pieces(n, [](void* p, std::int64_t i) { (*static_cast<F*>(p))(i); }, &f);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Working memory of the calling thread that only grows, so that an op allocates nothing once it has met its
+// largest shapes.
+#pragma once
+#include <cstddef>
+#include <new>
+
+namespace masquerade {
+
+class Workspace {
+  public:
+    Workspace() = default;
+    Workspace(const Workspace&) = delete;
+    ~Workspace() { ::operator delete(data_, alignment); }
+
+    void* reserve(std::size_t bytes) {
+        if (bytes > capacity_) {
+            ::operator delete(data_, alignment);
+            data_ = nullptr, capacity_ = 0;
+            data_ = ::operator new(bytes, alignment);
+            capacity_ = bytes;
+        }
+        return data_;
+    }
+
+  private:
+    static constexpr std::align_val_t alignment{64};
+    void* data_ = nullptr;
+    std::size_t capacity_ = 0;
+};
+
+// `count` Ts, 64-byte aligned; what was there is lost. Each use has a tag type of its own, local to its file.
+template <class Tag, class T = float>
+T* workspace(std::size_t count) {
+    thread_local Workspace memory;
+    return static_cast<T*>(memory.reserve(count * sizeof(T)));
+}
+
+}  // namespace masquerade

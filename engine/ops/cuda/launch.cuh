@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// How a row or point op runs on CUDA: a warp a row, a thread a point, on one stream, without synchronising, so that a
+// whole step can be captured as a graph. Loops stride over the grid; what is computed does not depend on its size.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/base/error.h"
+#include "engine/math/lanes.h"
+
+namespace masquerade::cuda {
+
+constexpr int warps_a_block = 8;
+constexpr int threads_a_block = 32 * warps_a_block;
+
+// The stream all ops run on; null is CUDA's default stream.
+inline cudaStream_t& cuda_stream() {
+    static cudaStream_t stream = nullptr;
+    return stream;
+}
+
+// f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle.
+template <class F>
+__global__ void __launch_bounds__(threads_a_block) rows_kernel(std::int64_t rows, F f) {
+    std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
+    for (std::int64_t row = first_row; row < rows; row += std::int64_t(gridDim.x) * warps_a_block)
+        f(WarpLanes{}, row);
+}
+
+template <class F>
+__global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n, F f) {
+    std::int64_t first_point = std::int64_t(blockIdx.x) * threads_a_block + threadIdx.x;
+    for (std::int64_t i = first_point; i < n; i += std::int64_t(gridDim.x) * threads_a_block) f(i);
+}
+
+// to[c] = the sum over rows n of term(n, c), in the order of the CPU: rows in chunks of 64, then the chunks. A block
+// has 32 columns; each of its 32 warps sums a chunk, and the first adds what they found, in order.
+template <class A, class F>
+__global__ void __launch_bounds__(1024)
+    column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
+    constexpr int chunk = 64, chunks = 32;
+    __shared__ A parts[chunks][32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
+    A total(0);
+    for (std::int64_t begin = 0; begin < rows; begin += chunk * chunks) {
+        std::int64_t from = begin + warp * chunk, end = from + chunk < rows ? from + chunk : rows;
+        A part(0);
+        if (c < columns)
+            for (std::int64_t n = from; n < end; n++) part += term(n, c);
+        parts[warp][lane] = part;
+        __syncthreads();
+        if (warp == 0)
+            for (int i = 0; i < chunks; i++) total += parts[i][lane];
+        __syncthreads();
+    }
+    if (warp == 0 && c < columns) put(to[c], total, add);
+}
+
+// Enough blocks for `items`, `each` items a block; from 65,535 blocks on they stride.
+inline unsigned blocks_for(std::int64_t items, int each) {
+    return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
+}
+
+inline void check_launch(const char* what, std::int64_t count) {
+    cudaError_t status = cudaGetLastError();
+    if (status == cudaSuccess) return;
+    throw Error(text("CUDA refused to start a kernel on ", count, " ", what, ": ", cudaGetErrorString(status),
+                     " (", cudaGetErrorName(status), ")"));
+}
+
+template <class F>
+void launch_rows(std::int64_t rows, F f) {
+    if (rows <= 0) return;
+    rows_kernel<<<blocks_for(rows, warps_a_block), threads_a_block, 0, cuda_stream()>>>(rows, f);
+    check_launch("rows", rows);
+}
+
+template <class F>
+void launch_points(std::int64_t n, F f) {
+    if (n <= 0) return;
+    points_kernel<<<blocks_for(n, threads_a_block), threads_a_block, 0, cuda_stream()>>>(n, f);
+    check_launch("points", n);
+}
+
+template <class A, class F>
+void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
+    if (columns <= 0) return;
+    column_sums_kernel<<<(columns + 31) / 32, 1024, 0, cuda_stream()>>>(rows, columns, term, to, add);
+    check_launch("columns", columns);
+}
+
+}  // namespace masquerade::cuda

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The row ops of the latent layers: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All in the
+// arithmetic type; noise is a constant.
+#include "engine/math/row.h"
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+template <class A>
+struct Normalise {
+    const A* x;
+    A *y, *inverse;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        normalise_row(lanes, x + n * Z, y + n * Z, inverse + n, Z);
+    }
+};
+template <class A>
+struct NormaliseBackward {
+    const A *dy, *y, *inverse;
+    A* dx;
+    bool add;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        normalise_row_grad(lanes, dy + n * Z, y + n * Z, inverse[n], dx + n * Z, add, Z);
+    }
+};
+
+template <class A>
+struct VmfSample {
+    const A *mu, *w, *e;
+    A* z;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        vmf_sample_row(lanes, mu + n * Z, w[n], e + n * Z, z + n * Z, Z);
+    }
+};
+template <class A>
+struct VmfSampleBackward {
+    const A *dz, *mu, *w, *e;
+    A* dmu;
+    bool add;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        vmf_sample_row_grad(lanes, dz + n * Z, mu + n * Z, w[n], e + n * Z, dmu + n * Z, add, Z);
+    }
+};
+
+template <class A>
+struct GaussianSample {
+    const A *x, *e;
+    A* z;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        gaussian_sample_row(lanes, x + n * 2 * Z, e + n * Z, z + n * Z, Z);
+    }
+};
+template <class A>
+struct GaussianSampleBackward {
+    const A *dz, *x, *e;
+    A* dx;
+    bool add;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        gaussian_sample_row_grad(lanes, dz + n * Z, x + n * 2 * Z, e + n * Z, dx + n * 2 * Z, add, Z);
+    }
+};
+
+template <class A>
+struct GaussianKl {
+    const A* x;
+    A* kl;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        gaussian_kl_row(lanes, x + n * 2 * Z, kl + n, Z);
+    }
+};
+template <class A>
+struct GaussianKlBackward {
+    const A *dkl, *x;
+    A* dx;
+    bool add;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        gaussian_kl_row_grad(lanes, dkl[n], x + n * 2 * Z, dx + n * 2 * Z, add, Z);
+    }
+};
+
+// Latents live in the arithmetic type: f(A{}) for the type of `v`, which may not be bf16.
+template <class F>
+void for_latent(const char* op, const View& v, F f) {
+    if (v.dtype != arithmetic_of(v.dtype))
+        throw Error(text(op, ": ", seen("x", v), "; latents are kept in f32, not in a storage type"));
+    for_type(v.dtype, [&](auto types) { f(typename decltype(types)::A{}); });
+}
+
+// x holds mu and the log variance side by side.
+std::int64_t half_of(const char* op, const View& x) {
+    if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
+    return x.columns() / 2;
+}
+
+}  // namespace
+
+void normalise_forward(View x, View y, View inverse) {
+    expect_same_shape("normalise", "x", x, "y", y);
+    expect_shape("normalise", "inverse", inverse, {x.rows()}, x.dtype);
+    for_latent("normalise", x, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(x.rows(), Normalise<A>{x.as<A>(), y.as<A>(), inverse.as<A>(), int(x.columns())});
+    });
+}
+
+void normalise_backward(View dy, View y, View inverse, Grad dx) {
+    expect_same_shape("normalise backward", "dy", dy, "y", y);
+    expect_grad("normalise backward", "dx", dx, y);
+    if (!dx) return;
+    for_latent("normalise backward", y, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(y.rows(), NormaliseBackward<A>{dy.as<A>(), y.as<A>(), inverse.as<A>(), dx.view.as<A>(), dx.add,
+                                                    int(y.columns())});
+    });
+}
+
+void vmf_sample_forward(View mu, View w, View e, View z) {
+    expect_same_shape("vmf_sample", "mu", mu, "e", e);
+    expect_same_shape("vmf_sample", "mu", mu, "z", z);
+    expect_shape("vmf_sample", "w", w, {mu.rows()}, mu.dtype);
+    for_latent("vmf_sample", mu, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(mu.rows(), VmfSample<A>{mu.as<A>(), w.as<A>(), e.as<A>(), z.as<A>(), int(mu.columns())});
+    });
+}
+
+void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu) {
+    expect_same_shape("vmf_sample backward", "dz", dz, "mu", mu);
+    expect_grad("vmf_sample backward", "dmu", dmu, mu);
+    if (!dmu) return;
+    for_latent("vmf_sample backward", mu, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(), dmu.view.as<A>(),
+                                                     dmu.add, int(mu.columns())});
+    });
+}
+
+void gaussian_sample_forward(View x, View e, View z) {
+    std::int64_t Z = half_of("gaussian_sample", x);
+    expect_shape("gaussian_sample", "e", e, {x.rows(), Z}, x.dtype);
+    expect_same_shape("gaussian_sample", "e", e, "z", z);
+    for_latent("gaussian_sample", x, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(x.rows(), GaussianSample<A>{x.as<A>(), e.as<A>(), z.as<A>(), int(Z)});
+    });
+}
+
+void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
+    std::int64_t Z = half_of("gaussian_sample backward", x);
+    expect_same_shape("gaussian_sample backward", "dz", dz, "e", e);
+    expect_grad("gaussian_sample backward", "dx", dx, x);
+    if (!dx) return;
+    for_latent("gaussian_sample backward", x, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(x.rows(), GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(), dx.add,
+                                                         int(Z)});
+    });
+}
+
+void gaussian_kl_forward(View x, View kl) {
+    std::int64_t Z = half_of("gaussian_kl", x);
+    expect_shape("gaussian_kl", "kl", kl, {x.rows()}, x.dtype);
+    for_latent("gaussian_kl", x, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(x.rows(), GaussianKl<A>{x.as<A>(), kl.as<A>(), int(Z)});
+    });
+}
+
+void gaussian_kl_backward(View dkl, View x, Grad dx) {
+    std::int64_t Z = half_of("gaussian_kl backward", x);
+    expect_shape("gaussian_kl backward", "dkl", dkl, {x.rows()}, x.dtype);
+    expect_grad("gaussian_kl backward", "dx", dx, x);
+    if (!dx) return;
+    for_latent("gaussian_kl backward", x, [&](auto a) {
+        using A = decltype(a);
+        for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), dx.view.as<A>(), dx.add, int(Z)});
+    });
+}
+
+}  // namespace masquerade::DEVICE

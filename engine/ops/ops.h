@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Every op of the engine, once. Each line below becomes three things (ops/table.h): a declaration in namespace cpu (and
+// cuda), a slot of the device table, and a call `noun_forward(...)` that picks the device of its first argument.
+//
+// The contract. Outputs are fully written, inputs untouched. A Grad is stored or added (the first-writer rule) and may be
+// absent. No allocation that a captured CUDA graph could not replay, no host read-back, one stream. Shapes are checked
+// once, at the door. S is the storage type of activations and matrices (f32, bf16, f64, c128); A its arithmetic type
+// (f32, f32, f64, c128), in which biases, norms, statistics, losses, latents and their noise are kept.
+// Sizes: N, M tokens or rows, C width, O and I output and input width, V vocabulary, B documents, Z latent size, H heads.
+#ifndef OP
+#include "engine/ops/table.h"
+#else
+
+// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be absent.  x, w, y: S;  b: A
+OP(linear_forward, (View x, View w, View b, View y))
+// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy
+OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
+
+// y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps).  w, b (C), mean, rstd (N): A.   Ba et al. 2016
+OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd))
+OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
+
+// y = x Phi(x), the normal distribution function by erf, or its tanh approximation.   Hendrycks & Gimpel 2016
+OP(gelu_forward, (View x, GeluKind kind, View y))
+OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
+
+// y = a + b
+OP(add_forward, (View a, View b, View y))
+OP(add_backward, (View dy, Grad da, Grad db))
+
+// y(N,C) = x keep / (1 - rate), keep drawn from (stream, document and position of the row, channel).   Srivastava 2014
+OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y))
+OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
+
+// y(N,C) = w(V,C)[ids(N)]
+OP(embedding_forward, (Ints ids, View w, View y))
+// dw(V,C) = sums of the rows of dy with the same id, in row order
+OP(embedding_backward, (View dy, Ints ids, Grad dw))
+
+// Interleaved pairs (2i, 2i+1) of every head of the first `columns` columns of x(N,C) turned by position * base^(-2i/D);
+// the other columns are copied. turns(P,D), A: row p holds the cosines and sines of position p, cos, sin, cos, sin ...
+//                                                                            Su et al. 2021, equation 34
+OP(rotary_forward, (View x, Ints positions, View turns, int columns, View y))
+OP(rotary_backward, (View dy, Ints positions, View turns, int columns, Grad dx))
+
+// For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys that the graph lets i see; a
+// row that sees nothing gives 0.  q (Nq,C); every kv[s] (Nk,2C): keys, then values; y (Nq,C); lse (Nq,H), A: log of the
+// sum of exp, minus infinity where nothing is seen.   Vaswani et al. 2017, equation 1
+OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse))
+OP(attention_backward, (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
+                        Grad dq, Grads dkv))
+
+// y(M,C) = x(N,C)[rows(M)]; no row twice (a lookup with repeats is an embedding)
+OP(gather_rows_forward, (View x, Ints rows, View y))
+// dx(N,C) = dy at its rows, 0 elsewhere
+OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
+
+// y(N,C) = u(B,C)[which[n]] where which(N) >= 0, else x(N,C); every row of u is named exactly once
+OP(replace_rows_forward, (View x, Ints which, View u, View y))
+OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
+
+// y[rows[m]] = x(M,C)[m], the other rows of y stay: what a decoder does to its cache. No backward.
+OP(store_rows, (View x, Ints rows, View y))
+
+// y(B,Z) = x / max(|x|, 1e-6), inverse(B) = 1 / max(|x|, 1e-6).  all A
+OP(normalise_forward, (View x, View y, View inverse))
+OP(normalise_backward, (View dy, View y, View inverse, Grad dx))
+
+// z(B,Z) = w mu + sqrt(1 - w^2) nu, nu the unit vector along e - (e.mu) mu; w(B), e(B,Z) constants, e normal.  all A
+//                                                                            Davidson et al. 2018, section 3
+OP(vmf_sample_forward, (View mu, View w, View e, View z))
+OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu))
+
+// x(B,2Z) = mu | log variance, the latter clamped to [-8, 8]:  z(B,Z) = mu + exp(log variance / 2) e.  all A
+//                                                                            Kingma & Welling 2013
+OP(gaussian_sample_forward, (View x, View e, View z))
+OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
+// kl(B) = 1/2 sum(mu^2 + exp(l) - l - 1), l the clamped log variance
+OP(gaussian_kl_forward, (View x, View kl))
+OP(gaussian_kl_backward, (View dkl, View x, Grad dx))
+
+// logits = h(N,C) w(V,C)^T + b(V) are never stored whole: loss(N) = lse - logits[target], lse(N) = log sum exp logits.
+// h, w: S;  b, loss, lse: A
+OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View loss, View lse))
+OP(cross_entropy_backward, (View dloss, View h, View w, View b, Ints targets, View lse, Grad dh, Grad dw, Grad db))
+
+// y(1) = sum_i weight_i x_i, in a fixed order.  all A;  weights are constants
+OP(weighted_sum_forward, (View x, View weights, View y))
+OP(weighted_sum_backward, (View dy, View weights, Grad dx))
+
+// norm(1) = sqrt(sum g_i^2) over a whole gradient buffer g(n), in chunks of fixed size.  all A
+OP(global_norm, (View g, View norm))
+// One AdamW step over a slice: g is first scaled by min(1, clip / norm), then
+//     m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
+// control(3) = rate, c1 = 1 / (1 - b1^t), c2 = 1 / (1 - b2^t), in device memory.   Loshchilov & Hutter 2017
+OP(adamw, (View p, View g, View m, View v, View norm, View control, AdamWRule rule))
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "engine/math/row.h"
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+template <class S, class A>
+struct Turn {
+    const S* x;
+    const int* position;
+    const A* turns;
+    A direction;
+    S* y;
+    bool add;
+    int columns, D, C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add, columns, D, C);
+    }
+};
+
+void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction, const Grad& y) {
+    std::int64_t D = turns.columns();
+    expect_shape("rotary", "y", y.view, x.shape, x.dtype);
+    expect_count("rotary", "positions", positions, x.rows());
+    if (D % 2 || columns % D || columns > x.columns())
+        throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
+                         "; heads must be even and fill the columns"));
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(x.rows(), Turn<S, A>{x.as<S>(), positions.data, turns.as<A>(), A(direction), y.view.as<S>(), y.add,
+                                          columns, int(D), int(x.columns())});
+    });
+}
+
+}  // namespace
+
+void rotary_forward(View x, Ints positions, View turns, int columns, View y) {
+    turn(x, positions, turns, columns, 1, Grad{y, false});
+}
+
+void rotary_backward(View dy, Ints positions, View turns, int columns, Grad dx) {
+    if (dx) turn(dy, positions, turns, columns, -1, dx);
+}
+
+}  // namespace masquerade::DEVICE

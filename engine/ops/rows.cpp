@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Taking rows out of a tensor and putting rows into one.
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// Row `to[m]` of y from row `from[m]` of x; a null list is the identity, a null x is zero.
+template <class S, class A>
+struct Move {
+    const S* x;
+    const int *from, *to;
+    S* y;
+    bool add;
+    int C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t m) const {
+        const S* source = x ? x + (from ? from[m] : m) * C : nullptr;
+        S* target = y + (to ? to[m] : m) * C;
+        each(lanes, C, [&](int i) { put(target[i], source ? A(source[i]) : A(0), add); });
+    }
+};
+
+// `count` moves; a null view is a zero source.
+void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
+    for_type(y.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(count, Move<S, A>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
+    });
+}
+
+// y = u where `which` names a row of u, x elsewhere.
+template <class S>
+struct Replace {
+    const S *x, *u;
+    const int* which;
+    S* y;
+    int C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const S* source = which[n] < 0 ? x + n * C : u + std::int64_t(which[n]) * C;
+        S* target = y + n * C;
+        each(lanes, C, [&](int i) { target[i] = source[i]; });
+    }
+};
+
+// The gradient of a replaced row goes to u, that of any other to x, where a replaced row has gradient 0.
+template <class S, class A>
+struct Divide {
+    const S* dy;
+    const int* which;
+    S* dx;
+    bool add_x;
+    S* du;
+    bool add_u;
+    int C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const S* g = dy + n * C;
+        bool replaced = which[n] >= 0;
+        if (dx) each(lanes, C, [&](int i) { put(dx[n * C + i], replaced ? A(0) : A(g[i]), add_x); });
+        if (du && replaced) each(lanes, C, [&](int i) { put(du[std::int64_t(which[n]) * C + i], A(g[i]), add_u); });
+    }
+};
+
+}  // namespace
+
+void gather_rows_forward(View x, Ints rows, View y) {
+    expect_shape("gather_rows", "y", y, {rows.count, x.columns()}, x.dtype);
+    move(rows.count, x, rows.data, nullptr, y, false);
+}
+
+void gather_rows_backward(View dy, Ints rows, Grad dx) {
+    if (!dx) return;
+    expect_shape("gather_rows backward", "dy", dy, {rows.count, dx.view.columns()}, dx.view.dtype);
+    if (!dx.add) move(dx.view.rows(), View{}, nullptr, nullptr, dx.view, false);
+    move(rows.count, dy, nullptr, rows.data, dx.view, dx.add);
+}
+
+void store_rows(View x, Ints rows, View y) {
+    expect_shape("store_rows", "x", x, {rows.count, y.columns()}, y.dtype);
+    move(rows.count, x, nullptr, rows.data, y, false);
+}
+
+void replace_rows_forward(View x, Ints which, View u, View y) {
+    expect_same_shape("replace_rows", "x", x, "y", y);
+    expect_shape("replace_rows", "u", u, {u.rows(), x.columns()}, x.dtype);
+    expect_count("replace_rows", "entries of which", which, x.rows());
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        for_each_row(x.rows(), Replace<S>{x.as<S>(), u.as<S>(), which.data, y.as<S>(), int(x.columns())});
+    });
+}
+
+void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
+    if (dx) expect_same_shape("replace_rows backward", "dy", dy, "dx", dx.view);
+    expect_count("replace_rows backward", "entries of which", which, dy.rows());
+    for_type(dy.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(dy.rows(), Divide<S, A>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
+                                             int(dy.columns())});
+    });
+}
+
+}  // namespace masquerade::DEVICE

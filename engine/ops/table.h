@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What the lines of ops.h become, and the small argument types they use.
+#pragma once
+#include "engine/base/random.h"
+#include "engine/ops/segments.h"
+#include "engine/tensor/view.h"
+
+namespace masquerade {
+
+enum class GeluKind : int { erf, tanh };
+
+// What a row of activations is called: the training example it belongs to and its position there. Random numbers are
+// drawn by name, never by place in the batch.
+struct RowNames {
+    Ints document, position;
+};
+
+struct DropoutRule {
+    float rate = 0;  // [0, 1)
+    Stream stream;
+};
+
+struct AttentionRule {
+    int heads = 1;
+    float dropout = 0;  // of the probabilities: drawn from (stream, query's document and position, head and key's visit)
+    Stream stream;
+    RowNames rows;      // of the queries; needed with dropout only
+};
+
+struct AdamWRule {
+    double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
+    double decay = 0;  // decoupled weight decay
+    double clip = 0;   // largest global norm; 0: no clipping
+};
+
+// Up to four key/value tensors of one attention call.
+struct Views {
+    View v[4];
+    int count = 0;
+    Views() = default;
+    Views(std::initializer_list<View> list) {
+        for (const View& view : list) v[count++] = view;
+    }
+    const View& operator[](int i) const { return v[i]; }
+};
+struct Grads {
+    Grad g[4];
+    int count = 0;
+    Grads() = default;
+    Grads(std::initializer_list<Grad> list) {
+        for (const Grad& grad : list) g[count++] = grad;
+    }
+    const Grad& operator[](int i) const { return g[i]; }
+};
+
+namespace cpu {
+#define OP(name, parameters) void name parameters;
+#include "engine/ops/ops.h"
+#undef OP
+}  // namespace cpu
+
+// One slot for every op; the CUDA library hands over one of these (ops/cuda).
+struct OpTable {
+#define OP(name, parameters) void(*name) parameters;
+#include "engine/ops/ops.h"
+#undef OP
+};
+
+const OpTable& op_table(Device device);
+
+namespace detail {
+inline Device device_of(const View& v) { return v.device; }
+inline Device device_of(const Grad& g) { return g.view.device; }
+// The device of a call is that of its first view.
+template <class First, class... Rest>
+Device device_of_call(const First& first, const Rest&... rest) {
+    if constexpr (std::is_convertible_v<const First&, View>) return View(first).device;
+    else return device_of_call(rest...);
+}
+template <auto Slot>
+struct Call {
+    template <class... Arguments>
+    void operator()(const Arguments&... arguments) const {
+        (op_table(device_of_call(arguments...)).*Slot)(arguments...);
+    }
+};
+}  // namespace detail
+
+#define OP(name, parameters) inline constexpr detail::Call<&OpTable::name> name{};
+#include "engine/ops/ops.h"
+#undef OP
+
+}  // namespace masquerade

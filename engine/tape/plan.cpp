@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "engine/tape/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+
+std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
+    auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+    std::vector<ArenaBlock*> order;
+    for (ArenaBlock& b : blocks) order.push_back(&b);
+    std::stable_sort(order.begin(), order.end(), [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
+    std::vector<ArenaBlock*> placed, beside;
+    std::size_t top = 0;
+    for (ArenaBlock* b : order) {
+        beside.clear();
+        for (ArenaBlock* p : placed)
+            if (p->first <= b->last && b->first <= p->last) beside.push_back(p);
+        std::sort(beside.begin(), beside.end(), [](ArenaBlock* a, ArenaBlock* c) { return a->offset < c->offset; });
+        b->offset = 0;
+        for (ArenaBlock* p : beside) {
+            if (p->offset >= b->offset + rounded(b->bytes)) break;
+            b->offset = std::max(b->offset, p->offset + rounded(p->bytes));
+        }
+        top = std::max(top, b->offset + rounded(b->bytes));
+        placed.push_back(b);
+    }
+    return top;
+}
+
+void Arena::begin_step(const std::string& bucket) {
+    if (stepping_) end_step();
+    auto found = plans_.find(bucket);
+    plan_ = planning_ && found != plans_.end() ? &found->second : nullptr;
+    bucket_ = bucket;
+    next_ = 0;
+    clock_ = 0;
+    stepping_ = true;
+}
+
+void* Arena::take(std::size_t bytes, int* block) {
+    if (!stepping_) throw Error("arena: a block is taken outside a step; call begin_step first");
+    *block = int(next_++);
+    if (plan_) {
+        if (next_ > plan_->size() || (*plan_)[next_ - 1].bytes != bytes)
+            throw Error(text("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ", bucket_,
+                             "; a bucket must name everything that sizes depend on"));
+        return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
+    }
+    log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
+    loose_.emplace_back(bytes, device_);
+    return loose_.back().data();
+}
+
+void Arena::touch(int block) {
+    if (block >= 0 && !plan_) log_[std::size_t(block)].last = std::max(log_[std::size_t(block)].last, clock_);
+}
+
+void Arena::retain(int block) {
+    if (block >= 0 && !plan_) log_[std::size_t(block)].last = std::numeric_limits<int>::max();
+}
+
+void Arena::tick() {
+    if (poison_ && plan_)
+        for (const ArenaBlock& b : *plan_)
+            if (b.last == clock_) std::memset(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes);
+    clock_++;
+}
+
+void Arena::end_step() {
+    stepping_ = false;
+    if (plan_) return;
+    std::size_t side_by_side = 0;
+    for (const ArenaBlock& b : log_) side_by_side += b.bytes;
+    unplanned_ = std::max(unplanned_, side_by_side);
+    if (planning_) {
+        std::size_t bytes = place_blocks(log_);
+        if (bytes > base_.bytes()) base_ = Buffer(bytes, device_);
+        plans_[bucket_] = std::move(log_);
+    }
+    log_.clear();
+    loose_.clear();
+}
+
+const std::vector<ArenaBlock>* Arena::plan(const std::string& bucket) const {
+    auto found = plans_.find(bucket);
+    return found == plans_.end() ? nullptr : &found->second;
+}
+
+}  // namespace masquerade

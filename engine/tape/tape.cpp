@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "engine/tape/tape.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace masquerade {
+
+Grad Record::dx(int i) const {
+    Tensor* t = in[std::size_t(i)];
+    if (!t || !t->needs_grad) return Grad{};
+    bool add = t->grad_written;
+    t->grad_written = true;
+    return Grad{t->grad_view(), add};
+}
+
+Tape::Scope::Scope(Tape& tape, const std::string& name)
+    : tape_(tape), outer_(tape.prefix_), begin_(tape.records_.size()) {
+    tape.prefix_ += name + ".";
+}
+
+Tape::Scope::~Scope() {
+    std::string name = tape_.prefix_.substr(0, tape_.prefix_.size() - 1);
+    tape_.segments_.push_back(Segment{name, begin_, tape_.records_.size()});
+    tape_.prefix_ = outer_;
+}
+
+void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool training) {
+    tensors_.clear();
+    records_.clear();
+    segments_.clear();
+    prefix_.clear();
+    seed_ = seed;
+    step_ = step;
+    training_ = training;
+    arena_.begin_step(bucket);
+}
+
+Tensor* Tape::declare(const std::string& name, const Shape& shape, DType type) {
+    tensors_.emplace_back();
+    Tensor& t = tensors_.back();
+    t.path = prefix_ + name;
+    t.shape = shape;
+    t.dtype = type;
+    t.device = device;
+    return &t;
+}
+
+namespace {
+template <class N>
+void convert(const N* numbers, Tensor& t) {
+    std::int64_t n = t.shape.count();
+    auto fill = [&](auto* to) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        for (std::int64_t i = 0; i < n; i++) {
+            if constexpr (std::is_same_v<T, complex>) to[i] = complex(double(numbers[i]));
+            else to[i] = T(float(numbers[i]));
+        }
+    };
+    switch (t.dtype) {
+        case DType::f32: return fill(static_cast<float*>(t.value));
+        case DType::bf16: return fill(static_cast<bfloat16*>(t.value));
+        case DType::c128: return fill(static_cast<complex*>(t.value));
+        case DType::f64:
+            for (std::int64_t i = 0; i < n; i++) static_cast<double*>(t.value)[i] = double(numbers[i]);
+    }
+}
+}  // namespace
+
+Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const double* numbers) {
+    Tensor* t = declare(name, shape, type);
+    t->value = arena_.take(t->bytes(), &t->value_block);
+    convert(numbers, *t);
+    return t;
+}
+
+Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const float* numbers) {
+    Tensor* t = declare(name, shape, type);
+    t->value = arena_.take(t->bytes(), &t->value_block);
+    convert(numbers, *t);
+    return t;
+}
+
+void Tape::compute(const Record& record) {
+    arena_.tick();
+    for (Tensor* t : record.out) t->value = arena_.take(t->bytes(), &t->value_block);
+    for (Tensor* t : record.in)
+        if (t) arena_.touch(t->value_block);
+    for (Observer* o : observers_) o->before(record, false);
+    record.forward(record);
+    for (Observer* o : observers_) o->after(record, false);
+}
+
+Tensor* Tape::run(Record record) {
+    record.path = record.out[0]->path;
+    if (record.backward)
+        for (Tensor* t : record.in)
+            if (t && t->needs_grad) record.out[0]->needs_grad = true;
+    compute(record);
+    records_.push_back(std::move(record));
+    return records_.back().out[0];
+}
+
+void Tape::allocate_gradient(Tensor* t) {
+    if (!t || !t->needs_grad) return;
+    if (!t->grad) t->grad = arena_.take(t->bytes(), &t->grad_block);
+    arena_.touch(t->grad_block);
+}
+
+void Tape::seed_gradient(Tensor* loss) {
+    if (loss->shape.count() != 1) throw Error(text("backward starts from one number, ", loss->path, " is ", loss->shape));
+    if (!loss->needs_grad) throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
+    arena_.tick();
+    allocate_gradient(loss);
+    double one = 1;
+    Tensor gradient = *loss;
+    gradient.value = loss->grad;
+    convert(&one, gradient);
+    loss->grad_written = true;
+}
+
+void Tape::backward(Tensor* loss) {
+    seed_gradient(loss);
+    replay(0, records_.size());
+}
+
+// The outermost recomputed scope that ends with this record.
+const Tape::Segment* Tape::recomputed_segment(std::size_t record) const {
+    const Segment* found = nullptr;
+    for (const Segment& s : segments_) {
+        if (s.end != record + 1 || s.begin == s.end || (found && s.begin >= found->begin)) continue;
+        for (const std::string& pattern : recompute_)
+            if (matches(pattern, s.name)) found = &s;
+    }
+    return found;
+}
+
+void Tape::replay(std::size_t begin, std::size_t end) {
+    std::size_t recomputed_from = records_.size();
+    for (std::size_t i = end; i-- > begin;) {
+        if (!recompute_.empty() && i < recomputed_from)
+            if (const Segment* s = recomputed_segment(i)) {
+                for (std::size_t j = s->begin; j < s->end; j++) compute(records_[j]);
+                recomputed_from = s->begin;
+            }
+        const Record& r = records_[i];
+        if (!r.backward || !r.out[0]->grad_written) continue;
+        arena_.tick();
+        arena_.touch(r.out[0]->grad_block);
+        for (Tensor* t : r.keep) arena_.touch(t->value_block);
+        for (Tensor* t : r.in) allocate_gradient(t);
+        for (Observer* o : observers_) o->before(r, true);
+        r.backward(r);
+        for (Observer* o : observers_) o->after(r, true);
+    }
+}
+
+std::string Tape::program() const {
+    std::ostringstream out;
+    for (std::size_t i = 0; i < records_.size(); i++) {
+        const Record& r = records_[i];
+        out << '#' << (i < 10 ? "0" : "") << i << ' ' << r.op << std::string(std::max<int>(1, 14 - int(std::string(r.op).size())), ' ');
+        for (std::size_t k = 0; k < r.in.size(); k++)
+            if (r.in[k]) out << (k ? " " : "") << r.in[k]->path;
+        out << " -> " << r.out[0]->path << ' ' << r.out[0]->shape << '\n';
+    }
+    return out.str();
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+    std::size_t p = 0, n = 0, star = std::string::npos, mark = 0;
+    while (n < name.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            mark = n;
+        } else if (p < pattern.size() && pattern[p] == name[n]) {
+            p++;
+            n++;
+        } else if (star != std::string::npos) {
+            p = star + 1;
+            n = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') p++;
+    return p == pattern.size();
+}
+
+}  // namespace masquerade

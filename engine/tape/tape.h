@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The recorded program. A call such as linear(tape, x, w, b, "query") computes at once and leaves a Record behind;
+// backward() walks the records in reverse and calls the hand-written backward of each. No calculus lives here.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/random.h"
+#include "engine/tape/plan.h"
+#include "engine/tensor/tensor.h"
+
+namespace masquerade {
+
+struct Record {
+    const char* op = "";
+    std::string path;
+    std::vector<Tensor*> in, out;  // out[0] carries the gradient; further outputs are statistics
+    std::vector<Tensor*> keep;     // values that the backward reads
+    void (*forward)(const Record&) = nullptr;
+    void (*backward)(const Record&) = nullptr;  // null: nothing flows through
+    std::shared_ptr<const void> attributes;
+
+    template <class T>
+    const T& as() const {
+        return *static_cast<const T*>(attributes.get());
+    }
+    View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
+    View y(int i = 0) const { return out[std::size_t(i)]->view(); }
+    View dy() const { return out[0]->grad_view(); }
+    // Where the backward writes the gradient of input i; absent if nobody wants it. Counts as the write.
+    Grad dx(int i = 0) const;
+};
+
+// Sees every record as it is computed: NaN trace, dump, timing (tape/trace.h).
+struct Observer {
+    virtual ~Observer() = default;
+    virtual void before(const Record&, bool /*backward*/) {}
+    virtual void after(const Record&, bool /*backward*/) {}
+};
+
+class Tape {
+  public:
+    struct Segment {
+        std::string name;
+        std::size_t begin, end;  // records
+    };
+    // Names everything made while it lives: path prefix "name.".
+    class Scope {
+      public:
+        Scope(Tape& tape, const std::string& name);
+        ~Scope();
+        Scope(const Scope&) = delete;
+
+      private:
+        Tape& tape_;
+        std::string outer_;
+        std::size_t begin_;
+    };
+
+    // `storage` is the type of activations.
+    Tape(Arena& arena, DType storage, Device where = Device::cpu) : dtype(storage), device(where), arena_(arena) {}
+
+    // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
+    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
+    void end() { arena_.end_step(); }
+
+    Scope scope(const std::string& name) { return Scope(*this, name); }
+    const std::string& prefix() const { return prefix_; }
+    // The random numbers of the place `name` at this step.
+    Stream stream(const std::string& name) const { return make_stream(seed_, prefix_ + name, step_); }
+    bool training() const { return training_; }
+
+    // A tensor without memory yet, to be an output of run().
+    Tensor* declare(const std::string& name, const Shape& shape, DType type);
+    // A tensor of numbers given by the caller, converted to `type`; nothing flows into it.
+    Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
+    Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
+    // The caller's numbers where the ops can read them; they must outlive the step.
+    Ints ints(const std::vector<int>& numbers) const { return Ints{numbers.data(), std::int64_t(numbers.size())}; }
+
+    // The value may be read until the end of the step; without this its memory is reused after its last op.
+    void retain(const Tensor* tensor) { arena_.retain(tensor->value_block); }
+
+    // Computes the record and keeps it; returns its first output.
+    Tensor* run(Record record);
+    // d loss / d everything, from d loss / d loss = 1. loss is (1).
+    void backward(Tensor* loss);
+    // The two halves of backward, for labs that walk through it scope by scope.
+    void seed_gradient(Tensor* loss);
+    void replay(std::size_t begin, std::size_t end);
+
+    // Scopes whose full name matches ("decoder.layer.*", * any run of characters) are computed again in the backward
+    // instead of kept.
+    void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
+    void observe(Observer* observer) { observers_.push_back(observer); }
+
+    const std::vector<Record>& records() const { return records_; }
+    const std::vector<Segment>& segments() const { return segments_; }
+    // One line a record: number, op, path, inputs -> output and its shape.
+    std::string program() const;
+
+    const DType dtype;
+    const Device device;
+
+  private:
+    void compute(const Record& record);
+    void allocate_gradient(Tensor* tensor);
+    const Segment* recomputed_segment(std::size_t record) const;
+
+    Arena& arena_;
+    std::deque<Tensor> tensors_;
+    std::vector<Record> records_;
+    std::vector<Segment> segments_;
+    std::vector<std::string> recompute_;
+    std::vector<Observer*> observers_;
+    std::string prefix_;
+    std::uint64_t seed_ = 0;
+    std::uint32_t step_ = 0;
+    bool training_ = false;
+};
+
+// "decoder.layer.*" style patterns.
+bool matches(const std::string& pattern, const std::string& name);
+
+}  // namespace masquerade

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "engine/tape/trace.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+namespace masquerade {
+
+double number_at(const View& view, std::int64_t i) {
+    switch (view.dtype) {
+        case DType::f32: return double(view.as<float>()[i]);
+        case DType::bf16: return double(float(view.as<bfloat16>()[i]));
+        case DType::f64: return view.as<double>()[i];
+        case DType::c128: return view.as<complex>()[i].real();
+    }
+    return 0;
+}
+
+namespace {
+
+void check_finite(const View& view, const char* what, const Record& r, bool backward, bool empty_sums) {
+    for (std::int64_t i = 0; i < view.count(); i++) {
+        double x = number_at(view, i);
+        if (std::isfinite(x) || (empty_sums && x == -INFINITY)) continue;
+        throw Error(text("first number that is not finite: ", what, " of ", view.path, "[", i / view.columns(), ",",
+                         i % view.columns(), "] = ", x, ", written by ", r.op, backward ? " backward of " : " ", r.path));
+    }
+}
+
+void write_npy(const std::string& file, const View& view) {
+    std::ofstream out(file, std::ios::binary);
+    std::string shape;
+    for (int i = 0; i < view.shape.rank; i++) shape += std::to_string(view.shape[i]) + ",";
+    std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
+    header += '\n';
+    std::uint16_t length = std::uint16_t(header.size());
+    out.write("\x93NUMPY\x01\x00", 8);
+    out.write(reinterpret_cast<const char*>(&length), 2);
+    out << header;
+    for (std::int64_t i = 0; i < view.count(); i++) {
+        double x = number_at(view, i);
+        out.write(reinterpret_cast<const char*>(&x), 8);
+    }
+    out.close();
+    if (!out) throw BadInput(text("cannot write ", file, "; is the folder writable and the disk not full?"));
+}
+
+}  // namespace
+
+void NanTrace::after(const Record& r, bool backward) {
+    if (!backward) {
+        for (std::size_t i = 0; i < r.out.size(); i++) check_finite(r.out[i]->view(), "value", r, false, i > 0);
+        return;
+    }
+    for (const Tensor* t : r.in)
+        if (t && t->needs_grad) check_finite(t->grad_view(), "gradient", r, true, false);
+}
+
+Dump::Dump(const std::string& folder) : folder_(folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
+}
+
+void Dump::after(const Record& r, bool backward) {
+    if (!backward) {
+        for (const Tensor* t : r.out) write_npy(folder_ + "/" + t->path + ".npy", t->view());
+        return;
+    }
+    for (const Tensor* t : r.in)
+        if (t && t->needs_grad) write_npy(folder_ + "/" + t->path + ".grad.npy", t->grad_view());
+}
+
+void Dump::write_program(const Tape& tape) const { std::ofstream(folder_ + "/program.txt") << tape.program(); }
+
+void Clock::before(const Record&, bool) { start_ = std::chrono::steady_clock::now(); }
+
+void Clock::after(const Record& r, bool backward) {
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    Share& share = shares_[r.op];
+    (backward ? share.backward : share.forward) += seconds;
+    share.calls++;
+}
+
+}  // namespace masquerade

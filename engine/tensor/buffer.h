@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Memory that is owned: a block aligned to 64 bytes on one device.
+#pragma once
+#include <cstddef>
+#include <utility>
+
+#include "engine/tensor/device.h"
+
+namespace masquerade {
+
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(std::size_t bytes, Device device = Device::cpu);
+    Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+    Buffer& operator=(Buffer&& other) noexcept;
+    ~Buffer();
+
+    void* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+    Device device_ = Device::cpu;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The four number types a tensor can hold, and bfloat16 as a storage type.
+//   f32   the working type                          bf16  storage only: half the memory, arithmetic in float
+//   f64   the reference forms, for tests            c128  the same forms on complex numbers: the complex-step check
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+
+namespace masquerade {
+
+enum class DType : unsigned char { f32, bf16, f64, c128 };
+
+// The upper 16 bits of a float, rounded to nearest even; NaN stays NaN.
+struct bfloat16 {
+    std::uint16_t bits = 0;
+    bfloat16() = default;
+    constexpr explicit bfloat16(float x) : bits(round(__builtin_bit_cast(std::uint32_t, x))) {}
+    constexpr operator float() const { return __builtin_bit_cast(float, std::uint32_t(bits) << 16); }
+
+  private:
+    static constexpr std::uint16_t round(std::uint32_t u) {
+        if ((u & 0x7fffffffu) > 0x7f800000u) return std::uint16_t((u >> 16) | 0x40u);
+        return std::uint16_t((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    }
+};
+
+using complex = std::complex<double>;
+
+template <class T> struct dtype_of_type;
+template <> struct dtype_of_type<float> { static constexpr DType value = DType::f32; };
+template <> struct dtype_of_type<bfloat16> { static constexpr DType value = DType::bf16; };
+template <> struct dtype_of_type<double> { static constexpr DType value = DType::f64; };
+template <> struct dtype_of_type<complex> { static constexpr DType value = DType::c128; };
+template <class T> constexpr DType dtype_of = dtype_of_type<T>::value;
+
+constexpr std::size_t bytes_of(DType t) {
+    return t == DType::bf16 ? 2 : t == DType::f32 ? 4 : t == DType::f64 ? 8 : 16;
+}
+
+constexpr const char* name_of(DType t) {
+    return t == DType::bf16 ? "bf16" : t == DType::f32 ? "f32" : t == DType::f64 ? "f64" : "c128";
+}
+
+// The type that statistics, biases, losses and latents take beside activations of type t.
+constexpr DType arithmetic_of(DType t) { return t == DType::bf16 ? DType::f32 : t; }
+
+}  // namespace masquerade

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// A named tensor: where its value and its gradient lie. The path ("decoder.layer.3.attention.query") is its name in
+// errors, traces, dumps, checkpoints and the debugger. Memory belongs to an arena or to the parameter store.
+#pragma once
+#include <string>
+
+#include "engine/tensor/view.h"
+
+namespace masquerade {
+
+struct Tensor {
+    std::string path;
+    Shape shape;
+    DType dtype = DType::f32;
+    Device device = Device::cpu;
+    void* value = nullptr;
+    void* grad = nullptr;
+    bool needs_grad = false;    // some parameter lies upstream
+    bool grad_written = false;  // by a backward of this step: the next one adds
+    bool parameter = false;
+    int value_block = -1, grad_block = -1;  // of the arena
+
+    View view() const { return View{value, dtype, device, shape, path.c_str()}; }
+    View grad_view() const { return View{grad, dtype, device, shape, path.c_str()}; }
+    std::int64_t rows() const { return shape.rows(); }
+    std::int64_t columns() const { return shape.columns(); }
+    std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(dtype); }
+};
+
+}  // namespace masquerade

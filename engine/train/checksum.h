@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A fast checksum against damage (not against malice): four lanes of 64-bit words, a multiplication and a
+// rotation each. Every step is one-to-one, so that a change within one word always changes the sum.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+namespace masquerade {
+
+inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
+    std::uint64_t x = (sum ^ word) * 0x9E3779B97F4A7C15ull;
+    return x << 29 | x >> 35;
+}
+
+// Of `bytes` bytes after others whose sum is `before`; little-endian machines agree.
+inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t before) {
+    const char* at = static_cast<const char*>(data);
+    std::uint64_t lanes[4] = {1, 2, 3, 4}, words[4];
+    auto take = [&](std::size_t count) {
+        std::memcpy(words, at, count);
+        for (int i = 0; i < 4; i++) lanes[i] = mixed(lanes[i], words[i]);
+    };
+    std::size_t left = bytes;
+    for (; left >= sizeof words; left -= sizeof words, at += sizeof words) take(sizeof words);
+    if (left > 0) {
+        std::memset(words, 0, sizeof words);
+        take(left);
+    }
+    std::uint64_t sum = mixed(before, bytes);
+    for (std::uint64_t lane : lanes) sum = mixed(sum, lane);
+    return sum;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Which known word a mistyped one means.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace masquerade {
+
+// Fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.       Damerau 1964
+inline int edit_distance(const std::string& a, const std::string& b) {
+    std::size_t columns = b.size() + 1;
+    std::vector<int> before(columns), last(columns), now(columns);
+    for (std::size_t j = 0; j < columns; j++) last[j] = int(j);
+    for (std::size_t i = 1; i <= a.size(); i++) {
+        now[0] = int(i);
+        for (std::size_t j = 1; j < columns; j++) {
+            now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = std::min(now[j], before[j - 2] + 1);
+        }
+        before.swap(last);
+        last.swap(now);
+    }
+    return last[b.size()];
+}
+
+// The known word fewest edits away; empty when more than half of the letters would have to change.
+inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+    std::string best;
+    int fewest = int(word.size() + 1) / 2;
+    for (const std::string& candidate : known) {
+        int edits = edit_distance(word, candidate);
+        if (edits > fewest || (edits == fewest && !best.empty())) continue;
+        fewest = edits;
+        best = candidate;
+    }
+    return best;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "engine/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "engine/base/log.h"
+#include "engine/tape/trace.h"
+#include "engine/train/safetensors.h"
+#include "engine/train/schedule.h"
+
+namespace masquerade {
+namespace {
+constexpr double measuring_seconds = 20;  // of speed, before the schedule is chosen
+constexpr double closing_seconds = 8;     // kept for the last validation, samples and checkpoint
+}  // namespace
+
+void TrainOptions::declare(Config& c) {
+    c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
+    c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
+    c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
+    c.add("beta1", &beta1, "AdamW's first decay", 0, 0.999999);
+    c.add("beta2", &beta2, "AdamW's second decay", 0, 0.999999);
+    c.add("eps", &eps, "AdamW's epsilon", 0, 1);
+    c.add("weight_decay", &weight_decay, "of matrices, decoupled", 0, 10);
+    c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0, 1000000000);
+    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: chosen from measured speed", 0, 1000000000);
+    c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
+    c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
+    c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
+}
+
+Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options)
+    : parameters_(parameters), task_(task), folder_(folder), options_(options),
+      optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
+      arena_(parameters.device(), options.plan_memory), tape_(arena_, parameters.dtype(), parameters.device()),
+      schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
+      schedule_steps_(std::uint64_t(options.schedule_steps)), best_(std::numeric_limits<double>::infinity()) {
+    if (!options.recompute.empty()) tape_.recompute(options.recompute);
+}
+
+double Trainer::seconds() const {
+    return seconds_before + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+double Trainer::train_step() {
+    std::string bucket = task_.next_batch(step_);
+    tape_.begin(bucket, options_.seed, std::uint32_t(step_), true);
+    Tensor* loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));
+    parameters_.start_gradients();
+    tape_.backward(loss);
+    parameters_.finish_gradients();
+    optimiser_.update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                                  std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+    double value = number_at(loss->view(), 0);
+    tape_.end();
+    if (!std::isfinite(value) || !std::isfinite(optimiser_.norm()))
+        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", optimiser_.norm(),
+                         "; a lower learning_rate or a longer warmup helps. Earlier checkpoints in ", folder_.path(),
+                         " are intact"));
+    tokens_ += task_.batch_tokens();
+    step_++;
+    return value;
+}
+
+// From the speed so far: the steps that fit into the time that is left, a little less.
+void Trainer::choose_schedule(double now, double seconds_per_step) {
+    double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
+    schedule_start_ = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
+    schedule_steps_ = schedule_start_ + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step));
+    log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
+                                   schedule_start_, schedule_steps_));
+}
+
+void Trainer::report_memory() const {
+    auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
+    double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
+    fmt::print("memory: parameters {}, gradients {}, moments {}, activations {} (unplanned {})\n", mib(all), mib(all),
+               mib(2 * all), mib(double(arena_.planned_bytes())), mib(double(arena_.unplanned_bytes())));
+    std::fflush(stdout);
+}
+
+void Trainer::save() {
+    if (saved_step_ == step_) return;
+    std::vector<Metric> held_out = task_.validate();
+    bool better = !held_out.empty() && held_out[0].value < best_;
+    if (better) best_ = held_out[0].value;
+    folder_.save_step(
+        step_,
+        [&](const std::string& folder) {
+            std::vector<StoredTensor> weights;
+            for (const Tensor& p : parameters_.all()) weights.push_back(stored(p.path, p.view()));
+            write_safetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
+            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_), schedule_start_,
+                                                  schedule_steps_};
+            std::vector<std::uint64_t> place = task_.place();
+            numbers.insert(numbers.end(), place.begin(), place.end());
+            write_safetensors(folder + "/state.safetensors",
+                              {stored("adamw.m", optimiser_.first_moment()), stored("adamw.v", optimiser_.second_moment()),
+                               stored("numbers", numbers), stored("best", std::vector<double>{best_})});
+            task_.save(folder);
+        },
+        better);
+    saved_step_ = step_;
+    std::string line = fmt::format("{{\"step\":{}", step_);
+    for (const Metric& m : held_out) line += fmt::format(",\"held_out_{}\":{:.6g}", m.name, m.value);
+    folder_.append_log(line + "}");
+}
+
+void Trainer::resume() {
+    step_ = folder_.latest_step();
+    std::string folder = folder_.step_folder(step_);
+    TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
+    for (const Tensor& p : parameters_.all()) model.copy_to(p.path, p.view());
+    state.copy_to("adamw.m", optimiser_.first_moment());
+    state.copy_to("adamw.v", optimiser_.second_moment());
+    std::vector<std::uint64_t> numbers = state.integers("numbers");
+    if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_))
+        throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?"));
+    tokens_ = std::int64_t(numbers[1]);
+    schedule_start_ = numbers[2];
+    schedule_steps_ = numbers[3];
+    task_.move_to({numbers.begin() + 4, numbers.end()});
+    best_ = state.reals("best").at(0);
+    folder_.rewind(step_);
+    saved_step_ = step_;
+}
+
+void Trainer::log(double loss, double now) const {
+    std::string line = fmt::format("{{\"step\":{},\"loss\":{:.6g},\"seconds\":{:.1f},\"tokens\":{},\"norm\":{:.4g}", step_,
+                                   loss, now, tokens_, optimiser_.norm());
+    for (const Metric& m : task_.metrics()) line += fmt::format(",\"{}\":{:.6g}", m.name, m.value);
+    folder_.append_log(line + "}");
+}
+
+void Trainer::progress(double loss, double now) const {
+    double share = options_.steps > 0 ? double(step_) / double(options_.steps) : 0;
+    if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
+    share = std::min(share, 1.0);
+    double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
+    std::string numbers = fmt::format("step {} loss {:.3f}", step_, loss);
+    for (const Metric& m : task_.metrics()) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
+    numbers += fmt::format(" {:.0f} tok/s {} left", double((step_ - first_step_) * task_.batch_tokens()) / spent,
+                           clock_text(left));
+    if (!terminal) {
+        fmt::print("{}\n", numbers);
+    } else {
+        int width = std::max(0, std::min(24, columns - 4 - int(numbers.size())));
+        int full = int(share * width);
+        std::string bar(std::size_t(full), '=');
+        if (full < width) bar += '>';
+        bar.resize(std::size_t(width), ' ');
+        fmt::print("\r\x1b[K[{}] {}", bar, numbers.substr(0, std::size_t(std::max(0, columns - width - 4))));
+    }
+    std::fflush(stdout);
+}
+
+void Trainer::show(double now) {
+    std::string samples = task_.show(step_);
+    if (samples.empty()) return;
+    if (terminal) fmt::print("\r\x1b[K");
+    fmt::print("\nafter {} steps, {}\n{}\n", step_, clock_text(now), samples);
+    std::fflush(stdout);
+    folder_.append_samples(step_, samples);
+}
+
+StopReason Trainer::run(const std::function<bool()>& stop) {
+    start_ = std::chrono::steady_clock::now();
+    first_step_ = step_;
+    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0, deadline = options_.minutes * 60;
+    double measured_from = 0;
+    std::int64_t measured_step = -1;
+    bool minutes_count = options_.minutes > 0;
+    if (minutes_count) deadline -= std::min(closing_seconds, 0.1 * deadline);
+    std::optional<StopReason> reason;
+    auto reached = [&]() -> std::optional<StopReason> {
+        if (options_.steps > 0 && step_ >= options_.steps) return StopReason::steps;
+        if (minutes_count && seconds() >= deadline) return StopReason::minutes;
+        bool scheduled = !minutes_count && options_.steps == 0 && schedule_steps_;
+        if (scheduled && step_ >= std::int64_t(schedule_steps_)) return StopReason::schedule;
+        if (stop()) return StopReason::asked;
+        return {};
+    };
+    while (!(reason = reached())) {
+        double loss = train_step();
+        mean = step_ == first_step_ + 1 ? loss : 0.98 * mean + 0.02 * loss;
+        if (step_ == first_step_ + 1) report_memory();
+        double now = seconds();
+        if (schedule_steps_ == 0) {
+            if (measured_step < 0 && now - seconds_before > 0.25 * measuring_seconds) {
+                measured_step = step_;
+                measured_from = now;
+            } else if (measured_step >= 0 && now - seconds_before >= measuring_seconds) {
+                choose_schedule(now, (now - measured_from) / double(step_ - measured_step));
+            }
+        }
+        if (step_ % 20 == 0) log(mean, now);
+        if (now >= next_line) {
+            progress(mean, now);
+            next_line = now + (terminal ? 0.2 : 10);
+        }
+        if (now >= next_show) {
+            show(now);
+            next_show += std::min(next_show, 300.0);
+        }
+        if (options_.save_every > 0 ? step_ % options_.save_every == 0 : now >= next_save) {
+            save();
+            next_save = seconds() + 60;
+        }
+    }
+    if (step_ > first_step_) progress(mean, seconds());
+    if (terminal) fmt::print("\n");
+    save();
+    show(seconds());
+    return *reason;
+}
+
+std::string clock_text(double seconds) {
+    auto s = std::int64_t(std::max(0.0, seconds) + 0.5);
+    if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+    return fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The training loop. It knows no model: a model hands it a Task, which picks the batch of a step, computes its loss on
+// the tape, and says what to show. Every step is a pure function of (parameters, moments, step, seed, place in the data),
+// so that a resumed run ends with the same bits as one that was never stopped.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/nn/parameters.h"
+#include "engine/tape/tape.h"
+#include "engine/train/adamw.h"
+#include "engine/train/config.h"
+#include "engine/train/run_folder.h"
+
+namespace masquerade {
+
+struct TrainOptions {
+    double learning_rate = 2e-3;
+    std::int64_t warmup = 300;
+    double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, weight_decay = 0;
+    // The learning rate decays from schedule_start to schedule_steps. 0: chosen once from measured speed so that the run
+    // of `minutes` ends there; then printed and kept in the checkpoint.
+    std::int64_t schedule_start = 0, schedule_steps = 0;
+    std::int64_t steps = 0;      // stop after so many; 0: no limit
+    double minutes = 10;         // stop after so long; 0: no limit
+    std::int64_t save_every = 0; // steps; 0: every minute
+    std::uint64_t seed = 1;
+    std::string recompute;       // scopes to compute again in the backward: "decoder.layer.*"
+    bool plan_memory = true;
+
+    void declare(Config& config);
+};
+
+// A number for the progress line and log.jsonl.
+struct Metric {
+    std::string name;
+    double value;
+};
+
+class Task {
+  public:
+    virtual ~Task() = default;
+    // Chooses the batch of this step and names its bucket: every size that may differ between steps.
+    virtual std::string next_batch(std::int64_t step) = 0;
+    // The loss of the chosen batch, (1). `schedule_steps` 0: not known yet.
+    virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
+    virtual std::int64_t batch_tokens() const = 0;  // scored tokens of the chosen batch
+    // Further numbers of the last loss, after it was computed.
+    virtual std::vector<Metric> metrics() { return {}; }
+    // The held-out loss (what "best" means) and other numbers; the first one is it.
+    virtual std::vector<Metric> validate() { return {}; }
+    // What a reader wants to see now and then: samples, reconstructions.
+    virtual std::string show(std::int64_t /*step*/) { return {}; }
+    // The place in the data, as numbers for the checkpoint.
+    virtual std::vector<std::uint64_t> place() const { return {}; }
+    virtual void move_to(const std::vector<std::uint64_t>&) {}
+    // The model's own files of a checkpoint: config.json.
+    virtual void save(const std::string& folder) const = 0;
+};
+
+enum class StopReason { steps, minutes, schedule, asked };
+
+class Trainer {
+  public:
+    Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
+
+    // Goes on from the folder's latest checkpoint.
+    void resume();
+    // Trains until a limit, the end of the schedule, or `stop` says so; saves; returns why it ended.
+    StopReason run(const std::function<bool()>& stop);
+
+    std::int64_t step() const { return step_; }
+    void observe(Observer* observer) { tape_.observe(observer); }
+    bool terminal = false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
+    int columns = 80;
+    double seconds_before = 0;  // already spent by the program: the minutes count from its start
+
+  private:
+    double train_step();
+    void choose_schedule(double now, double seconds_per_step);
+    void report_memory() const;
+    void save();
+    void log(double loss, double now) const;
+    void progress(double loss, double now) const;
+    void show(double now);
+    double seconds() const;
+
+    Parameters& parameters_;
+    Task& task_;
+    RunFolder& folder_;
+    TrainOptions options_;
+    AdamW optimiser_;
+    Arena arena_;
+    Tape tape_;
+    std::chrono::steady_clock::time_point start_;
+    std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0;
+    std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
+    double best_;
+    std::int64_t saved_step_ = -1;
+};
+
+// "3:07", or "1:02:33"
+std::string clock_text(double seconds);
+
+}  // namespace masquerade

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The one Transformer stack: embeddings, L layers, the tied head of BERT's masked language model. What it is (BERT, a
+// language model, an encoder, a decoder) is decided by the mask and the positions of a pass alone.
+#pragma once
+#include <vector>
+
+#include "engine/nn/layers.h"
+
+namespace masquerade {
+
+struct BackboneOptions {
+    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
+    int positions = 512;           // P: positions 0 .. P-1 may occur
+    bool rotary = true;            // else an absolute table is added to the embedding
+    bool pre_norm = false;
+    GeluKind gelu = GeluKind::erf;
+    double eps = 1e-12;
+    double deviation = 0.02;       // of the first weights
+    double dropout = 0, attention_dropout = 0;
+};
+
+// The tokens of one pass, packed: N rows, no padding. `document` and `position` name the row (random numbers).
+struct TokenRows {
+    std::vector<int> ids, types, positions, document;
+    int count() const { return int(ids.size()); }
+    RowNames names() const {
+        return {{document.data(), std::int64_t(document.size())}, {positions.data(), std::int64_t(positions.size())}};
+    }
+    void push(int id, int type, int position, int name) {
+        ids.push_back(id);
+        types.push_back(type);
+        positions.push_back(position);
+        document.push_back(name);
+    }
+};
+
+class Backbone {
+  public:
+    Backbone(Parameters& parameters, const BackboneOptions& options);
+
+    // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position])))
+    Tensor* embed(Tape& tape, const TokenRows& rows) const;
+    // What the layers need to know of these rows; the graph is the caller's.
+    Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
+    // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
+    Tensor* finish(Tape& tape, Tensor* x) const;
+    // h(N,C): what the tied embedding meets: LN(gelu(dense(x)))
+    Tensor* head(Tape& tape, Tensor* x) const;
+    Tensor* logits(Tape& tape, Tensor* h) const;                       // (N,V)
+    Tensor* losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N)
+
+    const BackboneOptions options;
+    std::vector<Block> layers;
+
+  private:
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,C), (2,C), (P,C)
+    LayerNorm embedding_norm_, final_norm_, head_norm_;
+    Linear head_dense_;
+    Tensor* head_bias_ = nullptr;                                      // (V)
+    std::vector<double> turns_;                                        // (P,D)
+};
+
+}  // namespace masquerade

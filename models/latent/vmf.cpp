@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Quadrature and the quantile table. Two changes of variable make everything smooth. w = tanh t turns the
+// density into exp(kappa (tanh t - 1)) / cosh(t)^(d-1), without a singularity for any d >= 2; and t is an
+// almost straight function of l = log(u / (1 - u)), since both tails of that density are exponential. So
+// equal steps of l with cubics between them serve the middle and the tails alike.
+#include "models/latent/vmf.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+constexpr int panel_count = 8192;  // of the quadrature
+constexpr int knot_count = 4096;   // of the quantile
+constexpr double reach = 38;       // knots lie at l in [-reach, reach]: shares of e^-38 = 3e-17 at either end
+constexpr double fall = 100;       // the quadrature stops where the density has fallen by e^-100
+
+double one_minus_tanh(double t) { return 2 / (1 + std::exp(2 * t)); }
+
+// The density of t = artanh w, divided by its largest value.
+struct Density {
+    double kappa, power;  // power = d - 1
+    double mode, peak;
+
+    Density(int d, double concentration)
+        : kappa(concentration), power(d - 1), mode(std::asinh(2 * kappa / power) / 2), peak(log_raw(mode)) {}
+    double log_raw(double t) const {
+        double a = std::fabs(t), log_cosh = a + std::log1p(std::exp(-2 * a)) - std::log(2.0);
+        return -kappa * one_minus_tanh(t) - power * log_cosh;
+    }
+    double operator()(double t) const { return std::exp(log_raw(t) - peak); }
+    // Where the density has fallen by fall on the side of the sign of `step`.
+    double edge(double step) const {
+        while (log_raw(mode + step) - peak > -fall) step *= 2;
+        double near = 0, far = step;
+        for (int i = 0; i < 20; i++) {
+            double middle = (near + far) / 2;
+            (log_raw(mode + middle) - peak > -fall ? near : far) = middle;
+        }
+        return mode + far;
+    }
+};
+
+// The integral of f over [a, b] by the five points of Gauss and Legendre.
+template <class F>
+double integral(const F& f, double a, double b) {
+    const double root = 2 * std::sqrt(10.0 / 7), share = 13 * std::sqrt(70.0);
+    double c = (a + b) / 2, h = (b - a) / 2;
+    double inner = h * std::sqrt(5 - root) / 3, outer = h * std::sqrt(5 + root) / 3;
+    return h * (128.0 / 225 * f(c) + (322 + share) / 900 * (f(c - inner) + f(c + inner)) +
+                (322 - share) / 900 * (f(c - outer) + f(c + outer)));
+}
+
+// The distribution function of t at the ends of the panels, summed from both sides so that each tail keeps
+// its digits.
+struct Distribution {
+    Density density;
+    double start, width;               // panel j is [start + j width, start + (j+1) width]
+    double mass = 0;                   // the integral of the density
+    double distance = 0;               // the mean of 1 - tanh t
+    std::vector<double> below, above;  // shares of the mass on either side of each end
+
+    explicit Distribution(const Density& f) : density(f), below(panel_count + 1), above(panel_count + 1) {
+        start = f.edge(-0.01);
+        width = (f.edge(0.01) - start) / panel_count;
+        std::vector<double> panel(panel_count);
+        for (int j = 0; j < panel_count; j++) {
+            panel[j] = integral(f, at(j), at(j + 1));
+            distance += integral([&](double t) { return f(t) * one_minus_tanh(t); }, at(j), at(j + 1));
+            mass += panel[j];
+        }
+        distance /= mass;
+        for (int j = 0; j < panel_count; j++) below[j + 1] = below[j] + panel[j] / mass;
+        for (int j = panel_count; j > 0; j--) above[j - 1] = above[j] + panel[j - 1] / mass;
+    }
+    double at(int j) const { return start + j * width; }
+
+    // The t at log(u / (1 - u)) = l: its panel by search, its place there by Newton's method.
+    double quantile(double l) const {
+        double tail = 1 / (1 + std::exp(std::fabs(l)));
+        const std::vector<double>& side = l < 0 ? below : above;
+        auto not_past = [&](double share) { return l < 0 ? share <= tail : share >= tail; };
+        auto past = std::partition_point(side.begin(), side.end(), not_past);
+        int j = std::clamp(int(past - side.begin()) - 1, 0, panel_count - 1);
+        double left = at(j), right = left + width, t = left + width / 2;
+        double wanted = std::fabs(tail - side[j]) * mass;
+        for (int i = 0; i < 20; i++) {
+            double next = std::clamp(t + (wanted - integral(density, left, t)) / density(t), left, right);
+            if (std::fabs(next - t) < 1e-15 * std::max(1.0, std::fabs(t))) break;
+            t = next;
+        }
+        return t;
+    }
+};
+
+}  // namespace
+
+double log_sphere_surface(int dimensions) {
+    double half = dimensions / 2.0;
+    return std::log(2.0) + half * std::log(pi) - std::lgamma(half);
+}
+
+VonMisesFisher::VonMisesFisher(int dimensions, double kappa)
+    : dimensions_(dimensions), kappa_(kappa), knots_(knot_count) {
+    if (dimensions < 2)
+        throw Error(text("von Mises-Fisher: ", dimensions, " dimensions; a direction needs at least 2"));
+    if (!(kappa >= 0 && kappa <= 1e8))
+        throw Error(text("von Mises-Fisher: kappa is ", kappa, "; it must lie in [0, 1e8]"));
+
+    Density density(dimensions, kappa);
+    Distribution distribution(density);
+    distance_ = distribution.distance;
+    log_surface_ = log_sphere_surface(dimensions);
+    // 1 / C = exp(kappa) times the surface of the sphere one dimension down times the integral over w.
+    double log_mass = std::log(distribution.mass) + density.peak;
+    log_normaliser_ = -kappa - log_mass - log_sphere_surface(dimensions - 1);
+    // log C + kappa E[w] + log surface, with kappa cancelled by hand.
+    kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distance_);
+
+    for (int i = 0; i < knot_count; i++) {
+        double l = -reach + 2 * reach * i / (knot_count - 1), share = 1 / (1 + std::exp(std::fabs(l)));
+        double t = distribution.quantile(l);
+        knots_[i] = {t, share * (1 - share) * distribution.mass / density(t)};
+    }
+}
+
+double VonMisesFisher::quantile(double u) const {
+    constexpr double step = 2 * reach / (knot_count - 1);
+    double l = std::log(u) - std::log1p(-u);
+    double x = std::clamp((l + reach) / step, 0.0, double(knot_count - 1));
+    int i = std::min(int(x), knot_count - 2);
+    const Knot &a = knots_[i], &b = knots_[i + 1];
+    double s = x - i, r = 1 - s;  // Hermite's cubic through both values and slopes
+    double from_a = r * r * ((1 + 2 * s) * a.t + s * step * a.slope);
+    double from_b = s * s * ((1 + 2 * r) * b.t - r * step * b.slope);
+    return std::tanh(from_a + from_b);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "models/univae_evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/tape/trace.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::size_t at_a_time = 64;
+
+std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
+    std::vector<Tensor*> z;
+    for (const LatentSample& s : samples) z.push_back(s.z);
+    return z;
+}
+
+// -log p(x|z) of every document of the batch.
+std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
+                                    const std::vector<Tensor*>& z) {
+    Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
+    Tensor* losses = model.backbone.losses(tape, h, batch.targets);
+    std::vector<double> sums(std::size_t(batch.documents));
+    for (int b = 0; b < batch.documents; b++)
+        for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1]; row++)
+            sums[std::size_t(b)] += number_at(losses->view(), row);
+    return sums;
+}
+
+double sum_of(const std::vector<double>& numbers) {
+    double s = 0;
+    for (double x : numbers) s += x;
+    return s;
+}
+
+// The rows of z moved up by one, the first one last: every document gets its neighbour's.
+Tensor* neighbours(Tape& tape, const Tensor* z) {
+    std::vector<double> moved;
+    for (std::int64_t i = 0; i < z->shape.count(); i++)
+        moved.push_back(number_at(z->view(), (i + z->columns()) % z->shape.count()));
+    return tape.constant("other_z", z->shape, z->dtype, moved.data());
+}
+
+// sum_l log q(z_l | z_<l, x) - log p(z_l) of document b.
+double log_ratio(const UniVae& model, const std::vector<LatentSample>& samples, std::int64_t b) {
+    double sum = 0;
+    for (const LatentSample& s : samples) {
+        std::vector<double> z, y;
+        for (std::int64_t i = 0; i < s.z->columns(); i++) z.push_back(number_at(s.z->view(), b * s.z->columns() + i));
+        for (std::int64_t i = 0; i < s.y->columns(); i++) y.push_back(number_at(s.y->view(), b * s.y->columns() + i));
+        sum += model.space.log_ratio(z.data(), y.data());
+    }
+    return sum;
+}
+
+}  // namespace
+
+HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+    HeldOut h;
+    Arena arena(Device::cpu, false);
+    Tape tape(arena, DType::f32);
+    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
+        std::size_t count = std::min(at_a_time, sentences.size() - first);
+        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+        LatentNoise noise = model.space.noise(batch.names, seed, 0);
+        tape.begin("held out");
+        std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
+        std::vector<Tensor*> z = points(samples);
+        h.own += sum_of(sentence_losses(tape, model, batch, z));
+        if (!z.empty()) {
+            h.mean_path += sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
+            for (Tensor*& each : z) each = neighbours(tape, each);
+            h.other += sum_of(sentence_losses(tape, model, batch, z));
+        }
+        for (const LatentSample& s : samples)
+            for (std::size_t b = 0; s.kl && b < count; b++) h.kl += number_at(s.kl->view(), std::int64_t(b));
+        h.sentences += std::int64_t(count);
+        h.tokens += batch.target_count;
+        tape.end();
+    }
+    double tokens = double(h.tokens), n = double(h.sentences);
+    h.kl += n * model.space.constant_kl();
+    h.elbo = -(h.own + h.kl) / n;
+    h.own /= tokens;
+    h.mean_path /= tokens;
+    h.other /= tokens;
+    h.kl_per_token = h.kl / tokens;
+    h.kl /= n;
+    return h;
+}
+
+std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
+                                            int samples, std::uint64_t seed) {
+    std::vector<double> nll;
+    Arena arena(Device::cpu, false);
+    Tape tape(arena, DType::f32);
+    if (model.options.latent_layers == 0) samples = 1;
+    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
+        std::size_t count = std::min(at_a_time, sentences.size() - first);
+        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+        std::vector<std::vector<double>> weights(count);  // log of p(x|z) p(z) / q(z|x)
+        for (int s = 0; s < samples; s++) {
+            LatentNoise noise = model.space.noise(batch.names, seed, std::uint32_t(s));
+            tape.begin("importance");
+            std::vector<LatentSample> latents = model.encode(tape, batch, &noise);
+            std::vector<double> losses = sentence_losses(tape, model, batch, points(latents));
+            for (std::size_t b = 0; b < count; b++)
+                weights[b].push_back(-losses[b] - log_ratio(model, latents, std::int64_t(b)));
+            tape.end();
+        }
+        for (const std::vector<double>& w : weights) {
+            double top = *std::max_element(w.begin(), w.end()), sum = 0;
+            for (double x : w) sum += std::exp(x - top);
+            nll.push_back(-(top + std::log(sum / samples)));
+        }
+    }
+    return nll;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# check_layers.sh BUILD: a folder includes only itself and the folders before it in the list below. Judged by what the
+# compiler says it read (the .d files under BUILD) and, so that unused headers count too, by the #include lines.
+# CUDA stays in its corner, and the libraries that nvcc must not see stay out of what it compiles. Silent when fine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$1 wrong=0
+
+folders=$(ls -d engine tokenizer data models tools tests 2>/dev/null || true)
+files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
+
+# "reader read" for every pair: from the dependency files whose source still exists, then from #include "..." lines.
+{
+    find "$build/obj" -name '*.d' -exec awk '
+        FNR == 1 { sub(/^[^:]*:/, ""); reader = "" }
+        /:$/ || reader == "gone" { next }
+        { gsub(/\\/, ""); for (i = 1; i <= NF; i++) {
+              if (reader == "") { reader = $i; if (system("test -e " reader) != 0) reader = "gone" }
+              if (reader != "gone" && $i !~ /^\//) print reader, $i } }' {} +
+    grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/'
+} | sort -u | awk '
+    function folder(path) {
+        return match(path, /^engine\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
+    }
+    BEGIN {
+        count = split("engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/train " \
+                      "tokenizer data models tools tests", list, " ")
+        for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
+        for (i = 1; i <= count; i++) known[list[i]]
+        for (j = 1; j <= 7; j++) delete may["tokenizer", list[j]]                    # no engine at all
+        for (j = 3; j <= 7; j++) delete may["data", list[j]]                         # base and tensor only
+    }
+    {
+        sub(/^\.\//, "", $2)
+        if (index($2, "..")) reason = "paths are written from the root"
+        else if (!(folder($2) in known) && $2 !~ /^engine\//) next                      # somebody else\047s header
+        else if (!((folder($1), folder($2)) in may)) reason = folder($1) " may not read " folder($2)
+        else next
+        print "layers: " $1 " includes " $2 ": " reason
+        wrong = 1
+    }
+    END { exit wrong }' || wrong=1
+
+# keep_out PATTERN REASON FILE ...: none of the files may hold the pattern.
+keep_out() {
+    local lines
+    lines=$(grep -nE "$1" "${@:3}" /dev/null) || return 0
+    sed "s|^|layers: |; s|\$|  <- $2|" <<<"$lines"
+    wrong=1
+}
+cuda_free=$(grep -vE '^engine/(ops/cuda/.*|ops/launch\.h|math/lanes\.h)$' <<<"$files")
+keep_out '__CUDACC__|__CUDA_ARCH__|#include *["<](cuda|cublas|curand|nccl|thrust|cub/|.*\.cuh)' \
+    'CUDA belongs in engine/ops/cuda, engine/ops/launch.h and engine/math/lanes.h' $cuda_free
+nvcc_reads=$(grep -E '^engine/((base|tensor|math|ops)/[^/]*\.h|ops/[^/]*\.cpp|ops/cuda/.*)$' <<<"$files")
+keep_out '#include *["<](fmt|nlohmann|CLI|doctest)/' 'nvcc compiles this file and cannot read that library' $nvcc_reads
+
+exit $wrong

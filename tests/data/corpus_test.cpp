@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "data/corpus.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "data/text.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "tests/data/folder.h"
+
+namespace masquerade {
+namespace {
+
+// The first group of that split with this stem: "p0", "p1", ...
+std::string group_in(int split, const std::string& stem = "p") {
+    for (int i = 0;; i++)
+        if (split_of(stem + std::to_string(i)) == split) return stem + std::to_string(i);
+}
+
+std::vector<Entry> many_entries() {
+    std::vector<Entry> entries;
+    for (int i = 0; i < 2000; i++)
+        for (int line = 0; line < 3; line++)
+            entries.push_back({"group" + std::to_string(i), text("line ", i * (line + 1) % 1700), ""});
+    return entries;
+}
+
+}  // namespace
+
+TEST_CASE("corpus: about two groups in a hundred are held out for dev, and two for test") {
+    int count[3] = {};
+    for (int i = 0; i < 20000; i++) count[split_of("lib" + std::to_string(i))]++;
+    for (int split : {1, 2}) {
+        CHECK(count[split] > 300);
+        CHECK(count[split] < 500);
+    }
+    CHECK(split_of("bash") == split_of("bash"));
+}
+
+TEST_CASE("corpus: a text stays in the first split that has it, whatever its case") {
+    std::string train = group_in(0), dev = group_in(1), test = group_in(2);
+    Splits splits = make_splits({{train, "Shared by all", ""},
+                                 {dev, "shared BY all", ""},
+                                 {test, "Shared by all", ""},
+                                 {dev, "of dev", ""},
+                                 {test, "Of dev", ""},
+                                 {test, "of test", ""},
+                                 {train, "twice", ""},
+                                 {train, "twice", ""},
+                                 {train, "Twice", ""}});
+    std::vector<std::string> of_train = splits.lines[0];
+    std::sort(of_train.begin(), of_train.end());
+    CHECK(of_train == std::vector<std::string>{"Shared by all", "Twice"});
+    CHECK(splits.lines[1] == std::vector<std::string>{"of dev"});
+    CHECK(splits.lines[2] == std::vector<std::string>{"of test"});
+}
+
+TEST_CASE("corpus: neither side of a held-out pair occurs in train") {
+    std::string train = group_in(0), dev = group_in(1);
+    Splits splits = make_splits({{train, "long text", "title"},
+                                 {train, "other text", "title"},
+                                 {dev, "long text", "new title"},
+                                 {dev, "new text", "Title"},
+                                 {dev, "new text", "new title"}});
+    CHECK(splits.lines[0].size() == 2);
+    CHECK(splits.lines[1] == std::vector<std::string>{"new text\tnew title"});
+}
+
+TEST_CASE("corpus: splits depend on neither the order nor the repetition of entries") {
+    std::vector<Entry> entries = many_entries();
+    Splits splits = make_splits(entries);
+    std::reverse(entries.begin(), entries.end());
+    entries.insert(entries.end(), entries.begin(), entries.begin() + 500);
+    Splits again = make_splits(entries);
+    std::set<std::string> seen;
+    std::size_t total = 0;
+    for (int split = 0; split < 3; split++) {
+        CHECK(splits.lines[split] == again.lines[split]);
+        seen.insert(splits.lines[split].begin(), splits.lines[split].end());
+        total += splits.lines[split].size();
+    }
+    CHECK(total > 1500);
+    CHECK(seen.size() == total);
+    CHECK_FALSE(std::is_sorted(splits.lines[0].begin(), splits.lines[0].end()));
+}
+
+TEST_CASE("corpus: a folder is written and read back") {
+    TemporaryFolder folder;
+    std::string path = folder.path + "/a/b";
+    Splits splits;
+    splits.lines[0] = {"one two", "three"};
+    splits.lines[1] = {"four"};
+    Splits pairs;
+    pairs.lines[0] = {"a b\tc"};
+    CorpusWriter writer(path, "name", "2001-02-03", "by hand");
+    writer.add("words", "txt", splits);
+    writer.add("both", "tsv", pairs);
+    CHECK_THROWS_AS(read_corpus(path), BadInput);  // not finished
+    Corpus written = writer.finish(), read = read_corpus(path);
+    CHECK(read.name == "name");
+    CHECK(read.date == "2001-02-03");
+    CHECK(read.how == "by hand");
+    CHECK(read.files.size() == 6);
+    for (std::size_t i = 0; i < read.files.size(); i++) CHECK(read.files[i].hash == written.files[i].hash);
+    CHECK(read.files[0].name == "words.train.txt");
+    CHECK(read.files[0].lines == 2);
+    CHECK(read.files[0].words == 3);
+    CHECK(read.files[0].bytes == 14);
+    CHECK(read.files[0].hash == hash_of("one two\nthree\n"));
+    CHECK(read.files[3].words == 3);
+    CHECK(read_bytes(read.sentences[0]) == "one two\nthree\n");
+    CHECK(read_bytes(read.sentences[1]) == "four\n");
+    CHECK(read_bytes(read.pairs[0]) == "a b\tc\n");
+    CHECK(table_of(read).find("words.train.txt") != std::string::npos);
+    folder.write("a/b/SOURCE.json", "{\"name\": \"x\"}");
+    CHECK_THROWS_AS(read_corpus(path), BadInput);
+    CHECK_THROWS_AS(CorpusWriter(folder.write("file", "") + "/x", "", "", ""), BadInput);
+}
+
+}  // namespace masquerade

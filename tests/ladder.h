@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// The test ladder. A row of the table (tests/ops_table.cpp) says what an op takes, what it gives and how it is called;
+// every check here follows from that row alone, and says what it found wrong by op and tensor:
+//   check_calculus   the f64 backward against the complex step of the c128 forward, 1e-12
+//   check_precision  f32 and bf16, forward and every gradient, against f64, on every instruction set
+//   check_contract   stored and added, written whole, nothing else touched, absent gradients, threads, rows, errors
+// No test framework here: the tests and `inspect gradients` both run it.
+#pragma once
+#include "engine/base/random.h"
+#include "engine/ops/ops.h"
+#include "engine/tensor/buffer.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace masquerade::ladder {
+
+// What a row is tried at; each op says in its row what the three numbers are for it.
+struct Sizes {
+    int rows = 1, columns = 1, other = 1;
+};
+
+enum class Role {
+    input,      // has a gradient
+    constant,   // has none
+    output,     // the backward takes its cotangent
+    statistic,  // an output that only the backward reads
+    updated,    // an output that starts with numbers
+};
+enum class Kind { storage, arithmetic };  // S or A of ops.h
+
+// Fills the numbers of one operand.
+using Draw = std::function<void(std::vector<double>&, Sequence&)>;
+double normal(Sequence& random);
+Draw uniform(double low, double high);
+
+// One tensor of a call, and what the checks must know of it. `value` of an output is its cotangent.
+struct Operand {
+    std::string name, path;
+    Role role;
+    Shape shape;
+    Kind kind;
+    Draw draw;
+    std::vector<double> numbers;
+    bool of_row = false;    // row n belongs to row n of the op: a row alone must give the bits it gives in a batch
+    bool any_rows = false;  // the op cannot tell that there are too many rows,
+    bool any_shape = false; // ... or that the shape is wrong
+    double length = 1;      // of the sum behind the output, or behind the gradient of the input: rounding grows by its root
+    double factor = 1;      // of rounding: how many roundings of that size meet
+    double floor = 0;       // errors are relative to the largest number, but at least to this: terms that cancel
+
+    Operand& by_row() { of_row = true; return *this; }
+    Operand& with_any_rows() { any_rows = true; return *this; }
+    Operand& with_any_shape() { any_shape = true; return *this; }
+    Operand& drawn(Draw d) { draw = std::move(d); return *this; }
+    Operand& sums(double n, double times = 1) { length = n; factor = times; return *this; }
+    Operand& at_least(double size) { floor = size; return *this; }
+    bool written() const { return role == Role::output || role == Role::statistic || role == Role::updated; }
+};
+
+struct Indices {
+    std::string name;
+    std::vector<int> numbers;
+    bool of_row = false;
+};
+
+class Call;
+
+// An op at one size.
+struct Case {
+    std::vector<Operand> operands;
+    std::vector<Indices> indices;
+    std::function<void(const Call&)> forward, backward;  // no backward: nothing flows through
+    int rows = 0;                                         // that by_row operands have
+
+    Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
+    Operand& constant(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
+    Operand& output(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
+    Operand& statistic(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic);
+    Operand& updated(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic);
+    void ints(const std::string& name, std::vector<int> numbers, bool of_row = true);
+
+    bool has_storage() const;
+    // The rows [begin, end) of everything that goes by rows, the rest as it is.
+    Case restricted(int begin, int end) const;
+
+  private:
+    Operand& add(const std::string& name, Role role, const Shape& shape, Kind kind);
+};
+
+struct Op {
+    std::string name;  // that of ops.h; after a comma, which use of it
+    std::function<Case(Sizes)> make;
+    std::vector<Sizes> small, middle, all;  // by elements, along directions, everything else
+
+    Op(std::string name, std::function<Case(Sizes)> make);
+    Op at(std::vector<Sizes> small, std::vector<Sizes> middle, std::vector<Sizes> all) const;
+};
+
+// The row's case with its numbers drawn.
+Case prepared(const Op& op, Sizes sizes);
+
+// Memory of one tensor, with guards on both sides.
+class Guarded {
+  public:
+    Guarded(const Shape& shape, DType dtype, const char* path);
+    const View& view() const { return view_; }
+    void fill(const std::vector<double>& numbers) const;
+    void fill_with_nan() const;
+    bool guards_intact() const;
+    bool has_nan() const;
+    std::string bytes() const;  // the numbers, bit by bit
+
+  private:
+    static constexpr std::size_t guard = 256;  // bytes
+    Buffer memory_;
+    View view_;
+};
+
+complex number(const View& view, std::int64_t i);
+void set_number(const View& view, std::int64_t i, complex x);
+// x as `type` keeps it; doubles stay.
+double rounded(double x, DType type);
+
+// The memory of one case in one type, and what the op's functions are called with. Inputs hold the case's numbers as
+// `like` would hold them, outputs NaN.
+class Call {
+  public:
+    Call(const Case& of, DType type, DType like);
+    Call(const Case& of, DType type) : Call(of, type, type) {}
+
+    // For the rows of the table.
+    View operator()(const std::string& name) const;   // the value
+    View d(const std::string& name) const;            // the cotangent of an output
+    Grad grad(const std::string& name) const;         // of an input
+    Ints ints(const std::string& name) const;
+
+    void forward() const { op.forward(*this); }
+    void backward() const { op.backward(*this); }
+    void want(std::size_t operand, bool wanted) { unwanted_[operand] = !wanted; }
+    void add(bool on) { add_ = on; }
+
+    const Case& op;
+    // By operand: its value; its cotangent (outputs) or its gradient (inputs), null where there is none.
+    std::vector<Guarded> values;
+    std::vector<std::unique_ptr<Guarded>> others;
+    mutable std::set<std::string> asked;  // what the op's function took: "x", "d y", "grad x", "ints ids"
+
+  private:
+    std::size_t find(const std::string& name) const;
+    std::vector<bool> unwanted_;
+    bool add_ = false;
+};
+
+// What a tensor of this type may be off by, relative to its largest number: its storage rounds once, arithmetic with
+// every term of its sum.
+double bound_of(const Operand& operand, DType type);
+std::string at(Sizes sizes);  // " at 5x4x3"
+
+// The worst relative errors of one tensor; -1 where a check does not apply.
+struct Errors {
+    double complex_step = -1, f32 = -1, bf16 = -1;
+    double share = 0;  // the largest of them as a share of what it may be
+};
+
+struct Findings {
+    std::string op;
+    std::vector<std::pair<std::string, Errors>> tensors;  // "y", "dx", in the order of the row
+    std::vector<std::string> faults;                      // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
+    long checks = 0;
+
+    Errors& of(const std::string& tensor);
+    // Counts a check; the first failure of every kind becomes a fault: "<op> <tensor>: <kind> <details>".
+    void expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details);
+
+  private:
+    std::set<std::string> kinds_;
+};
+
+void check_calculus(const Op& op, Findings& findings);
+void check_precision(const Op& op, Findings& findings);
+void check_contract(const Op& op, Findings& findings);
+
+// All rows of the table (tests/ops_table.cpp).
+const std::vector<Op>& ops_table();
+
+}  // namespace masquerade::ladder

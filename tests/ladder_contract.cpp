@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// The rung that holds every op to the contract of ops.h.
+#include "engine/ops/cpu/parallel.h"
+#include "tests/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace masquerade::ladder {
+namespace {
+
+struct Threads {
+    const int before = threads();
+    ~Threads() { set_threads(before); }
+};
+
+struct Contract {
+    const Op& op;
+    const Sizes sizes;
+    const DType type;
+    Findings& findings;
+    const Case c = prepared(op, sizes);
+
+    void expect(bool good, const std::string& tensor, const std::string& kind) const {
+        findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
+    }
+    // Runs both ways; all gradients are wanted and stored unless the caller said otherwise.
+    void run(const Call& call) const {
+        call.forward();
+        if (c.backward) call.backward();
+    }
+    bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
+    template <class F>
+    void each_gradient(F f) const {
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (has_gradient(i)) f(i, "d" + c.operands[i].name);
+    }
+    // f(tensor's name, its memory in a, in b) for every result of the op
+    template <class F>
+    void each_result(const Call& a, const Call& b, F f) const {
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (c.operands[i].written()) f(c.operands[i].name, a.values[i], b.values[i]);
+        each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
+    }
+
+    // Everything that is a result holds no NaN any more, everything else holds what it held, and so do the guards.
+    void check_writes() const {
+        const Call fresh(c, type);
+        Call call(c, type);
+        call.forward();
+        auto untouched = [&](bool after_backward) {
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                const Operand& o = c.operands[i];
+                if (!o.written()) expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
+                if (call.others[i] && (o.role == Role::output || !after_backward))
+                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name, "is written to");
+            }
+        };
+        untouched(false);
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (c.operands[i].written()) expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
+        std::vector<std::string> results;
+        for (const Guarded& value : call.values) results.push_back(value.bytes());
+        if (c.backward) {
+            call.backward();
+            untouched(true);
+            for (std::size_t i = 0; i < results.size(); i++)
+                expect(call.values[i].bytes() == results[i], c.operands[i].name, "is written to by the backward");
+            each_gradient([&](std::size_t i, const std::string& name) {
+                expect(!call.others[i]->has_nan(), name, "is not fully stored");
+            });
+        }
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            expect(call.values[i].guards_intact(), c.operands[i].name, "is written past its ends");
+            if (call.others[i])
+                expect(call.others[i]->guards_intact(), "d" + c.operands[i].name, "is written past its ends");
+        }
+    }
+
+    // added: r + g, where stored gave g
+    void check_added() const {
+        Call stored(c, type), added(c, type);
+        run(stored);
+        added.forward();
+        std::vector<std::vector<double>> before(c.operands.size());
+        each_gradient([&](std::size_t i, const std::string&) {
+            const View &g = stored.others[i]->view(), &to = added.others[i]->view();
+            double size = 0;
+            for (std::int64_t k = 0; k < g.count(); k++) size = std::max(size, std::fabs(number(g, k).real()));
+            Sequence random(1, c.operands[i].name);
+            for (std::int64_t k = 0; k < g.count(); k++) {
+                set_number(to, k, (2 * random.uniform_double() - 1) * (size > 0 ? size : 1));
+                before[i].push_back(number(to, k).real());
+            }
+        });
+        added.add(true);
+        added.backward();
+        each_gradient([&](std::size_t i, const std::string& name) {
+            const View &g = stored.others[i]->view(), &to = added.others[i]->view();
+            double worst = 0, size = c.operands[i].floor;
+            for (std::int64_t k = 0; k < g.count(); k++) {
+                double expected = before[i][std::size_t(k)] + number(g, k).real();
+                double error = std::fabs(number(to, k).real() - expected);
+                worst = error > worst || error != error ? error : worst;
+                size = std::max({size, std::fabs(expected), std::fabs(number(g, k).real())});
+            }
+            expect(worst <= 2 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
+            expect(added.others[i]->guards_intact(), name, "is written past its ends when added");
+        });
+    }
+
+    // Every set of wanted gradients gives the bits that all together give, and leaves the absent ones alone.
+    void check_absent() const {
+        std::vector<std::size_t> inputs;
+        each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
+        Call all(c, type);
+        run(all);
+        for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
+            Call some(c, type);
+            for (std::size_t k = 0; k < inputs.size(); k++) some.want(inputs[k], wanted >> k & 1u);
+            run(some);
+            for (std::size_t k = 0; k < inputs.size(); k++) {
+                const std::string name = "d" + c.operands[inputs[k]].name;
+                const Guarded& found = *some.others[inputs[k]];
+                if (wanted >> k & 1u)
+                    expect(found.bytes() == all.others[inputs[k]]->bytes(), name, "changes where another is not wanted");
+                else
+                    expect(found.bytes() == Guarded(found.view().shape, found.view().dtype, "").bytes(), name,
+                           "is written though not wanted");
+            }
+        }
+    }
+
+    void check_threads() const {
+        Threads restore;
+        set_threads(1);
+        Call one(c, type);
+        run(one);
+        for (int count : {2, 4}) {
+            set_threads(count);
+            Call many(c, type);
+            run(many);
+            each_result(one, many, [&](const std::string& name, const Guarded& a, const Guarded& b) {
+                expect(a.bytes() == b.bytes(), name, text("has other bits on ", count, " threads"));
+            });
+        }
+    }
+
+    // Some rows alone have the bits they have among all.
+    void check_rows() const {
+        const int n = c.rows;
+        Call all(c, type);
+        run(all);
+        const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
+        for (auto [begin, end] : ranges) {
+            if (begin < 0 || end > n || end - begin == n) continue;
+            Case part = c.restricted(begin, end);
+            Call alone(part, type);
+            run(alone);
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                const Operand& o = c.operands[i];
+                if (!o.of_row) continue;
+                auto same = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
+                    std::size_t row = whole.view().bytes() / std::size_t(n);
+                    expect(whole.bytes().substr(std::size_t(begin) * row, rows.view().bytes()) == rows.bytes(), name,
+                           "of a row alone has other bits than in a batch");
+                };
+                if (o.written()) same(all.values[i], alone.values[i], o.name);
+                if (has_gradient(i)) same(*all.others[i], *alone.others[i], "d" + o.name);
+            }
+        }
+    }
+
+    void expect_refused(const Call& wrong, bool backward, const std::string& tensor, const std::string& how) const {
+        std::string said, where = (backward ? "in the backward" : "in the forward") + how;
+        try {
+            backward ? wrong.backward() : wrong.forward();
+        } catch (const Error& e) {
+            said = e.what();
+        }
+        expect(!said.empty(), tensor, where + " is not refused");
+        bool named = said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
+        expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
+    }
+
+    // One tensor at a time too wide or too long, one list at a time too short.
+    void check_refusals() const {
+        Call good(c, type);
+        good.forward();
+        const std::set<std::string> forward = good.asked;
+        good.asked.clear();
+        if (c.backward) good.backward();
+        const std::set<std::string> backward = good.asked;
+        auto expect_both = [&](const Call& wrong, const std::string& name, const std::string& how) {
+            if (forward.count(name)) expect_refused(wrong, false, name, how);
+            if (backward.count(name)) expect_refused(wrong, true, name, how);
+        };
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            const Operand& o = c.operands[i];
+            for (int side = 0; side < o.shape.rank && !o.any_shape; side++) {
+                bool rows = side + 1 < o.shape.rank;
+                if (rows && o.any_rows) continue;
+                std::string how = rows ? " with one row more" : " with one column more";
+                Shape larger = o.shape;
+                larger.size[side]++;
+                Call value(c, type), other(c, type);
+                value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str());
+                expect_both(value, o.name, how);
+                if (!other.others[i]) continue;
+                *other.others[i] = Guarded(larger, other.others[i]->view().dtype, o.path.c_str());
+                expect_both(other, "d" + o.name, how);
+            }
+        }
+        for (std::size_t i = 0; i < c.indices.size(); i++) {
+            if (c.indices[i].numbers.empty()) continue;
+            Case shorter = c;
+            shorter.indices[i].numbers.pop_back();
+            expect_both(Call(shorter, type), c.indices[i].name, " with one number less");
+        }
+    }
+};
+
+}  // namespace
+
+void check_contract(const Op& op, Findings& findings) {
+    std::vector<Sizes> sizes = op.all;
+    sizes.push_back({0, sizes.front().columns, sizes.front().other});
+    bool has_storage = prepared(op, op.all.front()).has_storage();
+    for (DType type : {DType::f32, DType::bf16, DType::f64}) {
+        if (type == DType::bf16 && !has_storage) continue;
+        for (Sizes s : sizes) {
+            Contract contract{op, s, type, findings};
+            contract.check_writes();
+            contract.check_threads();
+            contract.check_rows();
+            if (!contract.c.backward) continue;
+            contract.check_added();
+            contract.check_absent();
+        }
+        Contract{op, op.small.front(), type, findings}.check_refusals();
+    }
+}
+
+}  // namespace masquerade::ladder

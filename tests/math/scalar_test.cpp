@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The float functions against libm's double ones over a spread of all floats, at special values, and inside a
+// vectorised loop against outside; the complex ones against the derivatives they must carry.
+#include "engine/math/scalar.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "doctest/doctest.h"
+
+using namespace masquerade;
+
+// The distance of y from the exact value, in units in the last place of a float there.
+static double ulps(float y, double exact) {
+    if (std::isnan(exact)) return std::isnan(y) ? 0 : INFINITY;
+    if (std::isinf(float(exact))) return y == float(exact) ? 0 : INFINITY;
+    if (exact == 0) return y == 0 && std::signbit(y) == std::signbit(exact) ? 0 : INFINITY;
+    int exponent;
+    std::frexp(exact, &exponent);
+    double error = std::fabs(y - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
+    return std::isnan(error) ? INFINITY : error;
+}
+
+// The largest error over every `stride`-th float, denormals, infinities and NaN among them.
+template <class F, class G>
+static double worst_ulps(F f, G exact, std::uint64_t stride = 1009) {
+    double worst = 0;
+    for (std::uint64_t bits = 0; bits < 1ull << 32; bits += stride) {
+        float x = float_of(std::uint32_t(bits));
+        worst = std::max(worst, ulps(f(x), exact(double(x))));
+    }
+    return worst;
+}
+
+TEST_CASE("float functions are within 1.5 units in the last place, everywhere") {
+    CHECK(worst_ulps([](float x) { return exp_of(x); }, [](double x) { return std::exp(x); }) <= 1.1);
+    CHECK(worst_ulps([](float x) { return log_of(x); }, [](double x) { return std::log(x); }) <= 1.1);
+    CHECK(worst_ulps([](float x) { return tanh_of(x); }, [](double x) { return std::tanh(x); }) <= 1.5);
+    CHECK(worst_ulps([](float x) { return erf_of(x); }, [](double x) { return std::erf(x); }) <= 1.5);
+    CHECK(worst_ulps([](float x) { return sqrt_of(x); }, [](double x) { return std::sqrt(x); }) <= 0.5001);
+}
+
+TEST_CASE("float functions where they change form") {
+    // Every float near the joints of tanh (5/8) and erf (15/16), and near 1, where a logarithm loses digits.
+    double worst = 0;
+    for (std::uint32_t step = 0; step < 40000; step++) {
+        float a = float_of(bits_of(0.625f) - 20000 + step), b = float_of(bits_of(0.9375f) - 20000 + step);
+        float c = float_of(bits_of(1.0f) - 20000 + step);
+        worst = std::max({worst, ulps(tanh_of(a), std::tanh(double(a))),
+                          ulps(erf_of(b), std::erf(double(b))), ulps(log_of(c), std::log(double(c)))});
+    }
+    CHECK(worst <= 1.5);
+}
+
+TEST_CASE("special values of float functions") {
+    const float inf = INFINITY, least = std::numeric_limits<float>::denorm_min();
+    CHECK(exp_of(0.0f) == 1);
+    CHECK(exp_of(-inf) == 0);
+    CHECK(exp_of(-1e30f) == 0);
+    CHECK(exp_of(-103.0f) == least);
+    CHECK(exp_of(88.72f) < inf);
+    CHECK(exp_of(88.73f) == inf);
+    CHECK(exp_of(inf) == inf);
+    CHECK(log_of(1.0f) == 0);
+    CHECK(log_of(0.0f) == -inf);
+    CHECK(log_of(-0.0f) == -inf);
+    CHECK(log_of(inf) == inf);
+    CHECK(std::isnan(log_of(-least)));
+    CHECK(std::isnan(log_of(-inf)));
+    CHECK(std::fabs(log_of(least) + 103.278929903f) <= 1e-5f);
+    for (float (*f)(float) : {+[](float x) { return tanh_of(x); }, +[](float x) { return erf_of(x); }}) {
+        CHECK(f(inf) == 1);
+        CHECK(f(-inf) == -1);
+        CHECK(f(-20.0f) == -1);
+        CHECK(std::signbit(f(-0.0f)));
+        CHECK(!std::signbit(f(0.0f)));
+        CHECK(std::fabs(f(least)) > 0);
+        CHECK(f(-0.7f) == -f(0.7f));
+    }
+    for (float nan : {std::nanf(""), -std::nanf("")}) {
+        CHECK(std::isnan(exp_of(nan)));
+        CHECK(std::isnan(log_of(nan)));
+        CHECK(std::isnan(tanh_of(nan)));
+        CHECK(std::isnan(erf_of(nan)));
+        CHECK(std::isnan(sqrt_of(nan)));
+        CHECK(std::isnan(clamp_of(nan, -1.0f, 1.0f)));
+    }
+    CHECK(std::isnan(sqrt_of(-1.0f)));
+}
+
+template <class F>
+static void check_same_in_loop(F f) {
+    std::vector<float> x(1021), y(x.size());
+    for (std::size_t i = 0; i < x.size(); i++) x[i] = 1e-3f + 0.013f * float(i);
+    for (std::size_t from = 0; from < 17; from++) {  // the tail of the loop moves
+        std::size_t n = x.size() - 16 * from;
+        for (std::size_t i = from; i < n; i++) y[i] = f(x[i]);
+        std::size_t different = 0;
+        for (std::size_t i = from; i < n; i++) {
+            volatile float alone = x[i];
+            different += bits_of(f(alone)) != bits_of(y[i]);
+        }
+        CHECK(different == 0);
+    }
+}
+
+TEST_CASE("an element's bits do not depend on its place in a loop") {
+    check_same_in_loop([](float x) { return exp_of(x); });
+    check_same_in_loop([](float x) { return log_of(x); });
+    check_same_in_loop([](float x) { return tanh_of(x); });
+    check_same_in_loop([](float x) { return erf_of(x); });
+    check_same_in_loop([](float x) { return sqrt_of(x); });
+}
+
+TEST_CASE("clamp") {
+    CHECK(clamp_of(2.0f, -1.0f, 1.0f) == 1.0f);
+    CHECK(clamp_of(-INFINITY, -1.0f, 1.0f) == -1.0f);
+    CHECK(clamp_of(0.5f, -1.0f, 1.0f) == 0.5f);
+    CHECK(clamp_of(-2.0, -1.0, 1.0) == -1.0);
+    CHECK(clamp_of(Complex(0.5, 1e-30), -1.0, 1.0) == Complex(0.5, 1e-30));
+    CHECK(clamp_of(Complex(2, 1e-30), -1.0, 1.0) == Complex(1, 0));
+}
+
+TEST_CASE("complex functions carry the derivative") {
+    const double h = 1e-30;
+    for (double x : {-3.0, -0.7, -1e-3, 0.2, 1.0, 2.5, 6.0}) {
+        CAPTURE(x);
+        auto check = [&](Complex y, double value, double derivative) {
+            CHECK(std::fabs(y.real() - value) <= 1e-15 * std::fabs(value) + h);
+            CHECK(std::fabs(y.imag() / h - derivative) <= 2e-15 * std::fabs(derivative));
+        };
+        Complex z(x, h);
+        double cosh = std::cosh(x), root_pi = std::sqrt(std::acos(-1.0));
+        check(exp_of(z), std::exp(x), std::exp(x));
+        check(tanh_of(z), std::tanh(x), 1 / (cosh * cosh));
+        check(erf_of(z), std::erf(x), 2 / root_pi * std::exp(-x * x));
+        if (x < 0) continue;
+        check(log_of(z), std::log(x), 1 / x);
+        check(sqrt_of(z), std::sqrt(x), 0.5 / std::sqrt(x));
+    }
+}

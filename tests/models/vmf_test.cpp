@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The von Mises-Fisher distribution against closed forms, known values, moment identities, and the moments of
+// what its quantile samples.
+#include "models/latent/vmf.h"
+
+#include <cmath>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+
+using namespace masquerade;
+
+static const double pi = 3.14159265358979323846;
+
+TEST_CASE("surfaces of spheres") {
+    CHECK(std::fabs(log_sphere_surface(2) - std::log(2 * pi)) <= 1e-15);
+    CHECK(std::fabs(log_sphere_surface(3) - std::log(4 * pi)) <= 1e-15);
+    CHECK(std::fabs(log_sphere_surface(4) - std::log(2 * pi * pi)) <= 1e-15);
+    CHECK(std::fabs(VonMisesFisher(4, 1).log_uniform_density() + std::log(2 * pi * pi)) <= 1e-15);
+}
+
+TEST_CASE("mean and KL of the von Mises-Fisher distribution have the known values") {
+    struct Known {
+        int d;
+        double kappa, mean, kl;
+    };
+    for (Known known : {Known{16, 16, .6277, 3.926}, {16, 32, .7899, 7.582}, {16, 64, .8888, 12.003},
+                        {50, 35, .5171, 7.743}, {32, 13, .3569, 2.173}, {32, 32, .6228, 7.775},
+                        {64, 64, .6204, 15.473}, {50, 80, .7383, 19.515}}) {
+        CAPTURE(known.d);
+        CAPTURE(known.kappa);
+        VonMisesFisher vmf(known.d, known.kappa);
+        CHECK(std::fabs(vmf.mean() - known.mean) <= 0.5e-4);
+        CHECK(std::fabs(vmf.kl() - known.kl) <= 0.5e-3);
+    }
+}
+
+// E[w] = I_(d/2)(kappa) / I_(d/2-1)(kappa) by the continued fraction of the Bessel functions' ratio.
+static double bessel_ratio(int d, double kappa) {
+    double ratio = 0;
+    for (int i = 20000; i >= 0; i--) ratio = 1 / (2 * (d / 2.0 + i) / kappa + ratio);
+    return ratio;
+}
+
+TEST_CASE("normaliser, mean and KL agree with the Bessel functions") {
+    for (int d : {2, 3, 4, 16, 17, 64, 512})
+        for (double kappa : {1e-3, 1.0, 13.0, 64.0, 300.0, 1000.0}) {
+            CAPTURE(d);
+            CAPTURE(kappa);
+            VonMisesFisher vmf(d, kappa);
+            double mean = bessel_ratio(d, kappa);
+            CHECK(std::fabs(vmf.mean() - mean) <= 1e-12);
+            CHECK(std::fabs(vmf.kl() - (vmf.log_density(mean) - vmf.log_uniform_density())) <= 1e-11);
+            if (kappa > 500) continue;  // std's Bessel functions overflow
+            double order = d / 2.0 - 1;
+            double log_normaliser = order * std::log(kappa) - d / 2.0 * std::log(2 * pi) -
+                                    std::log(std::cyl_bessel_i(order, kappa));
+            if (std::isfinite(log_normaliser))
+                CHECK(std::fabs(vmf.log_normaliser() - log_normaliser) <= 1e-11);
+        }
+}
+
+TEST_CASE("in three dimensions everything has a closed form") {
+    for (double kappa : {0.5, 5.0, 50.0, 1000.0}) {
+        CAPTURE(kappa);
+        VonMisesFisher vmf(3, kappa);
+        double tiny = std::exp(-2 * kappa);
+        CHECK(std::fabs(vmf.mean() - ((1 + tiny) / (1 - tiny) - 1 / kappa)) <= 1e-13);
+        double log_normaliser = std::log(kappa / (2 * pi * (1 - tiny))) - kappa;
+        CHECK(std::fabs(vmf.log_normaliser() - log_normaliser) <= 1e-14 * kappa + 1e-13);
+        double worst = 0;
+        for (int i = 1; i < 200; i++)
+            for (double share : {i / 200.0, std::pow(0.83, i)})  // down to 1e-16
+                worst = std::fmax(worst, std::fabs(vmf.quantile(share) -
+                                                   (1 + std::log(share + (1 - share) * tiny) / kappa)));
+        CHECK(worst <= 1e-11);
+    }
+}
+
+TEST_CASE("in two dimensions without concentration the angle is uniform") {
+    VonMisesFisher circle(2, 0);
+    CHECK(circle.kl() <= 1e-14);
+    CHECK(std::fabs(circle.mean()) <= 1e-14);
+    CHECK(std::fabs(circle.log_density(0.3) - circle.log_uniform_density()) <= 1e-14);
+    double worst = 0;
+    for (int i = 1; i < 1000; i++)
+        worst = std::fmax(worst, std::fabs(circle.quantile(i / 1000.0) + std::cos(pi * i / 1000.0)));
+    CHECK(worst <= 1e-10);
+}
+
+TEST_CASE("the quantile inverts the distribution function") {
+    // The share below w by Simpson's rule in theta, w = cos theta: a variable the code does not use.
+    for (int d : {2, 5, 16, 64})
+        for (double kappa : {1.0, 32.0, 1000.0}) {
+            CAPTURE(d);
+            CAPTURE(kappa);
+            VonMisesFisher vmf(d, kappa);
+            double log_slice = log_sphere_surface(d - 1);
+            auto density = [&](double theta) {
+                double log_density = log_slice + vmf.log_density(std::cos(theta));
+                return std::exp(log_density) * std::pow(std::sin(theta), d - 2);
+            };
+            for (double share : {0.001, 0.1, 0.5, 0.9, 0.999}) {
+                double top = std::acos(vmf.quantile(share)), above = 0;
+                const int n = 2000;
+                for (int i = 0; i <= n; i++)
+                    above += density(top * i / n) * (i == 0 || i == n ? 1 : i % 2 ? 4 : 2) * top / n / 3;
+                CHECK(std::fabs(above - (1 - share)) <= 1e-8);
+            }
+        }
+}
+
+TEST_CASE("the quantile rises from end to end") {
+    for (int d : {2, 3, 16, 1000})
+        for (double kappa : {0.0, 1e-4, 32.0, 1000.0, 1e8}) {
+            CAPTURE(d);
+            CAPTURE(kappa);
+            VonMisesFisher vmf(d, kappa);
+            bool rises = true;
+            double last = -1;
+            for (double l = -45; l <= 45; l += 0.003) {
+                double w = vmf.quantile(1 / (1 + std::exp(-l)));
+                rises = rises && w >= last && w <= 1;
+                last = w;
+            }
+            CHECK(rises);
+            CHECK(vmf.quantile(uniform(0)) < vmf.quantile(uniform(0xffffffff)));
+        }
+}
+
+TEST_CASE("samples of w have the moments of the distribution") {
+    for (int d : {2, 3, 16, 64})
+        for (double kappa : {0.0, 13.0, 32.0, 1000.0}) {
+            CAPTURE(d);
+            CAPTURE(kappa);
+            VonMisesFisher vmf(d, kappa);
+            double mean = vmf.mean();
+            double variance = kappa == 0 ? 1.0 / d : 1 - mean * mean - (d - 1) * mean / kappa;
+            // Evenly spaced u: the integral over u, nearly exact.
+            const int even = 20000;
+            double m = 0, v = 0;
+            for (int i = 0; i < even; i++) {
+                double w = vmf.quantile((i + 0.5) / even) - mean;
+                m += w / even;
+                v += w * w / even;
+            }
+            CHECK(std::fabs(m) <= 1e-4 * std::sqrt(variance));
+            CHECK(std::fabs(v - variance) <= 2e-3 * variance);
+            // Random u.
+            const int draws = 20000;
+            Sequence sequence(1, "vmf", std::uint32_t(d), std::uint32_t(kappa));
+            double sum = 0, square = 0;
+            for (int i = 0; i < draws; i++) {
+                double w = vmf.quantile(sequence.uniform()) - mean;
+                sum += w / draws;
+                square += w * w / draws;
+            }
+            CHECK(std::fabs(sum) <= 5 * std::sqrt(variance / draws));
+            CHECK(std::fabs(square / variance - 1) <= 0.1);
+        }
+}
+
+TEST_CASE("a wrong von Mises-Fisher distribution is refused") {
+    CHECK_THROWS_AS(VonMisesFisher(1, 1), Error);
+    CHECK_THROWS_AS(VonMisesFisher(16, -1), Error);
+    CHECK_THROWS_AS(VonMisesFisher(16, NAN), Error);
+    CHECK_THROWS_AS(VonMisesFisher(16, INFINITY), Error);
+}

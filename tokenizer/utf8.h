@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// UTF-8, one code point at a time. Bytes that are not UTF-8 (stray, overlong, surrogates, past U+10FFFF) are
+// never an error here: the caller sees them one by one and drops them, as Python's decode("utf-8", "ignore")
+// does.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace masquerade {
+
+struct CodePoint {
+    char32_t value;
+    int length;  // in bytes; 0: the byte at this place belongs to no code point
+};
+
+// The code point that starts at s[at], at < s.size().
+inline CodePoint decode_utf8(std::string_view s, std::size_t at) {
+    auto byte = [&](std::size_t i) { return at + i < s.size() ? char32_t((unsigned char)s[at + i]) : 0; };
+    auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+    char32_t b = byte(0);
+    if (b < 0x80) return {b, 1};
+    if (b >= 0xC2 && b < 0xE0 && follows(1)) return {(b & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+    if (b >= 0xE0 && b < 0xF0 && follows(1) && follows(2)) {
+        char32_t c = (b & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+        if (c >= 0x800 && (c < 0xD800 || c > 0xDFFF)) return {c, 3};
+    }
+    if (b >= 0xF0 && b < 0xF5 && follows(1) && follows(2) && follows(3)) {
+        char32_t c = (b & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+        if (c >= 0x10000 && c <= 0x10FFFF) return {c, 4};
+    }
+    return {0, 0};
+}
+
+inline void append_utf8(std::string& s, char32_t c) {
+    if (c < 0x80) {
+        s += char(c);
+    } else if (c < 0x800) {
+        s += char(0xC0 | c >> 6);
+        s += char(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+        s += char(0xE0 | c >> 12);
+        s += char(0x80 | (c >> 6 & 0x3F));
+        s += char(0x80 | (c & 0x3F));
+    } else {
+        s += char(0xF0 | c >> 18);
+        s += char(0x80 | (c >> 12 & 0x3F));
+        s += char(0x80 | (c >> 6 & 0x3F));
+        s += char(0x80 | (c & 0x3F));
+    }
+}
+
+// In valid UTF-8, whether a byte starts a code point; counting those counts code points.
+inline bool starts_code_point(char byte) { return (byte & 0xC0) != 0x80; }
+
+}  // namespace masquerade

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/vocabulary.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace masquerade {
+
+const char* const special_tokens[5] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+
+Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+    std::size_t slots = 16;
+    while (slots < 2 * tokens_.size()) slots *= 2;
+    slots_.assign(slots, -1);
+    for (int i = 0; i < size(); i++) slots_[slot_of(tokens_[std::size_t(i)])] = i;
+    for (int i = 0; i < 5; i++) special_[i] = id(special_tokens[i]);
+}
+
+// Where the token is, or the free slot where it would be.
+std::size_t Vocabulary::slot_of(std::string_view token) const {
+    std::size_t last = slots_.size() - 1, slot = std::hash<std::string_view>()(token) & last;
+    while (slots_[slot] >= 0 && tokens_[std::size_t(slots_[slot])] != token) slot = (slot + 1) & last;
+    return slot;
+}
+
+int Vocabulary::id(std::string_view token) const { return slots_.empty() ? -1 : slots_[slot_of(token)]; }
+
+const std::string& Vocabulary::token(int id) const {
+    if (id < 0 || id >= size())
+        throw TokenizerError("token id " + std::to_string(id) +
+                             " is outside the vocabulary, which has ids 0 to " + std::to_string(size() - 1));
+    return tokens_[std::size_t(id)];
+}
+
+bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special_, special_ + 5, id) > 0; }
+
+Vocabulary Vocabulary::load(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw TokenizerError("cannot open the vocabulary " + path + ": " + std::strerror(errno));
+    std::vector<std::string> tokens;
+    for (std::string line; std::getline(file, line);) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        tokens.push_back(std::move(line));
+    }
+    if (file.bad()) throw TokenizerError("cannot read the vocabulary " + path + ": " + std::strerror(errno));
+    if (tokens.empty())
+        throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
+    return Vocabulary(std::move(tokens));
+}
+
+void Vocabulary::save(const std::string& path) const {
+    std::ofstream file(path, std::ios::binary);
+    for (const std::string& token : tokens_) {
+        if (token.find('\n') != std::string::npos)
+            throw TokenizerError("a token with a line feed in it cannot be saved to " + path);
+        file << token << '\n';
+    }
+    file.close();
+    if (!file) throw TokenizerError("cannot write the vocabulary " + path + ": " + std::strerror(errno));
+}
+
+}  // namespace masquerade

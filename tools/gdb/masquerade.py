@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: MIT
+# Printers and commands for gdb (tools/gdb/gdbinit loads them; docs/debugging.md shows them at work).
+#   print X            Tensor, View, Grad, Shape, Ints and Record in one line each; print/r shows the raw fields
+#   tensor EXPR|PATH   path, shape, type, first numbers, min, max, mean, count of numbers that are not finite
+#   gradstep [PATTERN] run to the next backward of an op, or to the next one of a tensor whose path matches PATTERN
+#   program            the records of the tape, the one that is running marked with an arrow
+import array
+import fnmatch
+import math
+import re
+
+import gdb
+from gdb.FrameDecorator import FrameDecorator
+
+CODES = {0: "f", 1: "H", 2: "d", 3: "d"}  # DType -> how array reads it
+NAMES = {0: "f32", 1: "bf16", 2: "f64", 3: "c128"}
+FIRST = 4
+
+
+def text_of(string):
+    """A std::string, or a const char*."""
+    if string.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
+        return string.string() if int(string) else ""
+    return string["_M_dataplus"]["_M_p"].string(length=int(string["_M_string_length"]))
+
+
+def items_of(vector):
+    """The elements of a std::vector."""
+    start, finish = vector["_M_impl"]["_M_start"], vector["_M_impl"]["_M_finish"]
+    return [start[i] for i in range(int(finish - start))]
+
+
+def sizes_of(shape):
+    return [int(shape["size"][i]) for i in range(int(shape["rank"]))]
+
+
+def shape_text(shape):
+    return "(" + ",".join(map(str, sizes_of(shape))) + ")"
+
+
+def numbers_at(pointer, dtype, count):
+    """`count` numbers of the program's memory; of a complex one the real part."""
+    numbers = array.array(CODES[dtype])
+    wide = 2 if dtype == 3 else 1
+    if count > 0:
+        memory = gdb.selected_inferior().read_memory(int(pointer), count * wide * numbers.itemsize)
+        numbers.frombytes(memory.tobytes())
+    if dtype == 1:  # the upper half of a float
+        floats = array.array("f")
+        floats.frombytes(array.array("I", (n << 16 for n in numbers)).tobytes())
+        return floats
+    return numbers[::2] if dtype == 3 else numbers
+
+
+class Numbers:
+    """Where numbers lie: a View, or the value or gradient of a Tensor."""
+
+    def __init__(self, value, data):
+        self.pointer, self.dtype = int(data), int(value["dtype"])
+        self.on_cpu = int(value["device"]) == 0
+        self.sizes = sizes_of(value["shape"])
+
+    def read(self, count):
+        return numbers_at(self.pointer, self.dtype, count)
+
+    def first(self):
+        """The first few: what fits into the line of a printer."""
+        if not self.pointer:
+            return "absent"
+        if not self.on_cpu:
+            return "on the GPU"
+        count = math.prod(self.sizes)
+        try:
+            shown = " ".join("%.4g" % x for x in self.read(min(count, FIRST)))
+        except gdb.MemoryError:
+            return "unreadable"
+        return "[" + shown + (" ...]" if count > FIRST else "]")
+
+    def summary(self):
+        """All of them: first, smallest, largest, mean; the finite ones alone where some are not."""
+        if not self.pointer or not self.on_cpu:
+            return self.first()
+        try:
+            numbers = self.read(math.prod(self.sizes))
+        except gdb.MemoryError:
+            return "unreadable"
+        finite = [x for x in numbers if math.isfinite(x)]
+        line = self.first()
+        if finite:
+            line += "  min %.4g  max %.4g  mean %.4g" % (min(finite), max(finite), math.fsum(finite) / len(finite))
+        bad = len(numbers) - len(finite)
+        if bad == 0:
+            return line + "  all finite"
+        at = next(i for i, x in enumerate(numbers) if not math.isfinite(x))
+        columns = self.sizes[-1] if self.sizes else 1
+        return line + "  %d of %d NOT FINITE, first [%d,%d] = %g" % (
+            bad, len(numbers), at // columns, at % columns, numbers[at])
+
+
+def head_of(value):
+    """path (70,16) f32"""
+    path = text_of(value["path"])
+    return "%s%s %s" % (path + " " if path else "", shape_text(value["shape"]), NAMES[int(value["dtype"])])
+
+
+def tensor_line(value):
+    return head_of(value) + " " + Numbers(value, value["value"]).first()
+
+
+def view_line(value):
+    return head_of(value) + " " + Numbers(value, value["data"]).first() if int(value["data"]) else "absent"
+
+
+def grad_line(value):
+    if not int(value["view"]["data"]):
+        return "not wanted"
+    if not value["add"]:  # what lies there now is not its numbers yet
+        return "store " + head_of(value["view"])
+    return "add to " + view_line(value["view"])
+
+
+def ints_line(value):
+    count = int(value["count"])
+    shown = " ".join(str(int(value["data"][i])) for i in range(min(count, 2 * FIRST)))
+    return "%d ints [%s%s]" % (count, shown, " ..." if count > 2 * FIRST else "")
+
+
+def record_line(record):
+    names = [text_of(t["path"]) if int(t) else "-" for t in items_of(record["in"])]
+    out = items_of(record["out"])
+    shape = " " + shape_text(out[0]["shape"]) if out else ""
+    return "%s %s -> %s%s" % (text_of(record["op"]), " ".join(names), text_of(record["path"]), shape)
+
+
+LINES = {
+    "masquerade::Tensor": tensor_line,
+    "masquerade::View": view_line,
+    "masquerade::Grad": grad_line,
+    "masquerade::Shape": lambda value: shape_text(value),
+    "masquerade::Ints": ints_line,
+    "masquerade::Record": record_line,
+}
+
+
+def type_name(value):
+    return str(value.type.strip_typedefs().unqualified())
+
+
+class OneLine:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        name = type_name(self.value)
+        # As an argument of a frame: path and shape alone (gdb 13 and later tell).
+        short = getattr(gdb, "print_options", dict)().get("summary", False)
+        if short and name in ("masquerade::Tensor", "masquerade::View"):
+            return head_of(self.value)
+        return LINES[name](self.value)
+
+
+class Printers:
+    name = "masquerade"
+    enabled = True
+
+    def __call__(self, value):
+        return OneLine(value) if type_name(value) in LINES else None
+
+
+gdb.pretty_printers[:] = [p for p in gdb.pretty_printers if getattr(p, "name", "") != "masquerade"]
+gdb.pretty_printers.insert(0, Printers())
+
+
+def object_of(value):
+    """The thing itself behind pointers and references."""
+    while value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        value = value.referenced_value()
+    return value
+
+
+def tape():
+    """The Tape whose member function is on the stack, seen from the selected frame."""
+    frame = gdb.selected_frame()
+    while frame is not None:
+        if (frame.name() or "").startswith("masquerade::Tape::"):
+            return object_of(frame.read_var("this"))
+        frame = frame.older()
+    raise gdb.GdbError("no tape on the stack; stop inside a forward or backward of an op (gradstep)")
+
+
+def find_tensor(path):
+    for record in items_of(tape()["records_"]):
+        for pointer in items_of(record["out"]) + items_of(record["in"]):
+            if int(pointer) and text_of(pointer["path"]) == path:
+                return pointer.dereference()
+    raise gdb.GdbError("no tensor %s on the tape; `program` lists what there is" % path)
+
+
+class TensorCommand(gdb.Command):
+    """tensor EXPRESSION or tensor PATH: shape, type and numbers of a Tensor, View or Grad.
+The expression is one of the selected frame: tensor dy, tensor *x, tensor r.out[0].
+A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
+
+    def __init__(self):
+        super().__init__("tensor", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        argument = argument.strip()
+        if not argument:
+            raise gdb.GdbError("tensor EXPRESSION or tensor PATH")
+        try:
+            value = object_of(gdb.parse_and_eval(argument))
+        except gdb.error as problem:
+            if not re.fullmatch(r"[\w.]+", argument):
+                raise gdb.GdbError(str(problem))
+            value = find_tensor(argument)
+        name = type_name(value)
+        if name == "masquerade::Grad":
+            print("add to" if value["add"] else "store into")
+            value, name = value["view"], "masquerade::View"
+        if name == "masquerade::View":
+            print("%s\n  %s" % (head_of(value), Numbers(value, value["data"]).summary()))
+        elif name == "masquerade::Tensor":
+            print("%s\n  value     %s\n  gradient  %s" % (head_of(value), Numbers(value, value["value"]).summary(),
+                                                          Numbers(value, value["grad"]).summary()))
+        else:
+            raise gdb.GdbError("%s is a %s; expected a Tensor, View or Grad" % (argument, name))
+
+
+def tensor_of_backward(frame):
+    """The path that a cpu::*_backward works for: that of its first view, the gradient it receives."""
+    block = frame.block()
+    while block.function is None:
+        block = block.superblock
+    for symbol in block:
+        if symbol.is_argument:
+            value = frame.read_var(symbol)
+            if type_name(value) == "masquerade::View":
+                return value
+    return None
+
+
+class BackwardStop(gdb.Breakpoint):
+    """One op's backward on the CPU; disabled but while gradstep runs."""
+    wanted = "*"
+
+    def __init__(self, function):
+        super().__init__(function, internal=True)
+        self.silent = True
+        self.enabled = False
+
+    def stop(self):
+        view = tensor_of_backward(gdb.newest_frame())
+        return view is None or fnmatch.fnmatch(text_of(view["path"]), BackwardStop.wanted)
+
+
+class GradStep(gdb.Command):
+    """gradstep [PATTERN]: run to the next backward of an op, in masquerade::cpu.
+With a pattern (decoder.layer.3.*, * any run of characters) to the next one whose output has such a path."""
+
+    def __init__(self):
+        super().__init__("gradstep", gdb.COMMAND_RUNNING)
+        self.stops = []
+
+    def invoke(self, argument, from_tty):
+        if not self.stops:
+            found = gdb.execute("info functions -q ^masquerade::cpu::[a-z_]*_backward", to_string=True)
+            names = sorted(set(re.findall(r"masquerade::cpu::\w+_backward(?=\()", found)))
+            if not names:
+                raise gdb.GdbError("this program has no masquerade::cpu::*_backward; build it with make debug")
+            self.stops = [BackwardStop(name) for name in names]
+        BackwardStop.wanted = argument.strip() or "*"
+        for stop in self.stops:
+            stop.enabled = True
+        try:
+            report = gdb.execute("continue" if gdb.selected_inferior().pid else "run", to_string=True)
+        finally:
+            for stop in self.stops:
+                if stop.is_valid():
+                    stop.enabled = False
+        if not gdb.selected_inferior().pid:
+            print("the program ended" + (" before a backward of " + BackwardStop.wanted if argument else ""))
+            return
+        frame = gdb.newest_frame()
+        if not re.fullmatch(r"masquerade::cpu::\w+_backward", frame.name() or ""):
+            print(report.strip())  # something else stopped it: a breakpoint, a signal, an exception
+            return
+        view = tensor_of_backward(frame)
+        where = frame.find_sal()
+        print("%s  %s %s    %s:%d" % (frame.name().split("::")[-1], text_of(view["path"]), shape_text(view["shape"]),
+                                      where.symtab.filename if where.symtab else "?", where.line))
+
+
+class ProgramCommand(gdb.Command):
+    """program: the records of the tape on the stack, one line each; an arrow marks the one that runs."""
+
+    def __init__(self):
+        super().__init__("program", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, from_tty):
+        running, frame = "", gdb.selected_frame()
+        while frame is not None:
+            if (frame.name() or "").startswith("masquerade::record::"):
+                running = text_of(object_of(frame.read_var("r"))["path"])
+                break
+            frame = frame.older()
+        for number, record in enumerate(items_of(tape()["records_"])):
+            mark = "->" if text_of(record["path"]) == running else "  "
+            print("%s #%03d %s" % (mark, number, record_line(record)))
+
+
+class Named(FrameDecorator):
+    """A frame under its plain name, without template arguments."""
+
+    def function(self):
+        name, before = (self.inferior_frame().name() or "?").replace("(anonymous namespace)::", ""), None
+        while name != before:
+            name, before = re.sub(r"<[^<>]*>", "", name), name
+        return name
+
+
+class WithoutDispatch:
+    """Backtraces without the frames that choose a device, a type and a thread; `backtrace -no-filters` has them."""
+    name, enabled, priority = "masquerade", True, 100
+    dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/cpu/parallel.h", "engine/ops/cpu/parallel.cpp")
+
+    def __init__(self):
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        for frame in frames:
+            place = frame.inferior_frame().find_sal().symtab
+            if place is None or not place.filename.endswith(self.dispatch):
+                yield Named(frame)
+
+
+# `step` goes from a line of a formula to the next, not into the verbs and small helpers it is written with.
+PASSED_OVER = ["*engine/math/lanes.h", "*engine/math/scalar.h", "*engine/ops/check.h", "*engine/tensor/*.h",
+               "*engine/base/error.h", "/usr/include/c++/*", "/usr/include/c++/*/bits/*"]
+
+for files in PASSED_OVER:
+    gdb.execute("skip -gfi " + files, to_string=True)
+TensorCommand()
+GradStep()
+ProgramCommand()
+WithoutDispatch()

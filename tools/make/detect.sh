@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
+#   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
+#   OPENMP                   the flag for threads, empty where it does not work
+#   NOTES                    one line, in quotes, for each optional thing that is not here
+# Called with CXX and NVCC in the environment.
+set -u
+
+compiles() {  # compiles SOURCE [FLAG ...]
+    printf '%b\n' "$1" | ${CXX:-g++} -std=c++17 -x c++ - "${@:2}" -o /dev/null 2>/dev/null
+}
+has_header() { compiles "#include <$1>" -fsyntax-only; }
+
+if ! compiles 'int main() {}'; then
+    echo "the C++ compiler '${CXX:-g++}' does not compile an empty C++17 program; install one (Debian: g++)" >&2
+    exit 1
+fi
+
+missing="" missing_tests="" openmp="" notes=""
+has_header fmt/format.h || missing+=" libfmt-dev"
+has_header nlohmann/json.hpp || missing+=" nlohmann-json3-dev"
+has_header CLI/CLI.hpp || missing+=" libcli11-dev"
+has_header doctest/doctest.h || missing_tests+=" doctest-dev"
+
+if compiles '#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }' -fopenmp; then
+    openmp=-fopenmp
+else
+    notes+=" 'OpenMP does not compile here: one thread only'"
+fi
+command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
+nvcc_works=0
+if ! command -v "${NVCC:-nvcc}" >/dev/null; then
+    notes+=" 'nvcc is not here (the CUDA Toolkit): make cuda-check has nothing to compile with'"
+elif ! printf '__global__ void kernel() {}\n' | "$NVCC" -x cu -c - -o /dev/null 2>/dev/null; then
+    notes+=" '$NVCC does not compile an empty kernel: make cuda-check has nothing to compile with'"
+else
+    nvcc_works=1
+fi
+
+cat <<END
+MISSING :=$missing
+MISSING_TESTS :=$missing_tests
+OPENMP := $openmp
+NVCC_WORKS := $nvcc_works
+NOTES :=$notes
+END

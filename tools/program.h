@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// What all programs share: the common options, one `error: ...` line and the exit status (0 success, 1 failure,
+// 2 usage), Ctrl-C, and the size of the terminal.
+#pragma once
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "engine/base/error.h"
+#include "engine/base/log.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/tensor/device.h"
+
+namespace masquerade {
+
+inline constexpr const char* version = "0.1";
+
+// The options every program has. `seed` keeps the program's own default when --seed is not given.
+struct Common {
+    Device device = Device::cpu;
+    int threads = 0;  // 0: what affinity and cgroup quota allow
+    std::uint64_t seed = 1;
+    bool seed_given = false;
+};
+
+inline bool is_terminal(FILE* file) { return isatty(fileno(file)); }
+
+// Columns for a progress line: those of the terminal, but at most 80.
+inline int terminal_width() {
+    winsize size{};
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? std::min<int>(size.ws_col, 80) : 80;
+}
+
+// True once Ctrl-C or a termination signal has come; a second one ends the program at once. A program that never asks
+// is ended by the first.
+inline bool stop_requested() {
+    static std::atomic<bool> stop{false};
+    static_assert(std::atomic<bool>::is_always_lock_free);
+    static const bool listening = [] {
+        for (int signal : {SIGINT, SIGTERM})
+            std::signal(signal, [](int number) {
+                if (stop.exchange(true)) _exit(128 + number);
+            });
+        return true;
+    }();
+    return listening && stop;
+}
+
+// The whole of a program's main. setup(app) adds options, body(common) does the work and throws what goes wrong.
+template <class Setup, class Body>
+int run_program(int argc, char** argv, const std::string& name, const std::string& description, Setup setup,
+                Body body) {
+    std::signal(SIGPIPE, SIG_DFL);  // who started us may ignore it; a closed pipe ends the program quietly
+    Common common;
+    std::string device = "auto";
+    CLI::App app(description, name);
+    app.set_version_flag("--version", std::string("masquerade ") + version);
+    app.add_option("--device", device, "auto, cpu or cuda (default: auto)")
+        ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+        ->option_text("NAME");
+    app.add_option("--threads", common.threads, "CPU threads (default: all this process may use)")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("N");
+    CLI::Option* seed =
+        app.add_option("--seed", common.seed, "of every random number (default: 1)")->option_text("N");
+    try {
+        setup(app);
+        app.parse(argc, argv);
+        common.seed_given = seed->count() > 0;
+        if (device == "cuda") throw Error("no CUDA device here; --device cpu runs everywhere");
+        set_threads(common.threads);
+        body(static_cast<const Common&>(common));
+        std::cout.flush();
+        if (!std::cout || std::fflush(stdout) != 0)
+            throw BadInput("standard output cannot be written: is the disk full?");
+        return 0;
+    } catch (const CLI::Success& help) {
+        return app.exit(help);
+    } catch (const CLI::ParseError& e) {
+        log_line("error: ", e.what(), " (", name, " --help lists the options)");
+        return 2;
+    } catch (const BadUsage& e) {
+        log_line("error: ", e.what());
+        return 2;
+    } catch (const std::exception& e) {
+        log_line("error: ", e.what());
+        return 1;
+    }
+}
+
+}  // namespace masquerade

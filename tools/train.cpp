@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// ./train: with no argument, UniVAE on the default corpus, sized for this machine.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "data/corpus.h"
+#include "data/grammar.h"
+#include "data/text.h"
+#include "engine/tape/trace.h"
+#include "models/univae_task.h"
+#include "tokenizer/trainer.h"
+#include "tools/program.h"
+
+using namespace masquerade;
+using nlohmann::json;
+
+namespace {
+
+struct Arguments {
+    std::vector<std::string> words;  // the model's name and key=value pairs
+    std::string config, data, dev, vocab, out, resume, trace;
+    std::int64_t steps = 0;
+    double minutes = -1;
+};
+
+// Where the text comes from, and the text.
+struct Corpora {
+    json source;
+    std::vector<std::string> train, held_out;
+};
+
+// One in fifty lines, chosen by their own hash: a line stays where it is when the file grows.
+void hold_out(Corpora& c) {
+    std::vector<std::string> kept;
+    for (std::string& line : c.train) {
+        bool held = make_stream(0, line, 0).key0 % 50 == 0;
+        (held ? c.held_out : kept).push_back(std::move(line));
+    }
+    c.train = std::move(kept);
+    if (c.train.empty()) std::swap(c.train, c.held_out);
+}
+
+Corpora grammar_corpora() {
+    Corpora c;
+    c.train = grammar_questions(1, 12000);
+    c.source = {{"name", "built-in grammar of questions"}, {"lines", c.train.size()}};
+    hold_out(c);
+    return c;
+}
+
+Corpora read_corpora(const std::string& data, const std::string& dev) {
+    Corpora c;
+    std::string train_file = data, dev_file = dev, name = data;
+    if (data.empty() && std::filesystem::exists("corpus/SOURCE.json")) {
+        Corpus corpus = read_corpus("corpus");
+        name = corpus.name + ", " + corpus.date;
+        train_file = corpus.sentences[0];
+        if (dev.empty()) dev_file = corpus.sentences[1];
+    } else if (data.empty()) {
+        log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
+        return grammar_corpora();
+    }
+    Text text = read_text(train_file);
+    c.source = {{"name", name}, {"file", std::filesystem::absolute(train_file).string()}, {"lines", text.counts.lines},
+                {"hash", fmt::format("{:016x}", text.hash)}};
+    c.train = std::move(text.source);
+    if (dev_file.empty()) {
+        hold_out(c);
+    } else {
+        Text held = read_text(dev_file);
+        c.source["dev_file"] = std::filesystem::absolute(dev_file).string();
+        c.source["dev_hash"] = fmt::format("{:016x}", held.hash);
+        c.held_out = std::move(held.source);
+    }
+    return c;
+}
+
+Vocabulary learn_vocabulary(const UniVaeSettings& s, const std::vector<std::string>& lines) {
+    TrainerOptions options;
+    options.lower = !s.cased;
+    return train_vocabulary(lines, s.vocabulary, options);
+}
+
+void apply_words(const std::vector<std::string>& words, Config& config) {
+    for (std::size_t i = 0; i < words.size(); i++) {
+        if (words[i].find('=') != std::string::npos) config.set(words[i]);
+        else if (i > 0 || words[i] != "univae")
+            throw BadUsage(text("there is no model ", words[i], "; there is univae (and settings are key=value)"));
+    }
+}
+
+void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
+    UniVaeSettings settings;
+    Config config;
+    settings.declare(config);
+    std::unique_ptr<UniVaeRun> run;
+    std::unique_ptr<RunFolder> folder;
+    Corpora corpora;
+    const bool resuming = !a.resume.empty();
+    if (resuming) {
+        if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() || common.seed_given)
+            throw BadUsage("--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
+        folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
+        run = UniVaeRun::load(folder->path());
+        json written = json::parse(run->run_json, nullptr, false);
+        if (!written.is_object() || !written.contains("data"))
+            throw BadInput(text(folder->file("run.json"), " is not a run's record; was it edited?"));
+        const json& data = written["data"];
+        bool grammar = !data.contains("file");
+        corpora = grammar ? grammar_corpora() : read_corpora(data["file"], data.value("dev_file", ""));
+        if (corpora.source.value("hash", "") != data.value("hash", ""))
+            throw BadInput(text(data.value("file", "the corpus"), " has changed since the run was started; a resumed run "
+                                "needs the same text"));
+    } else {
+        if (!a.config.empty()) config.load(a.config);
+        apply_words(a.words, config);
+        if (common.seed_given) settings.train.seed = common.seed;
+        corpora = read_corpora(a.data, a.dev);
+        Vocabulary vocabulary = a.vocab.empty() ? learn_vocabulary(settings, corpora.train) : Vocabulary::load(a.vocab);
+        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary));
+        folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
+                                                           : RunFolder::create(a.out));
+        json record = {{"model", "univae"}, {"version", version}, {"seed", settings.train.seed},
+                       {"settings", config.to_json()}, {"data", corpora.source},
+                       {"device", name_of(common.device)}, {"dtype", "f32"}};
+        folder->write("run.json", record.dump(2) + "\n");
+        run->tokenizer.vocabulary().save(folder->file("vocab.txt"));
+    }
+
+    TrainOptions options = run->settings.train;
+    options.steps = a.steps;
+    options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
+    auto train_sentences = run->sentences(corpora.train), held_out = run->sentences(corpora.held_out);
+    const UniVaeOptions& o = run->model.options;
+    fmt::print("{}: {} sentences to train on, {} held out; vocabulary {}\n", corpora.source.value("name", ""),
+               train_sentences.size(), held_out.size(), o.backbone.vocabulary);
+    fmt::print("univae: {} layers, the upper {} with a latent of {} numbers, width {}; {:.2f} M parameters; {} thread{}\n",
+               o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width, double(run->parameters.count()) / 1e6,
+               threads(), threads() == 1 ? "" : "s");
+    fmt::print("run folder: {}\n", folder->path());
+    UniVaeTask task(*run, std::move(train_sentences), std::move(held_out));
+    Trainer trainer(run->parameters, task, *folder, options);
+    NanTrace nan_trace;
+    if (a.trace == "nan") trainer.observe(&nan_trace);
+    trainer.terminal = is_terminal(stdout);
+    trainer.columns = terminal_width();
+    trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (resuming) trainer.resume();
+    StopReason reason = trainer.run(stop_requested);
+    const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
+    fmt::print("{} after {} steps; saved in {}\n", why, trainer.step(), folder->path());
+    fmt::print("next: ./generate {0} --count 10    ./evaluate {0}    ./train --resume {0} --minutes 10\n", folder->path());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    auto start = std::chrono::steady_clock::now();
+    Arguments a;
+    return run_program(
+        argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
+        [&](CLI::App& app) {
+            app.add_option("words", a.words, "the model (univae), then settings as key=value")->option_text("[MODEL] [KEY=VALUE ...]");
+            app.add_option("--config", a.config, "settings from a file; key=value goes over it")->option_text("FILE");
+            app.add_option("--data", a.data, "text, one sentence a line (default: corpus/)")->option_text("FILE");
+            app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
+            app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")->option_text("FILE");
+            app.add_option("--out", a.out, "run folder (default: runs/univae-NNN)")->option_text("DIR");
+            app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
+            app.add_option("--steps", a.steps, "stop after so many steps")->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40))->option_text("N");
+            app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")->check(CLI::Range(0.0, 1e6))->option_text("M");
+            app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")->check(CLI::IsMember({"nan"}))->option_text("WHAT");
+            UniVaeSettings defaults;
+            Config keys;
+            defaults.declare(keys);
+            app.footer("settings (key=value):\n" + keys.table());
+        },
+        [&](const Common& common) { train(a, common, start); });
+}
