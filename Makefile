@@ -37,7 +37,7 @@ $(call stamp,build/compilers,$(CXX) $(NVCC))
 include build/config.mk
 endif
 build/config.mk: tools/make/detect.sh build/compilers $(wildcard /var/lib/dpkg/status)
-	@CXX='$(CXX)' NVCC='$(NVCC)' $< > $@
+	@CXX='$(CXX)' NVCC='$(NVCC)' $< > $@.new && mv $@.new $@
 
 sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*'))
@@ -46,6 +46,7 @@ tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.
 endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
+ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
 library  := $(BUILD)/libmasquerade.a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
@@ -59,8 +60,8 @@ optimise_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
-flags := -std=c++17 -I. -Wall -Wextra -Wshadow $(optimise_$(CONFIG)) -march=$(MARCH) -fopenmp-simd -pthread -ffp-contract=off -fno-math-errno \
-         $(CPPFLAGS) $(CXXFLAGS)
+flags := -std=c++17 -I. -Wall -Wextra -Wshadow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
+         -ffp-contract=off -fno-math-errno $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) -lfmt
 nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -Werror all-warnings
 ifneq ($(MAKECMDGOALS),clean)
@@ -81,7 +82,8 @@ $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
 $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) -o $@
+$(BUILD)/inspect: $(call object,$(ladder))
 $(library): $(call object,$(sources)) $(BUILD)/library.list
 	@echo '  ar   $@'
 	@rm -f $@
@@ -104,7 +106,7 @@ run-tests: $(BUILD)/tests
 $(BUILD)/tests: $(call object,$(tests)) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) -o $@
-$(call object,$(tests)): | needs-tests
+$(call object,$(filter-out $(ladder),$(tests))): | needs-tests
 
 # Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
 row_ops := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
@@ -132,7 +134,7 @@ install: $(library)
 	@install -d $(root)/lib/pkgconfig
 	@install -m 644 $(library) $(root)/lib
 	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@OPENMP@|$(OPENMP)|' tools/make/masquerade.pc.in \
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'
 

@@ -101,14 +101,13 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
         return tape.constant(name, {std::int64_t(w.size())}, type, w.data());
     };
     loss.total = weighted_sum(tape, loss.losses, weights(batch.token_weights, 1, "token_weights"), "reconstruction");
-    if (kl_weight > 0)
-        for (std::size_t l = 0; l < loss.latents.size(); l++) {
-            Tensor* kl = loss.latents[l].kl;                                                          // (B)
-            if (!kl) continue;  // a constant of the latent space
-            std::string name = "kl." + std::to_string(l);
-            kl = weighted_sum(tape, kl, weights(batch.document_weights, kl_weight, "document_weights"), name);
-            loss.total = add(tape, loss.total, kl, name + ".total");
-        }
+    for (std::size_t l = 0; l < loss.latents.size(); l++) {
+        Tensor* kl = loss.latents[l].kl;                                                              // (B)
+        if (!kl) continue;  // a constant of the latent space
+        std::string name = "kl." + std::to_string(l);
+        kl = weighted_sum(tape, kl, weights(batch.document_weights, kl_weight, "document_weights"), name);
+        loss.total = add(tape, loss.total, kl, name + ".total");
+    }
     tape.retain(loss.total);
     return loss;
 }

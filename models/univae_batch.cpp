@@ -29,16 +29,6 @@ void push_half(TokenRows& rows, const std::vector<int>& ids, int count, int type
     for (int t = 0; t < count; t++) rows.push(t < int(ids.size()) ? ids[std::size_t(t)] : 0, type, start + t % wrap, name);
 }
 
-// The queries of a full mask narrowed to the first row of every document, numbered 0, 1, ...
-SegmentGraph first_rows_only(SegmentGraph graph) {
-    int row = 0;
-    for (QuerySegment& q : graph.queries) {
-        q.begin = row++;
-        q.end = row;
-    }
-    return graph;
-}
-
 }  // namespace
 
 UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad_to, bool with_joint) const {
@@ -83,7 +73,7 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
         push({}, f.source, f.target, name--, false);
 
     b.encoder_graph = full_mask(sources_of(documents));
-    b.cls_graph = first_rows_only(b.encoder_graph);
+    b.cls_graph = cls_mask(sources_of(documents));
     b.independent_graph = causal_mask(targets_of(documents));
     b.latent_graph = latent_mask(documents);
     if (with_joint) {

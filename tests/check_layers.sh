@@ -28,6 +28,7 @@ files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
                       "tokenizer data models tools tests", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
+        may["tools", "tests"] = 1                                                    # inspect runs the ladder
         for (j = 1; j <= 7; j++) delete may["tokenizer", list[j]]                    # no engine at all
         for (j = 3; j <= 7; j++) delete may["data", list[j]]                         # base and tensor only
     }

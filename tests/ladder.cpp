@@ -229,4 +229,12 @@ void Findings::expect(bool good, const std::string& tensor, const std::string& k
     faults.push_back(text(op, " ", tensor, ": ", kind, " ", details));
 }
 
+void Findings::attempt(Sizes sizes, const std::function<void()>& check) {
+    try {
+        check();
+    } catch (const std::exception& e) {
+        expect(false, "call", "throws", text("\"", e.what(), "\"", at(sizes)));
+    }
+}
+
 }  // namespace masquerade::ladder

@@ -51,14 +51,14 @@ struct Operand {
     bool any_rows = false;  // the op cannot tell that there are too many rows,
     bool any_shape = false; // ... or that the shape is wrong
     double length = 1;      // of the sum behind the output, or behind the gradient of the input: rounding grows by its root
-    double factor = 1;      // of rounding: how many roundings of that size meet
+    double factor = 2;      // how many roundings meet at a term of it
     double floor = 0;       // errors are relative to the largest number, but at least to this: terms that cancel
 
     Operand& by_row() { of_row = true; return *this; }
     Operand& with_any_rows() { any_rows = true; return *this; }
     Operand& with_any_shape() { any_shape = true; return *this; }
     Operand& drawn(Draw d) { draw = std::move(d); return *this; }
-    Operand& sums(double n, double times = 1) { length = n; factor = times; return *this; }
+    Operand& sums(double n, double times = 2) { length = n; factor = times; return *this; }
     Operand& at_least(double size) { floor = size; return *this; }
     bool written() const { return role == Role::output || role == Role::statistic || role == Role::updated; }
 };
@@ -177,6 +177,8 @@ struct Findings {
     Errors& of(const std::string& tensor);
     // Counts a check; the first failure of every kind becomes a fault: "<op> <tensor>: <kind> <details>".
     void expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details);
+    // Runs a check; an exception is a fault, too.
+    void attempt(Sizes sizes, const std::function<void()>& check);
 
   private:
     std::set<std::string> kinds_;

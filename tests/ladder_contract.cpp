@@ -228,16 +228,18 @@ void check_contract(const Op& op, Findings& findings) {
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : {DType::f32, DType::bf16, DType::f64}) {
         if (type == DType::bf16 && !has_storage) continue;
-        for (Sizes s : sizes) {
-            Contract contract{op, s, type, findings};
-            contract.check_writes();
-            contract.check_threads();
-            contract.check_rows();
-            if (!contract.c.backward) continue;
-            contract.check_added();
-            contract.check_absent();
-        }
-        Contract{op, op.small.front(), type, findings}.check_refusals();
+        for (Sizes s : sizes)
+            findings.attempt(s, [&] {
+                Contract contract{op, s, type, findings};
+                contract.check_writes();
+                contract.check_threads();
+                contract.check_rows();
+                if (!contract.c.backward) return;
+                contract.check_added();
+                contract.check_absent();
+            });
+        Sizes small = op.small.front();
+        findings.attempt(small, [&] { Contract{op, small, type, findings}.check_refusals(); });
     }
 }
 

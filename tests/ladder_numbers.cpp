@@ -125,16 +125,17 @@ double bound_of(const Operand& o, DType type) {
 
 void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
-    for (Sizes s : op.small) check_elements(op, s, findings);
-    for (Sizes s : op.middle) check_directions(op, s, findings);
+    for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
+    for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }
 
 void check_precision(const Op& op, Findings& findings) {
     bool has_storage = prepared(op, op.all.front()).has_storage();
-    for (Sizes s : op.all) {
-        check_against_double(op, s, DType::f32, findings);
-        if (has_storage) check_against_double(op, s, DType::bf16, findings);
-    }
+    for (Sizes s : op.all)
+        findings.attempt(s, [&] {
+            check_against_double(op, s, DType::f32, findings);
+            if (has_storage) check_against_double(op, s, DType::bf16, findings);
+        });
 }
 
 }  // namespace masquerade::ladder

@@ -41,7 +41,7 @@ Op linear_op(bool bias) {
         c.input("x", {M, I}).by_row().sums(O);
         c.input("w", {O, I}).sums(M);
         if (bias) c.input("b", {O}, arithmetic).sums(M);
-        c.output("y", {M, O}).by_row().sums(I);
+        c.output("y", {M, O}).by_row().sums(I).at_least(1);
         c.forward = [bias](const Call& a) { linear_forward(a("x"), a("w"), bias ? a("b") : View{}, a("y")); };
         c.backward = [bias](const Call& a) {
             linear_backward(a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"), bias ? a.grad("b") : Grad{});
@@ -74,8 +74,8 @@ Op layernorm_op() {
 Op gelu_op(GeluKind kind) {
     return {kind == GeluKind::erf ? "gelu, erf" : "gelu, tanh", [kind](Sizes n) {
         Case c;
-        c.input("x", {n.rows, n.columns}).by_row().drawn(uniform(-6, 6));
-        c.output("y", {n.rows, n.columns}).by_row();
+        c.input("x", {n.rows, n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
+        c.output("y", {n.rows, n.columns}).by_row().at_least(1);
         c.forward = [kind](const Call& a) { gelu_forward(a("x"), kind, a("y")); };
         c.backward = [kind](const Call& a) { gelu_backward(a.d("y"), a("x"), kind, a.grad("x")); };
         return c;
@@ -175,7 +175,7 @@ Op replace_rows_op() {
 Op store_rows_op() {
     return {"store_rows", [](Sizes n) {
         Case c;
-        c.constant("x", {n.rows, n.columns});
+        c.constant("x", {n.rows, n.columns}).by_row();
         c.updated("y", {n.rows + n.other, n.columns}, Kind::storage).with_any_rows();
         c.ints("rows", different_below(n.rows, n.rows + n.other));
         c.forward = [](const Call& a) { store_rows(a("x"), a.ints("rows"), a("y")); };
@@ -224,7 +224,7 @@ Op vmf_sample_op() {
             }
         };
         Case c;
-        c.input("mu", {B, Z}, arithmetic).by_row().drawn(unit_rows).sums(Z);
+        c.input("mu", {B, Z}, arithmetic).by_row().drawn(unit_rows).sums(Z, 4);
         c.constant("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95));
         c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
         c.output("z", {B, Z}, arithmetic).by_row().sums(Z);
@@ -295,7 +295,7 @@ Op weighted_sum_op() {
         Case c;
         c.input("x", {n.rows}, arithmetic);
         c.constant("weights", {n.rows}, arithmetic);
-        c.output("y", {1}, arithmetic).sums(n.rows).at_least(1);
+        c.output("y", {1}, arithmetic).sums(n.rows, 3).at_least(1);
         c.forward = [](const Call& a) { weighted_sum_forward(a("x"), a("weights"), a("y")); };
         c.backward = [](const Call& a) { weighted_sum_backward(a.d("y"), a("weights"), a.grad("x")); };
         return c;
@@ -318,8 +318,8 @@ Op adamw_op(double clip) {
         Case c;
         c.updated("p", {N}).drawn(scaled(1));
         c.constant("g", {N}, arithmetic).drawn(scaled(1));
-        c.updated("m", {N}).drawn(scaled(0.1));
-        c.updated("v", {N}).drawn(uniform(0.001, 1));
+        c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4);
+        c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
         c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
         c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 1.9, 1.2}; });
         AdamWRule rule;

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/corpus.h"
-#include "data/grammar.h"
-#include "data/text.h"
 #include "engine/tape/trace.h"
 #include "models/univae_task.h"
 #include "tokenizer/trainer.h"
+#include "tools/origin.h"
 #include "tools/program.h"
 
 using namespace masquerade;
@@ -25,58 +22,6 @@ struct Arguments {
     std::int64_t steps = 0;
     double minutes = -1;
 };
-
-// Where the text comes from, and the text.
-struct Corpora {
-    json source;
-    std::vector<std::string> train, held_out;
-};
-
-// One in fifty lines, chosen by their own hash: a line stays where it is when the file grows.
-void hold_out(Corpora& c) {
-    std::vector<std::string> kept;
-    for (std::string& line : c.train) {
-        bool held = make_stream(0, line, 0).key0 % 50 == 0;
-        (held ? c.held_out : kept).push_back(std::move(line));
-    }
-    c.train = std::move(kept);
-    if (c.train.empty()) std::swap(c.train, c.held_out);
-}
-
-Corpora grammar_corpora() {
-    Corpora c;
-    c.train = grammar_questions(1, 12000);
-    c.source = {{"name", "built-in grammar of questions"}, {"lines", c.train.size()}};
-    hold_out(c);
-    return c;
-}
-
-Corpora read_corpora(const std::string& data, const std::string& dev) {
-    Corpora c;
-    std::string train_file = data, dev_file = dev, name = data;
-    if (data.empty() && std::filesystem::exists("corpus/SOURCE.json")) {
-        Corpus corpus = read_corpus("corpus");
-        name = corpus.name + ", " + corpus.date;
-        train_file = corpus.sentences[0];
-        if (dev.empty()) dev_file = corpus.sentences[1];
-    } else if (data.empty()) {
-        log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
-        return grammar_corpora();
-    }
-    Text text = read_text(train_file);
-    c.source = {{"name", name}, {"file", std::filesystem::absolute(train_file).string()}, {"lines", text.counts.lines},
-                {"hash", fmt::format("{:016x}", text.hash)}};
-    c.train = std::move(text.source);
-    if (dev_file.empty()) {
-        hold_out(c);
-    } else {
-        Text held = read_text(dev_file);
-        c.source["dev_file"] = std::filesystem::absolute(dev_file).string();
-        c.source["dev_hash"] = fmt::format("{:016x}", held.hash);
-        c.held_out = std::move(held.source);
-    }
-    return c;
-}
 
 Vocabulary learn_vocabulary(const UniVaeSettings& s, const std::vector<std::string>& lines) {
     TrainerOptions options;
@@ -98,33 +43,25 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     settings.declare(config);
     std::unique_ptr<UniVaeRun> run;
     std::unique_ptr<RunFolder> folder;
-    Corpora corpora;
+    TrainingText text_read;
     const bool resuming = !a.resume.empty();
     if (resuming) {
         if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() || common.seed_given)
             throw BadUsage("--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
         folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
         run = UniVaeRun::load(folder->path());
-        json written = json::parse(run->run_json, nullptr, false);
-        if (!written.is_object() || !written.contains("data"))
-            throw BadInput(text(folder->file("run.json"), " is not a run's record; was it edited?"));
-        const json& data = written["data"];
-        bool grammar = !data.contains("file");
-        corpora = grammar ? grammar_corpora() : read_corpora(data["file"], data.value("dev_file", ""));
-        if (corpora.source.value("hash", "") != data.value("hash", ""))
-            throw BadInput(text(data.value("file", "the corpus"), " has changed since the run was started; a resumed run "
-                                "needs the same text"));
+        text_read = read_again(origin_of(run->run_json, folder->file("run.json")));
     } else {
         if (!a.config.empty()) config.load(a.config);
         apply_words(a.words, config);
         if (common.seed_given) settings.train.seed = common.seed;
-        corpora = read_corpora(a.data, a.dev);
-        Vocabulary vocabulary = a.vocab.empty() ? learn_vocabulary(settings, corpora.train) : Vocabulary::load(a.vocab);
+        text_read = find_training_text(a.data, a.dev);
+        Vocabulary vocabulary = a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
         run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary));
         folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
                                                            : RunFolder::create(a.out));
         json record = {{"model", "univae"}, {"version", version}, {"seed", settings.train.seed},
-                       {"settings", config.to_json()}, {"data", corpora.source},
+                       {"settings", config.to_json()}, {"data", json_of(text_read.origin)},
                        {"device", name_of(common.device)}, {"dtype", "f32"}};
         folder->write("run.json", record.dump(2) + "\n");
         run->tokenizer.vocabulary().save(folder->file("vocab.txt"));
@@ -133,9 +70,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainOptions options = run->settings.train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    auto train_sentences = run->sentences(corpora.train), held_out = run->sentences(corpora.held_out);
+    auto train_sentences = run->sentences(text_read.train), held_out = run->sentences(text_read.held_out);
     const UniVaeOptions& o = run->model.options;
-    fmt::print("{}: {} sentences to train on, {} held out; vocabulary {}\n", corpora.source.value("name", ""),
+    fmt::print("{}: {} sentences to train on, {} held out; vocabulary {}\n", text_read.origin.name,
                train_sentences.size(), held_out.size(), o.backbone.vocabulary);
     fmt::print("univae: {} layers, the upper {} with a latent of {} numbers, width {}; {:.2f} M parameters; {} thread{}\n",
                o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width, double(run->parameters.count()) / 1e6,

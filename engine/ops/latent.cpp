@@ -123,6 +123,7 @@ void normalise_forward(View x, View y, View inverse) {
 
 void normalise_backward(View dy, View y, View inverse, Grad dx) {
     expect_same_shape("normalise backward", "dy", dy, "y", y);
+    expect_shape("normalise backward", "inverse", inverse, {y.rows()}, y.dtype);
     expect_grad("normalise backward", "dx", dx, y);
     if (!dx) return;
     for_latent("normalise backward", y, [&](auto a) {
@@ -144,6 +145,8 @@ void vmf_sample_forward(View mu, View w, View e, View z) {
 
 void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu) {
     expect_same_shape("vmf_sample backward", "dz", dz, "mu", mu);
+    expect_same_shape("vmf_sample backward", "mu", mu, "e", e);
+    expect_shape("vmf_sample backward", "w", w, {mu.rows()}, mu.dtype);
     expect_grad("vmf_sample backward", "dmu", dmu, mu);
     if (!dmu) return;
     for_latent("vmf_sample backward", mu, [&](auto a) {

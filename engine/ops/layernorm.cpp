@@ -68,7 +68,11 @@ void layernorm_forward(View x, View w, View b, double eps, View y, View mean, Vi
 }
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
+    DType a = arithmetic_of(x.dtype);
     expect_same_shape("layernorm backward", "dy", dy, "x", x);
+    expect_shape("layernorm backward", "w", w, {x.columns()}, a);
+    expect_shape("layernorm backward", "mean", mean, {x.rows()}, a);
+    expect_shape("layernorm backward", "rstd", rstd, {x.rows()}, a);
     expect_grad("layernorm backward", "dx", dx, x);
     expect_grad("layernorm backward", "dw", dw, w);
     expect_grad("layernorm backward", "db", db, w);

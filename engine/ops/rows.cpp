@@ -96,6 +96,7 @@ void replace_rows_forward(View x, Ints which, View u, View y) {
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (dx) expect_same_shape("replace_rows backward", "dy", dy, "dx", dx.view);
+    if (du) expect_shape("replace_rows backward", "du", du.view, {du.view.rows(), dy.columns()}, dy.dtype);
     expect_count("replace_rows backward", "entries of which", which, dy.rows());
     for_type(dy.dtype, [&](auto types) {
         using S = typename decltype(types)::S;

@@ -76,6 +76,7 @@ void Trainer::choose_schedule(double now, double seconds_per_step) {
 }
 
 void Trainer::report_memory() const {
+    if (quiet) return;
     auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
     fmt::print("memory: parameters {}, gradients {}, moments {}, activations {} (unplanned {})\n", mib(all), mib(all),
@@ -137,6 +138,7 @@ void Trainer::log(double loss, double now) const {
 }
 
 void Trainer::progress(double loss, double now) const {
+    if (quiet) return;
     double share = options_.steps > 0 ? double(step_) / double(options_.steps) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);
@@ -161,10 +163,11 @@ void Trainer::progress(double loss, double now) const {
 void Trainer::show(double now) {
     std::string samples = task_.show(step_);
     if (samples.empty()) return;
+    folder_.append_samples(step_, samples);
+    if (quiet) return;
     if (terminal) fmt::print("\r\x1b[K");
     fmt::print("\nafter {} steps, {}\n{}\n", step_, clock_text(now), samples);
     std::fflush(stdout);
-    folder_.append_samples(step_, samples);
 }
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
@@ -197,7 +200,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
                 choose_schedule(now, (now - measured_from) / double(step_ - measured_step));
             }
         }
-        if (step_ % 20 == 0) log(mean, now);
+        if (step_ % 20 == 0) log(loss, now);
         if (now >= next_line) {
             progress(mean, now);
             next_line = now + (terminal ? 0.2 : 10);
@@ -212,7 +215,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         }
     }
     if (step_ > first_step_) progress(mean, seconds());
-    if (terminal) fmt::print("\n");
+    if (terminal && !quiet) fmt::print("\n");
     save();
     show(seconds());
     return *reason;

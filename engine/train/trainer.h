@@ -74,6 +74,7 @@ class Trainer {
 
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
+    bool quiet = false;     // nothing on standard output; the run folder gets everything
     bool terminal = false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
     int columns = 80;
     double seconds_before = 0;  // already spent by the program: the minutes count from its start

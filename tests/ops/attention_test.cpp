@@ -638,4 +638,8 @@ TEST_CASE("attention: refuses what it cannot do") {
     shared.layout.graph.queries[1].self = 0;
     CHECK_NOTHROW(shared.forward());
     CHECK_THROWS_AS(shared.backward(), Error);
+    Call<float> overlapping = good;
+    overlapping.layout.graph.keys[1].begin = 3;
+    CHECK_NOTHROW(overlapping.forward());
+    CHECK_THROWS_AS(overlapping.backward(), Error);
 }

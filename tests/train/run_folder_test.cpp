@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,53 @@ std::string warnings_of(const std::string& path, F f) {
     ::close(old);
     std::fclose(file);
     return read_file(path);
+}
+
+// What a child does: takes the run up again and saves steps until it is killed; a byte into `progress` for
+// each.
+[[noreturn]] void save_until_killed(const std::string& path, int progress) {
+    try {
+        RunFolder run = RunFolder::resume(path);
+        std::int64_t step = run.latest_step();
+        run.rewind(step);
+        for (bool told = true; told; told = ::write(progress, "+", 1) == 1) {
+            step++;
+            run.append_log(nlohmann::json{{"step", step}}.dump());
+            save(run, step, step % 3 == 0, 20000);
+        }
+    } catch (...) {
+    }
+    _exit(9);
+}
+
+// Kills such a child at a random moment: of its first steps in the folder, or of its third save. False when
+// it failed.
+bool save_and_kill(const std::string& path, bool early, Sequence& moments) {
+    int progress[2];
+    if (pipe(progress) != 0) return false;
+    pid_t child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        ::close(progress[0]);
+        save_until_killed(path, progress[1]);
+    }
+    ::close(progress[1]);
+    using Clock = std::chrono::steady_clock;
+    char byte;
+    bool good = true;
+    std::chrono::microseconds cycle(4000);
+    if (!early) {
+        good = good && ::read(progress[0], &byte, 1) == 1;
+        Clock::time_point begin = Clock::now();
+        good = good && ::read(progress[0], &byte, 1) == 1;
+        cycle = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+    }
+    usleep(moments.below(std::uint32_t(std::min<std::int64_t>(cycle.count(), 500000)) + 1));
+    int status = 0;
+    kill(child, SIGKILL);
+    good = waitpid(child, &status, 0) == child && WIFSIGNALED(status) && good;
+    ::close(progress[0]);
+    return good;
 }
 
 }  // namespace
@@ -228,6 +276,17 @@ TEST_CASE("run folder: a full disk loses nothing") {
     save(run, 200);
     CHECK(step_held_by(path + "/latest") == 200);
 
+    // Whatever stands in the way of the last renames, the links are swapped after them.
+    write_file(path + "/step-000300", "a file");
+    CHECK_SAYS(message_of<BadInput>([&] { save(run, 300, true); }), "checkpoint step-000200 is intact");
+    CHECK(target_of(path + "/latest") == "step-000200");
+    CHECK(target_of(path + "/best") == "step-000100");
+    fs::remove(path + "/step-000300");
+    fs::remove(path + "/best");
+    fs::create_directories(path + "/best/of");
+    CHECK_SAYS(message_of<BadInput>([&] { save(run, 300, true); }), "cannot link " + path + "/best: ");
+    CHECK(target_of(path + "/latest") == "step-000200");
+
     CHECK_SAYS(message_of<BadInput>([&] { run.save_step(300, [](const std::string&) {}); }),
                "config.json: No such file");
     CHECK_THROWS_AS(run.save_step(300, [](const std::string&) { throw std::runtime_error("of the caller"); }),
@@ -290,27 +349,7 @@ TEST_CASE("run folder: killed at any moment, latest is complete") {
     Sequence moments(7, "kill");
     std::int64_t last = 1, leftovers = 0;
     for (int round = 0; round < 30; round++) {
-        pid_t child = fork();
-        REQUIRE(child >= 0);
-        if (child == 0) {
-            try {
-                RunFolder run = RunFolder::resume(path);
-                std::int64_t step = run.latest_step();
-                run.rewind(step);
-                for (;;) {
-                    step++;
-                    run.append_log(nlohmann::json{{"step", step}}.dump());
-                    save(run, step, step % 3 == 0, 20000);
-                }
-            } catch (...) {
-            }
-            _exit(9);  // only when something failed
-        }
-        usleep(2000 + moments.below(60000));
-        kill(child, SIGKILL);
-        int status = 0;
-        REQUIRE(waitpid(child, &status, 0) == child);
-        CHECK(WIFSIGNALED(status));
+        REQUIRE(save_and_kill(path, round % 3 == 0, moments));
         leftovers += std::int64_t(hidden_names(path).size());
 
         RunFolder run = RunFolder::open(path);
@@ -324,7 +363,7 @@ TEST_CASE("run folder: killed at any moment, latest is complete") {
         for (std::int64_t other : run.steps()) CHECK(step_held_by(run.step_folder(other)) == other);
         last = step;
     }
-    CHECK(last > 10);      // it did save in between
+    CHECK(last > 40);      // it did save in between
     CHECK(leftovers > 5);  // and was hit in the middle
     RunFolder run = RunFolder::resume(path);
     CHECK(hidden_names(path).empty());

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
 #   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
-#   OPENMP                   the flag for threads, empty where it does not work
 #   NOTES                    one line, in quotes, for each optional thing that is not here
 # Called with CXX and NVCC in the environment.
 set -u
@@ -17,17 +16,12 @@ if ! compiles 'int main() {}'; then
     exit 1
 fi
 
-missing="" missing_tests="" openmp="" notes=""
+missing="" missing_tests="" notes=""
 has_header fmt/format.h || missing+=" libfmt-dev"
 has_header nlohmann/json.hpp || missing+=" nlohmann-json3-dev"
 has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
 
-if compiles '#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }' -fopenmp; then
-    openmp=-fopenmp
-else
-    notes+=" 'OpenMP does not compile here: one thread only'"
-fi
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 nvcc_works=0
 if ! command -v "${NVCC:-nvcc}" >/dev/null; then
@@ -41,7 +35,6 @@ fi
 cat <<END
 MISSING :=$missing
 MISSING_TESTS :=$missing_tests
-OPENMP := $openmp
 NVCC_WORKS := $nvcc_works
 NOTES :=$notes
 END

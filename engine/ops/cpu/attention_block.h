@@ -19,8 +19,10 @@ namespace masquerade::cpu::blocks {
 
 #ifdef __AVX512F__
 constexpr int lanes = 16, vectors_at_once = 4;  // 32 registers
-#else
+#elif defined(__AVX__)
 constexpr int lanes = 8, vectors_at_once = 2;  // 16
+#else
+constexpr int lanes = 4, vectors_at_once = 2;
 #endif
 typedef float Vector __attribute__((vector_size(4 * lanes)));
 typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
@@ -158,12 +160,14 @@ inline void dot_rows(int D, int P, const float* columns, const float* packed, co
                      float* products) {
     const float* row[Together];
     Vector sum[Together] = {};
+#pragma GCC unroll 8
     for (int t = 0; t < Together; t++) row[t] = packed + std::ptrdiff_t(visited[t]) * P;
     for (int d = 0; d < D; d++) {
         Vector x = load(columns + d * lanes);
 #pragma GCC unroll 8
         for (int t = 0; t < Together; t++) sum[t] = multiply_add(splat(row[t][d]), x, sum[t]);
     }
+#pragma GCC unroll 8
     for (int t = 0; t < Together; t++) store(products + t * lanes, sum[t]);
 }
 inline void dot_visits(int D, const float* columns, const float* packed, const AttentionScratch& scratch,

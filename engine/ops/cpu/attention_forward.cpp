@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention in float: scores of a block of queries against all keys they
-// see, softmax, weighted sum of values.
+// The forward of attention in float: scores of a block of queries against the keys they see, softmax,
+// weighted sums of the values.
 #include "engine/ops/cpu/attention_block.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -10,8 +10,7 @@ namespace masquerade::cpu {
 using namespace blocks;
 namespace {
 
-// scores -> exp(score - top), 0 where a lane does not see; returns their sums and leaves the largest score in
-// top.
+// scores -> exp(score - top), 0 where a lane does not see. Returns their sums; `top` is the largest score.
 Vector softmax_visits(const AttentionScratch& scratch, float* scores, Vector& top) {
     const Vector nothing = splat(-INFINITY);
     top = nothing;

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Kills ./train with SIGKILL at random moments (KILLS, default 100) of a run that saves at every step. After each kill
+# `latest` must load; the run that was killed so often must end with the same bits as one that was left alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD kills=${KILLS:-100} seed=${SEED:-$RANDOM}
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cd "$work"
+"$root/build/release/corpus" grammar --out corpus > /dev/null
+settings="layers=3 latent_layers=2 width=32 inner=64 heads=2 vocabulary=500 batch_tokens=120 save_every=1
+          warmup=10 schedule_start=10 schedule_steps=2000"
+steps=$((kills * 6))
+
+"$root/train" $settings --steps $steps --out alone > train.log 2>&1 || { cat train.log; exit 1; }
+RANDOM=$seed
+echo "crash test: $kills kills, seed $seed"
+done=0 moments=0
+while [ "$moments" -lt "$kills" ] || [ "$done" = 0 ]; do
+    if [ ! -d killed/latest ]; then rm -rf killed; arguments="$settings --out killed"; else arguments="--resume killed"; fi
+    # Once the kills are used up the run may finish.
+    limit=$steps
+    [ "$moments" -lt "$kills" ] && limit=$((steps - 1))
+    "$root/train" $arguments --steps $limit > train.log 2>&1 & pid=$!
+    if [ "$moments" -lt "$kills" ]; then
+        sleep "0.$(printf '%03d' $((RANDOM % 400)))"
+        if kill -9 $pid 2> /dev/null; then moments=$((moments + 1)); fi
+        wait $pid 2> /dev/null || true
+        [ ! -d killed/latest ] || "$root/generate" killed --count 1 > /dev/null ||
+            { echo "latest does not load after kill $moments"; exit 1; }
+    else
+        wait $pid || { cat train.log; exit 1; }
+        done=1
+    fi
+done
+step=$(printf 'step-%06d' $steps)
+for file in model.safetensors state.safetensors config.json; do
+    cmp "alone/$step/$file" "killed/$step/$file" || { echo "the killed run ended with other bits: $file"; exit 1; }
+done
+# The log of the run that was killed is whole too, apart from clock times.
+lines() { grep -o '"step":[0-9]*,"\(loss\|held_out_loss\)":[^,]*' "$1/log.jsonl"; }
+cmp <(lines alone) <(lines killed) || { echo "the logs differ"; exit 1; }
+echo "crash test: after $moments kills the bits are the same"

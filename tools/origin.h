@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Where a run's text came from, as run.json keeps it.
+#pragma once
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "data/training_text.h"
+#include "engine/base/error.h"
+
+namespace masquerade {
+
+inline nlohmann::json json_of(const TextOrigin& o) {
+    return {{"name", o.name}, {"file", o.file}, {"held_out_file", o.held_out_file}, {"lines", o.lines},
+            {"hash", fmt::format("{:016x}", o.hash)}};
+}
+
+// `path` is named in errors.
+inline TextOrigin origin_of(const std::string& run_json, const std::string& path) {
+    nlohmann::json run = nlohmann::json::parse(run_json, nullptr, false);
+    try {
+        const nlohmann::json& d = run.at("data");
+        return {d.at("name"), d.at("file"), d.at("held_out_file"), d.at("lines"),
+                std::stoull(d.at("hash").get<std::string>(), nullptr, 16)};
+    } catch (const std::exception&) {
+        throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
+    }
+}
+
+}  // namespace masquerade
