@@ -38,6 +38,6 @@ for file in model.safetensors state.safetensors config.json; do
     cmp "alone/$step/$file" "killed/$step/$file" || { echo "the killed run ended with other bits: $file"; exit 1; }
 done
 # The log of the run that was killed is whole too, apart from clock times.
-lines() { grep -o '"step":[0-9]*,"\(loss\|held_out_loss\)":[^,]*' "$1/log.jsonl"; }
+lines() { grep -oE '"step":[0-9]+|"(loss|held_out_loss)":[^,]*' "$1/log.jsonl"; }
 cmp <(lines alone) <(lines killed) || { echo "the logs differ"; exit 1; }
 echo "crash test: after $moments kills the bits are the same"

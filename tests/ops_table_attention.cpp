@@ -171,12 +171,12 @@ std::vector<Op> attention_ops() {
         attention_op("rank", by_rule(Rule::rank)),
         attention_op("strict rank", by_rule(Rule::strict_rank)),
         attention_op("bits", by_rule(Rule::bits)),
-        attention_op("with a latent key", with_latent),
+        attention_op("latent key", with_latent),
         attention_op("prefix", prefix),
         attention_op("window", windowed),
         attention_op("cached", cached),
         attention_op("dropout", by_rule(Rule::causal), 0.25f),
-        attention_op("dropout with a latent key", with_latent, 0.25f),
+        attention_op("dropout, latent key", with_latent, 0.25f),
     };
 }
 

@@ -31,21 +31,20 @@ void print_gradients(const std::vector<std::string>& names) {
     using namespace ladder;
     std::vector<std::string> faults, known;
     std::size_t shown = 0;
-    fmt::print("{:36}{:10}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
     for (const Op& op : ops_table()) {
         known.push_back(op.name);
         bool wanted = names.empty();
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
+        if (shown++ == 0) fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
         check_precision(op, found);
         for (const auto& [tensor, e] : found.tensors)
-            fmt::print("{:36}{:10}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step), error_text(e.f32),
+            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step), error_text(e.f32),
                        error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
-        shown++;
     }
     if (shown == 0) throw BadUsage(fmt::format("no op of that name; there are {}", fmt::join(known, "; ")));
     fmt::print("\nlargest error relative to the largest number, in double against the complex step (at most 1e-12), in f32\n"

@@ -16,6 +16,11 @@ namespace masquerade {
 namespace {
 constexpr double measuring_seconds = 20;  // of speed, before the schedule is chosen
 constexpr double closing_seconds = 8;     // kept for the last validation, samples and checkpoint
+
+// One more field of a line of log.jsonl; what is not a number is null there.
+std::string entry(const std::string& name, double value) {
+    return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
+}
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
@@ -87,6 +92,10 @@ void Trainer::report_memory() const {
 void Trainer::save() {
     if (saved_step_ == step_) return;
     std::vector<Metric> held_out = task_.validate();
+    // Before the checkpoint: a crash between the two leaves a line that the next resume drops, not one that is missing.
+    std::string line = fmt::format("{{\"step\":{}", step_);
+    for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
+    folder_.append_log(line + "}");
     bool better = !held_out.empty() && held_out[0].value < best_;
     if (better) best_ = held_out[0].value;
     folder_.save_step(
@@ -106,9 +115,6 @@ void Trainer::save() {
         },
         better);
     saved_step_ = step_;
-    std::string line = fmt::format("{{\"step\":{}", step_);
-    for (const Metric& m : held_out) line += fmt::format(",\"held_out_{}\":{:.6g}", m.name, m.value);
-    folder_.append_log(line + "}");
 }
 
 void Trainer::resume() {
@@ -131,9 +137,9 @@ void Trainer::resume() {
 }
 
 void Trainer::log(double loss, double now) const {
-    std::string line = fmt::format("{{\"step\":{},\"loss\":{:.6g},\"seconds\":{:.1f},\"tokens\":{},\"norm\":{:.4g}", step_,
-                                   loss, now, tokens_, optimiser_.norm());
-    for (const Metric& m : task_.metrics()) line += fmt::format(",\"{}\":{:.6g}", m.name, m.value);
+    std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", step_, tokens_) + entry("loss", loss) +
+                       entry("seconds", now) + entry("norm", optimiser_.norm());
+    for (const Metric& m : task_.metrics()) line += entry(m.name, m.value);
     folder_.append_log(line + "}");
 }
 
@@ -145,7 +151,7 @@ void Trainer::progress(double loss, double now) const {
     double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
     std::string numbers = fmt::format("step {} loss {:.3f}", step_, loss);
     for (const Metric& m : task_.metrics()) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
-    numbers += fmt::format(" {:.0f} tok/s {} left", double((step_ - first_step_) * task_.batch_tokens()) / spent,
+    numbers += fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent,
                            clock_text(left));
     if (!terminal) {
         fmt::print("{}\n", numbers);
@@ -173,6 +179,7 @@ void Trainer::show(double now) {
 StopReason Trainer::run(const std::function<bool()>& stop) {
     start_ = std::chrono::steady_clock::now();
     first_step_ = step_;
+    first_tokens_ = tokens_;
     double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0, deadline = options_.minutes * 60;
     double measured_from = 0;
     std::int64_t measured_step = -1;

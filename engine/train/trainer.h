@@ -97,7 +97,7 @@ class Trainer {
     Arena arena_;
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
-    std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0;
+    std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0, first_tokens_ = 0;  // first: where this sitting began
     std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
     double best_;
     std::int64_t saved_step_ = -1;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Printers and commands for gdb (tools/gdb/gdbinit loads them; docs/debugging.md shows them at work).
-#   print X            Tensor, View, Grad, Shape, Ints and Record in one line each; print/r shows the raw fields
+#   print X            a Tensor, View, Grad, Shape, Ints or Record in one line; print/r X shows its fields
 #   tensor EXPR|PATH   path, shape, type, first numbers, min, max, mean, count of numbers that are not finite
-#   gradstep [PATTERN] run to the next backward of an op, or to the next one of a tensor whose path matches PATTERN
+#   gradstep [PATTERN] run to the next backward of an op, or to the next one whose path matches PATTERN
 #   program            the records of the tape, the one that is running marked with an arrow
 import array
 import fnmatch
@@ -87,7 +87,8 @@ class Numbers:
         finite = [x for x in numbers if math.isfinite(x)]
         line = self.first()
         if finite:
-            line += "  min %.4g  max %.4g  mean %.4g" % (min(finite), max(finite), math.fsum(finite) / len(finite))
+            mean = math.fsum(finite) / len(finite)
+            line += "  min %.4g  max %.4g  mean %.4g" % (min(finite), max(finite), mean)
         bad = len(numbers) - len(finite)
         if bad == 0:
             return line + "  all finite"
@@ -173,7 +174,8 @@ gdb.pretty_printers.insert(0, Printers())
 
 def object_of(value):
     """The thing itself behind pointers and references."""
-    while value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+    indirect = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
+    while value.type.strip_typedefs().code in indirect:
         value = value.referenced_value()
     return value
 
@@ -221,8 +223,9 @@ A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
         if name == "masquerade::View":
             print("%s\n  %s" % (head_of(value), Numbers(value, value["data"]).summary()))
         elif name == "masquerade::Tensor":
-            print("%s\n  value     %s\n  gradient  %s" % (head_of(value), Numbers(value, value["value"]).summary(),
-                                                          Numbers(value, value["grad"]).summary()))
+            print(head_of(value))
+            print("  value     " + Numbers(value, value["value"]).summary())
+            print("  gradient  " + Numbers(value, value["grad"]).summary())
         else:
             raise gdb.GdbError("%s is a %s; expected a Tensor, View or Grad" % (argument, name))
 
@@ -267,7 +270,7 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
             found = gdb.execute("info functions -q ^masquerade::cpu::[a-z_]*_backward", to_string=True)
             names = sorted(set(re.findall(r"masquerade::cpu::\w+_backward(?=\()", found)))
             if not names:
-                raise gdb.GdbError("this program has no masquerade::cpu::*_backward; build it with make debug")
+                raise gdb.GdbError("no masquerade::cpu::*_backward here; build the program with make debug")
             self.stops = [BackwardStop(name) for name in names]
         BackwardStop.wanted = argument.strip() or "*"
         for stop in self.stops:
@@ -287,8 +290,9 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
             return
         view = tensor_of_backward(frame)
         where = frame.find_sal()
-        print("%s  %s %s    %s:%d" % (frame.name().split("::")[-1], text_of(view["path"]), shape_text(view["shape"]),
-                                      where.symtab.filename if where.symtab else "?", where.line))
+        place = "%s:%d" % (where.symtab.filename, where.line) if where.symtab else ""
+        op = frame.name().split("::")[-1]
+        print("%s  %s %s    %s" % (op, text_of(view["path"]), shape_text(view["shape"]), place))
 
 
 class ProgramCommand(gdb.Command):
@@ -320,9 +324,10 @@ class Named(FrameDecorator):
 
 
 class WithoutDispatch:
-    """Backtraces without the frames that choose a device, a type and a thread; `backtrace -no-filters` has them."""
+    """Backtraces without the frames that choose device, type and thread; `backtrace -no-filters` has them."""
     name, enabled, priority = "masquerade", True, 100
-    dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/cpu/parallel.h", "engine/ops/cpu/parallel.cpp")
+    dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/cpu/parallel.h",
+                "engine/ops/cpu/parallel.cpp")
 
     def __init__(self):
         gdb.frame_filters[self.name] = self

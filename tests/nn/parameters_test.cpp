@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/nn/parameters.h"
+#include "engine/tape/trace.h"
+
+using namespace masquerade;
+
+namespace {
+
+struct Two {
+    Parameters p;
+    Tensor *w, *b;
+    explicit Two(DType type, std::uint64_t seed = 3) : p(type) {
+        w = p.add("layer.weight", {70, 50}, {Init::normal, 0.1});
+        b = p.add("layer.bias", {5}, {Init::zeros});
+        p.add("norm.weight", {7}, {Init::ones});
+        p.allocate(seed);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("parameters: the same numbers in float and in double, bf16 rounds them") {
+    Two single(DType::f32), twice(DType::f64), half(DType::bf16), other(DType::f32, 4);
+    int different = 0;
+    for (int i = 0; i < 3500; i++) {
+        float x = single.w->view().as<float>()[i];
+        CHECK(twice.w->view().as<double>()[i] == double(x));
+        CHECK(float(half.w->view().as<bfloat16>()[i]) == float(bfloat16(x)));
+        different += other.w->view().as<float>()[i] != x;
+    }
+    CHECK(different > 3400);
+}
+
+TEST_CASE("parameters: a value depends on the seed, the path and the place, not on its neighbours") {
+    Parameters p;
+    p.add("another", {33, 3}, {Init::normal, 1});
+    Tensor* w = p.add("layer.weight", {70, 50}, {Init::normal, 0.1});
+    p.allocate(3);
+    Two two(DType::f32);
+    CHECK(std::memcmp(w->value, two.w->value, w->bytes()) == 0);
+}
+
+TEST_CASE("parameters: normal numbers of the deviation, cut off at two; zeros; ones") {
+    Two two(DType::f32);
+    double mean = 0, square = 0, most = 0;
+    for (int i = 0; i < 3500; i++) {
+        double x = two.w->view().as<float>()[i];
+        mean += x / 3500;
+        square += x * x / 3500;
+        most = std::max(most, std::fabs(x));
+    }
+    CHECK(std::fabs(mean) <= 0.005);
+    CHECK(std::fabs(std::sqrt(square) - 0.088) <= 0.004);  // 0.88 of the deviation is left after the cut
+    CHECK(most <= 0.2);
+    CHECK(most >= 0.19);
+    for (int i = 0; i < 5; i++) CHECK(two.b->view().as<float>()[i] == 0);
+    for (int i = 0; i < 7; i++) CHECK(number_at(two.p.find("norm.weight")->view(), i) == 1);
+}
+
+TEST_CASE("parameters: named slices of one row, each on its own cache line") {
+    Two two(DType::f32);
+    View all = two.p.values();
+    CHECK(two.p.count() == 3500 + 5 + 7);
+    CHECK(all.shape == Shape{two.p.length()});
+    CHECK(two.p.length() % 16 == 0);
+    double sum = 0, parts = 0;
+    for (std::int64_t i = 0; i < all.count(); i++) sum += number_at(all, i);  // the gaps are zeros
+    for (const Tensor& t : two.p.all()) {
+        CHECK(reinterpret_cast<std::uintptr_t>(t.value) % 64 == 0);
+        View slice = two.p.slice(all, t);
+        CHECK(slice.data == t.value);
+        CHECK(slice.shape == t.shape);
+        CHECK(two.p.slice(two.p.gradients(), t).data == t.grad);
+        for (std::int64_t i = 0; i < t.shape.count(); i++) parts += number_at(t.view(), i);
+    }
+    CHECK(sum == doctest::Approx(parts));
+    CHECK(two.p.find("layer.bias") == two.b);
+    CHECK(two.p.find("layer") == nullptr);
+}
+
+TEST_CASE("parameters: what no backward reached has gradient zero") {
+    Two two(DType::f32);
+    for (Tensor& t : two.p.all())
+        for (std::int64_t i = 0; i < t.shape.count(); i++) static_cast<float*>(t.grad)[i] = 5;
+    two.p.start_gradients();
+    two.w->grad_written = true;
+    two.p.finish_gradients();
+    CHECK(number_at(two.w->grad_view(), 17) == 5);
+    for (int i = 0; i < 5; i++) CHECK(number_at(two.b->grad_view(), i) == 0);
+}
+
+TEST_CASE("parameters: a path twice, a slice of another model") {
+    Two two(DType::f32), other(DType::f32);
+    CHECK_THROWS_WITH_AS(two.p.add("layer.bias", {1}, {}), "parameter layer.bias is declared twice", Error);
+    CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b), "parameter layer.bias belongs to another model", Error);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// A small program that has everything which makes a tape hard: forks, a tensor used twice by one op, tied and repeated
+// parameters, dropout, nested scopes, statistics.
+#pragma once
+#include "engine/nn/functions.h"
+#include "engine/nn/parameters.h"
+
+#include <string>
+#include <vector>
+
+namespace masquerade {
+
+struct Net {
+    static constexpr int C = 12, F = 20, V = 17, layers = 3;
+    Parameters parameters;
+    Arena arena;
+    Tape tape;
+    Tensor *table, *norm_w, *norm_b, *head_b, *unused;
+    struct Layer {
+        Tensor *up, *up_b, *down, *down_b;
+    };
+    std::vector<Layer> stack;
+    std::vector<int> ids, targets, document, position;
+
+    explicit Net(DType type = DType::f32, bool planning = true)
+        : parameters(type), arena(Device::cpu, planning), tape(arena, type) {
+        Init normal{Init::normal, 0.5};
+        table = parameters.add("table", {V, C}, normal);
+        norm_w = parameters.add("norm.weight", {C}, {Init::ones});
+        norm_b = parameters.add("norm.bias", {C}, {Init::zeros});
+        head_b = parameters.add("head.bias", {V}, {Init::zeros});
+        unused = parameters.add("unused", {3, 3}, normal);
+        for (int i = 0; i < layers; i++) {
+            std::string at = "layer." + std::to_string(i);
+            stack.push_back({parameters.add(at + ".up", {F, C}, normal), parameters.add(at + ".up.bias", {F}, {Init::zeros}),
+                             parameters.add(at + ".down", {C, F}, normal),
+                             parameters.add(at + ".down.bias", {C}, {Init::zeros})});
+        }
+        parameters.allocate(4);
+    }
+
+    // One step over so many rows, up to the loss.
+    Tensor* loss(int rows, std::uint32_t step = 0) {
+        ids.clear(), targets.clear(), document.clear(), position.clear();
+        for (int i = 0; i < rows; i++) {
+            ids.push_back((i * 5 + 1) % V), targets.push_back((i * 3 + 2) % V);
+            document.push_back(i / 4), position.push_back(i % 4);
+        }
+        RowNames names{tape.ints(document), tape.ints(position)};
+        tape.begin(std::to_string(rows), 9, step, true);
+        Tensor* x = embedding(tape, tape.ints(ids), table, "embedding");
+        Tensor* first = x;
+        for (int i = 0; i < layers; i++) {
+            auto outer = tape.scope("layer." + std::to_string(i));
+            const Layer& l = stack[std::size_t(i)];
+            Tensor* h = layernorm(tape, x, norm_w, norm_b, 1e-5, "norm");
+            {
+                auto inner = tape.scope("ffn");
+                Tensor* u = gelu(tape, linear(tape, h, l.up, l.up_b, "up"), GeluKind::erf, "gelu");
+                u = dropout(tape, u, names, 0.3f, "dropout");
+                h = linear(tape, u, l.down, l.down_b, "down");
+            }
+            x = add(tape, x, h, "residual");
+            x = add(tape, x, x, "twice");
+        }
+        x = add(tape, layernorm(tape, x, norm_w, norm_b, 1e-5, "final"), first, "fork");
+        Tensor* losses = cross_entropy(tape, x, table, head_b, tape.ints(targets), "losses");
+        std::vector<double> weights(std::size_t(rows), 1.0 / rows);
+        Tensor* w = tape.constant("weights", {rows}, arithmetic_of(tape.dtype), weights.data());
+        Tensor* total = weighted_sum(tape, losses, w, "loss");
+        tape.retain(total);
+        return total;
+    }
+
+    // The bits of all gradients, then those of the loss.
+    std::string bits(Tensor* total) {
+        View g = parameters.gradients(), y = total->view();
+        return std::string(static_cast<char*>(g.data), g.bytes()) + std::string(static_cast<char*>(y.data), y.bytes());
+    }
+    std::string step(int rows, std::uint32_t number = 0) {
+        Tensor* total = loss(rows, number);
+        parameters.start_gradients();
+        tape.backward(total);
+        parameters.finish_gradients();
+        std::string all = bits(total);
+        tape.end();
+        return all;
+    }
+};
+
+}  // namespace masquerade

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The memory plan: whatever lives at one time lies apart.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/tape/plan.h"
+
+using namespace masquerade;
+
+namespace {
+
+bool live_together(const ArenaBlock& a, const ArenaBlock& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap(const ArenaBlock& a, const ArenaBlock& b) {
+    return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+// The bytes that are alive at the busiest tick: no plan needs less.
+std::size_t peak(const std::vector<ArenaBlock>& blocks, int ticks) {
+    std::size_t most = 0;
+    for (int t = 0; t < ticks; t++) {
+        std::size_t live = 0;
+        for (const ArenaBlock& b : blocks)
+            if (b.first <= t && t <= b.last) live += (b.bytes + 63) / 64 * 64;
+        most = std::max(most, live);
+    }
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("plan: no two blocks that live together overlap, in 300 random logs") {
+    for (std::uint64_t seed = 0; seed < 300; seed++) {
+        Sequence random(seed, "plan");
+        const int ticks = 1 + int(random.below(60)), count = int(random.below(80));
+        std::vector<ArenaBlock> blocks;
+        for (int i = 0; i < count; i++) {
+            ArenaBlock b;
+            b.bytes = random.below(8) == 0 ? 0 : 1 + random.below(random.below(2) ? 300 : 100000);
+            b.first = int(random.below(std::uint32_t(ticks)));
+            b.last = b.first + int(random.below(std::uint32_t(ticks - b.first)));
+            blocks.push_back(b);
+        }
+        const std::size_t needed = place_blocks(blocks);
+        std::size_t side_by_side = 0, clashes = 0, outside = 0;
+        for (std::size_t i = 0; i < blocks.size(); i++) {
+            side_by_side += (blocks[i].bytes + 63) / 64 * 64;
+            outside += blocks[i].offset % 64 != 0 || blocks[i].offset + blocks[i].bytes > needed;
+            for (std::size_t j = 0; j < i; j++) clashes += live_together(blocks[i], blocks[j]) && overlap(blocks[i], blocks[j]);
+        }
+        CAPTURE(seed);
+        CHECK(clashes == 0);
+        CHECK(outside == 0);
+        CHECK(needed <= side_by_side);
+        CHECK(needed >= peak(blocks, ticks));
+    }
+}
+
+TEST_CASE("plan: blocks that follow one another share their place") {
+    std::vector<ArenaBlock> blocks = {{1000, 0, 3}, {1000, 4, 7}, {1000, 8, 9}};
+    CHECK(place_blocks(blocks) == 1024);
+    blocks[1].first = 3;
+    CHECK(place_blocks(blocks) == 2048);
+}
+
+TEST_CASE("arena: the second step of a bucket has the plan of the first") {
+    Arena arena;
+    auto step = [&](const std::string& bucket, std::size_t bytes) {
+        std::vector<void*> at(3);
+        std::vector<int> block(3);
+        arena.begin_step(bucket);
+        for (std::size_t i = 0; i < 3; i++) {  // each dies when the next is there
+            arena.tick();
+            at[i] = arena.take(bytes, &block[i]);
+            if (i > 0) arena.touch(block[i - 1]);
+        }
+        return at;
+    };
+    step("small", 1000);
+    CHECK_FALSE(arena.planned());
+    arena.end_step();
+    CHECK(arena.unplanned_bytes() == 3000);
+    CHECK(arena.planned_bytes() == 2048);
+    auto a = step("small", 1000);
+    CHECK(arena.planned());
+    CHECK(a[0] == a[2]);
+    CHECK(a[0] != a[1]);
+    step("large", 5000);  // a bucket of its own, which needs more room
+    arena.end_step();
+    CHECK(arena.planned_bytes() == 2 * 5056);
+    auto b = step("small", 1000);
+    CHECK(arena.planned());
+    CHECK(b[0] == b[2]);
+    CHECK(arena.plan("small")->size() == 3);
+    CHECK(arena.plan("unknown") == nullptr);
+}
+
+TEST_CASE("arena: what is retained keeps its bytes to the end of the step") {
+    Arena arena;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        arena.begin_step("a");
+        int kept, other;
+        char* memory = static_cast<char*>(arena.take(100, &kept));
+        std::memset(memory, 7, 100);
+        arena.retain(kept);
+        for (int i = 0; i < 5; i++) {
+            arena.tick();
+            std::memset(arena.take(100, &other), 9, 100);
+        }
+        CHECK(std::count(memory, memory + 100, char(7)) == 100);
+        arena.end_step();
+    }
+}
+
+TEST_CASE("arena: a bucket that does not name its sizes is refused") {
+    Arena arena;
+    int block;
+    CHECK_THROWS_WITH_AS(arena.take(8, &block), "arena: a block is taken outside a step; call begin_step first", Error);
+    arena.begin_step("a");
+    arena.take(64, &block);
+    arena.end_step();
+    arena.begin_step("a");
+    CHECK_THROWS_WITH_AS(arena.take(128, &block),
+                         "arena: block 0 of 128 bytes differs from the plan of bucket a; a bucket must name everything "
+                         "that sizes depend on", Error);
+}
