@@ -16,7 +16,7 @@ namespace masquerade {
 
 struct UniVaeSettings {
     UniVaeOptions model;
-    int vocabulary = 8000;             // tokens wanted of a vocabulary that is learned
+    int vocabulary = 4000;             // tokens wanted of a vocabulary that is learned
     bool cased = false;
     double beta = 1;                   // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";

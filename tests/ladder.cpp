@@ -52,7 +52,8 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     o.role = role;
     o.shape = shape;
     o.kind = kind;
-    // cotangents lean to one side: a sum of ones is blind to softmax and layernorm, whose outputs have constant sums
+    // cotangents lean to one side: a sum of ones is blind to softmax and layernorm, whose outputs have
+    // constant sums
     o.draw = role == Role::output ? uniform(-1, 1.7) : uniform(-1.5, 1.5);
     operands.push_back(o);
     return operands.back();
@@ -147,7 +148,9 @@ bool Guarded::has_nan() const {
     return false;
 }
 
-std::string Guarded::bytes() const { return std::string(static_cast<const char*>(view_.data), view_.bytes()); }
+std::string Guarded::bytes() const {
+    return std::string(static_cast<const char*>(view_.data), view_.bytes());
+}
 
 std::string at(Sizes s) { return text(" at ", s.rows, "x", s.columns, "x", s.other); }
 
@@ -173,7 +176,8 @@ double rounded(double x, DType type) {
     return type == DType::bf16 ? double(float(bfloat16(float(x)))) : x;
 }
 
-Call::Call(const Case& c, DType type, DType like) : op(c), unwanted_(c.operands.size(), false) {
+Call::Call(const Case& c, DType type, DType like)
+    : op(c), unwanted_(c.operands.size(), false), added_(c.operands.size(), false) {
     for (const Operand& o : op.operands) {
         bool storage = o.kind == Kind::storage;
         DType own = storage ? type : arithmetic_of(type), shown = storage ? like : arithmetic_of(like);
@@ -206,7 +210,7 @@ View Call::d(const std::string& name) const {
 Grad Call::grad(const std::string& name) const {
     asked.insert("d" + name);
     std::size_t i = find(name);
-    return unwanted_[i] ? Grad{} : Grad{others[i]->view(), add_};
+    return unwanted_[i] ? Grad{} : Grad{others[i]->view(), added_[i]};
 }
 
 Ints Call::ints(const std::string& name) const {
@@ -223,7 +227,8 @@ Errors& Findings::of(const std::string& tensor) {
     return tensors.back().second;
 }
 
-void Findings::expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details) {
+void Findings::expect(bool good, const std::string& tensor, const std::string& kind,
+                      const std::string& details) {
     checks++;
     if (good || !kinds_.insert(tensor + ":" + kind).second) return;
     faults.push_back(text(op, " ", tensor, ": ", kind, " ", details));

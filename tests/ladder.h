@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The test ladder. A row of the table (tests/ops_table.cpp) says what an op takes, what it gives and how it is called;
-// every check here follows from that row alone, and says what it found wrong by op and tensor:
+// The test ladder. A row of the table (tests/ops_table.cpp) says what an op takes, what it gives and how it
+// is called; every check here follows from that row alone, and says what it found wrong by op and tensor:
 //   check_calculus   the f64 backward against the complex step of the c128 forward, 1e-12
 //   check_precision  f32 and bf16, forward and every gradient, against f64, on every instruction set
-//   check_contract   stored and added, written whole, nothing else touched, absent gradients, threads, rows, errors
+//   check_contract   stored and added, written whole, nothing else touched, absent gradients, threads, rows,
+//                    errors
 // No test framework here: the tests and `inspect gradients` both run it.
 #pragma once
 #include "engine/base/random.h"
@@ -39,7 +40,7 @@ using Draw = std::function<void(std::vector<double>&, Sequence&)>;
 double normal(Sequence& random);
 Draw uniform(double low, double high);
 
-// One tensor of a call, and what the checks must know of it. `value` of an output is its cotangent.
+// One tensor of a call, and what the checks must know of it. The numbers of an output are its cotangent.
 struct Operand {
     std::string name, path;
     Role role;
@@ -47,12 +48,12 @@ struct Operand {
     Kind kind;
     Draw draw;
     std::vector<double> numbers;
-    bool of_row = false;    // row n belongs to row n of the op: a row alone must give the bits it gives in a batch
-    bool any_rows = false;  // the op cannot tell that there are too many rows,
-    bool any_shape = false; // ... or that the shape is wrong
-    double length = 1;      // of the sum behind the output, or behind the gradient of the input: rounding grows by its root
-    double factor = 2;      // how many roundings meet at a term of it
-    double floor = 0;       // errors are relative to the largest number, but at least to this: terms that cancel
+    bool of_row = false;     // row n belongs to row n of the op: alone it gives the bits it gives in a batch
+    bool any_rows = false;   // the op cannot tell that there are too many rows,
+    bool any_shape = false;  // ... or that the shape is wrong
+    double length = 1;       // of the sum behind the output, or behind the gradient of the input
+    double factor = 2;       // how many roundings meet at a term of it
+    double floor = 0;        // errors are relative to the largest number, at least to this: terms that cancel
 
     Operand& by_row() { of_row = true; return *this; }
     Operand& with_any_rows() { any_rows = true; return *this; }
@@ -75,8 +76,10 @@ class Call;
 struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
-    std::function<void(const Call&)> forward, backward;  // no backward: nothing flows through
-    int rows = 0;                                         // that by_row operands have
+    std::function<void(const Call&)> forward, backward;
+    // Of an op without backward, which no calculus can check: its outputs by the plainest loop, in double.
+    std::function<void(const Call&)> definition;
+    int rows = 0;  // that by_row operands have
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
     Operand& constant(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
@@ -127,8 +130,8 @@ void set_number(const View& view, std::int64_t i, complex x);
 // x as `type` keeps it; doubles stay.
 double rounded(double x, DType type);
 
-// The memory of one case in one type, and what the op's functions are called with. Inputs hold the case's numbers as
-// `like` would hold them, outputs NaN.
+// The memory of one case in one type, and what the op's functions are called with. Inputs hold the case's
+// numbers as `like` would hold them, outputs NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like);
@@ -143,7 +146,7 @@ class Call {
     void forward() const { op.forward(*this); }
     void backward() const { op.backward(*this); }
     void want(std::size_t operand, bool wanted) { unwanted_[operand] = !wanted; }
-    void add(bool on) { add_ = on; }
+    void add(std::size_t operand) { added_[operand] = true; }
 
     const Case& op;
     // By operand: its value; its cotangent (outputs) or its gradient (inputs), null where there is none.
@@ -153,12 +156,11 @@ class Call {
 
   private:
     std::size_t find(const std::string& name) const;
-    std::vector<bool> unwanted_;
-    bool add_ = false;
+    std::vector<bool> unwanted_, added_;
 };
 
-// What a tensor of this type may be off by, relative to its largest number: its storage rounds once, arithmetic with
-// every term of its sum.
+// What a tensor of this type may be off by, relative to its largest number: its storage rounds once,
+// arithmetic with every term of its sum.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 
@@ -171,7 +173,7 @@ struct Errors {
 struct Findings {
     std::string op;
     std::vector<std::pair<std::string, Errors>> tensors;  // "y", "dx", in the order of the row
-    std::vector<std::string> faults;                      // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
+    std::vector<std::string> faults;  // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
     long checks = 0;
 
     Errors& of(const std::string& tensor);

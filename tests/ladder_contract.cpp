@@ -43,7 +43,7 @@ struct Contract {
         each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
     }
 
-    // Everything that is a result holds no NaN any more, everything else holds what it held, and so do the guards.
+    // Results hold no NaN any more; everything else holds what it held, and so do the guards.
     void check_writes() const {
         const Call fresh(c, type);
         Call call(c, type);
@@ -51,21 +51,25 @@ struct Contract {
         auto untouched = [&](bool after_backward) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
-                if (!o.written()) expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
+                if (!o.written())
+                    expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
                 if (call.others[i] && (o.role == Role::output || !after_backward))
-                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name, "is written to");
+                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name,
+                           "is written to");
             }
         };
         untouched(false);
         for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (c.operands[i].written()) expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
+            if (c.operands[i].written())
+                expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
         std::vector<std::string> results;
         for (const Guarded& value : call.values) results.push_back(value.bytes());
         if (c.backward) {
             call.backward();
             untouched(true);
             for (std::size_t i = 0; i < results.size(); i++)
-                expect(call.values[i].bytes() == results[i], c.operands[i].name, "is written to by the backward");
+                expect(call.values[i].bytes() == results[i], c.operands[i].name,
+                       "is written to by the backward");
             each_gradient([&](std::size_t i, const std::string& name) {
                 expect(!call.others[i]->has_nan(), name, "is not fully stored");
             });
@@ -77,35 +81,36 @@ struct Contract {
         }
     }
 
-    // added: r + g, where stored gave g
+    // Added: r + g, where stored gave g; one gradient at a time, while the others are stored as before.
     void check_added() const {
-        Call stored(c, type), added(c, type);
+        Call stored(c, type);
         run(stored);
-        added.forward();
-        std::vector<std::vector<double>> before(c.operands.size());
-        each_gradient([&](std::size_t i, const std::string&) {
-            const View &g = stored.others[i]->view(), &to = added.others[i]->view();
-            double size = 0;
-            for (std::int64_t k = 0; k < g.count(); k++) size = std::max(size, std::fabs(number(g, k).real()));
-            Sequence random(1, c.operands[i].name);
-            for (std::int64_t k = 0; k < g.count(); k++) {
-                set_number(to, k, (2 * random.uniform_double() - 1) * (size > 0 ? size : 1));
-                before[i].push_back(number(to, k).real());
-            }
-        });
-        added.add(true);
-        added.backward();
         each_gradient([&](std::size_t i, const std::string& name) {
-            const View &g = stored.others[i]->view(), &to = added.others[i]->view();
+            Call call(c, type);
+            call.forward();
+            const View &g = stored.others[i]->view(), &to = call.others[i]->view();
             double worst = 0, size = c.operands[i].floor;
+            for (std::int64_t k = 0; k < g.count(); k++)
+                size = std::max(size, std::fabs(number(g, k).real()));
+            Sequence random(1, name);
+            std::vector<double> before(static_cast<std::size_t>(g.count()));
+            for (double& r : before) r = (2 * random.uniform_double() - 1) * (size > 0 ? size : 1);
+            call.others[i]->fill(before);
+            for (std::size_t k = 0; k < before.size(); k++) before[k] = number(to, std::int64_t(k)).real();
+            call.add(i);
+            call.backward();
             for (std::int64_t k = 0; k < g.count(); k++) {
-                double expected = before[i][std::size_t(k)] + number(g, k).real();
+                double expected = before[std::size_t(k)] + number(g, k).real();
                 double error = std::fabs(number(to, k).real() - expected);
                 worst = error > worst || error != error ? error : worst;
-                size = std::max({size, std::fabs(expected), std::fabs(number(g, k).real())});
             }
-            expect(worst <= 2 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
-            expect(added.others[i]->guards_intact(), name, "is written past its ends when added");
+            expect(worst <= 4 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
+            expect(call.others[i]->guards_intact(), name, "is written past its ends when added");
+            each_gradient([&](std::size_t j, const std::string& other) {
+                if (j != i)
+                    expect(call.others[j]->bytes() == stored.others[j]->bytes(), other,
+                           "changes where another is added");
+            });
         });
     }
 
@@ -123,7 +128,8 @@ struct Contract {
                 const std::string name = "d" + c.operands[inputs[k]].name;
                 const Guarded& found = *some.others[inputs[k]];
                 if (wanted >> k & 1u)
-                    expect(found.bytes() == all.others[inputs[k]]->bytes(), name, "changes where another is not wanted");
+                    expect(found.bytes() == all.others[inputs[k]]->bytes(), name,
+                           "changes where another is not wanted");
                 else
                     expect(found.bytes() == Guarded(found.view().shape, found.view().dtype, "").bytes(), name,
                            "is written though not wanted");
@@ -162,8 +168,9 @@ struct Contract {
                 if (!o.of_row) continue;
                 auto same = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
                     std::size_t row = whole.view().bytes() / std::size_t(n);
-                    expect(whole.bytes().substr(std::size_t(begin) * row, rows.view().bytes()) == rows.bytes(), name,
-                           "of a row alone has other bits than in a batch");
+                    expect(
+                        whole.bytes().substr(std::size_t(begin) * row, rows.view().bytes()) == rows.bytes(),
+                        name, "of a row alone has other bits than in a batch");
                 };
                 if (o.written()) same(all.values[i], alone.values[i], o.name);
                 if (has_gradient(i)) same(*all.others[i], *alone.others[i], "d" + o.name);
@@ -171,7 +178,8 @@ struct Contract {
         }
     }
 
-    void expect_refused(const Call& wrong, bool backward, const std::string& tensor, const std::string& how) const {
+    void expect_refused(const Call& wrong, bool backward, const std::string& tensor,
+                        const std::string& how) const {
         std::string said, where = (backward ? "in the backward" : "in the forward") + how;
         try {
             backward ? wrong.backward() : wrong.forward();
@@ -179,8 +187,10 @@ struct Contract {
             said = e.what();
         }
         expect(!said.empty(), tensor, where + " is not refused");
-        bool named = said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
-        expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
+        bool named =
+            said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
+        expect(said.empty() || named, tensor,
+               where + " is refused without saying what is wrong (" + said + ")");
     }
 
     // One tensor at a time too wide or too long, one list at a time too short.

@@ -8,7 +8,7 @@
 namespace masquerade::ladder {
 namespace {
 
-// The largest error of `found`, relative to the largest number of `exact`, but at least to `floor`. NaN gives NaN.
+// The largest error of `found`, relative to the largest number of `exact`, at least to `floor`; or NaN.
 double error_of(const View& found, const View& exact, double floor) {
     double worst = 0, scale = floor > 0 ? floor : 1e-300;
     for (std::int64_t i = 0; i < exact.count(); i++) {
@@ -92,6 +92,16 @@ void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findi
     Call exact(c, DType::f64, type);
     exact.forward();
     if (c.backward) exact.backward();
+    if (c.definition) {
+        Call plain(c, DType::f64, type);
+        c.definition(plain);
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            const Operand& o = c.operands[i];
+            if (!o.written()) continue;
+            double error = error_of(exact.values[i].view(), plain.values[i].view(), o.floor);
+            findings.expect(error <= near, o.name, "definition", text(error, " > ", near, at(sizes)));
+        }
+    }
     std::string first = instruction_set();
     for (const char* set : {"generic", "avx2", "avx512"}) {
         if (!set_instruction_set(set)) continue;
@@ -109,7 +119,8 @@ void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findi
         for (std::size_t i = 0; i < c.operands.size(); i++) {
             const Operand& o = c.operands[i];
             if (o.written()) compare(o.name, o, fast.values[i], exact.values[i]);
-            if (o.role == Role::input && c.backward) compare("d" + o.name, o, *fast.others[i], *exact.others[i]);
+            if (o.role == Role::input && c.backward)
+                compare("d" + o.name, o, *fast.others[i], *exact.others[i]);
         }
     }
     set_instruction_set(first.c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every op of ops.h, a row for each way of using it: sizes, what goes in and comes out, and the two calls. That alone
-// gives it every rung of the ladder (tests/ladder.h). Attention has its rows in ops_table_attention.cpp.
+// Every op of ops.h, a row for each way of using it: sizes, what goes in and comes out, and the two calls.
+// That alone gives it every rung of the ladder (tests/ladder.h). Attention has its rows in
+// ops_table_attention.cpp.
 #include "tests/ops_table.h"
 
 #include <algorithm>
@@ -65,7 +66,8 @@ Op layernorm_op() {
             layernorm_forward(a("x"), a("w"), a("b"), 1e-5, a("y"), a("mean"), a("rstd"));
         };
         c.backward = [](const Call& a) {
-            layernorm_backward(a.d("y"), a("x"), a("w"), a("mean"), a("rstd"), a.grad("x"), a.grad("w"), a.grad("b"));
+            layernorm_backward(a.d("y"), a("x"), a("w"), a("mean"), a("rstd"), a.grad("x"), a.grad("w"),
+                               a.grad("b"));
         };
         return c;
     }};
@@ -131,7 +133,9 @@ Op rotary_op() {
         c.constant("turns", {P, D}, arithmetic).with_any_rows();
         c.output("y", {n.rows, 2 * D + n.columns}).by_row();
         c.ints("positions", some_below(n.rows, P, 4));
-        c.forward = [D](const Call& a) { rotary_forward(a("x"), a.ints("positions"), a("turns"), 2 * D, a("y")); };
+        c.forward = [D](const Call& a) {
+            rotary_forward(a("x"), a.ints("positions"), a("turns"), 2 * D, a("y"));
+        };
         // turned back by the transpose, which for any two numbers in `turns` is the gradient
         c.backward = [D](const Call& a) {
             rotary_backward(a.d("y"), a.ints("positions"), a("turns"), 2 * D, a.grad("x"));
@@ -179,6 +183,10 @@ Op store_rows_op() {
         c.updated("y", {n.rows + n.other, n.columns}, Kind::storage).with_any_rows();
         c.ints("rows", different_below(n.rows, n.rows + n.other));
         c.forward = [](const Call& a) { store_rows(a("x"), a.ints("rows"), a("y")); };
+        c.definition = [C = n.columns](const Call& a) {
+            for (std::int64_t i = 0; i < a("x").count(); i++)
+                a("y").as<double>()[a.ints("rows")[i / C] * C + i % C] = a("x").as<double>()[i];
+        };
         return c;
     }};
 }
@@ -229,7 +237,9 @@ Op vmf_sample_op() {
         c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
         c.output("z", {B, Z}, arithmetic).by_row().sums(Z);
         c.forward = [](const Call& a) { vmf_sample_forward(a("mu"), a("w"), a("e"), a("z")); };
-        c.backward = [](const Call& a) { vmf_sample_backward(a.d("z"), a("mu"), a("w"), a("e"), a.grad("mu")); };
+        c.backward = [](const Call& a) {
+            vmf_sample_backward(a.d("z"), a("mu"), a("w"), a("e"), a.grad("mu"));
+        };
         return c;
     }};
 }
@@ -280,11 +290,12 @@ Op cross_entropy_op(bool bias) {
         c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
         c.ints("targets", some_below(N, V, 5));
         c.forward = [bias](const Call& a) {
-            cross_entropy_forward(a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"), a("loss"), a("lse"));
+            cross_entropy_forward(a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"), a("loss"),
+                                  a("lse"));
         };
         c.backward = [bias](const Call& a) {
-            cross_entropy_backward(a.d("loss"), a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"), a("lse"),
-                                   a.grad("h"), a.grad("w"), bias ? a.grad("b") : Grad{});
+            cross_entropy_backward(a.d("loss"), a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"),
+                                   a("lse"), a.grad("h"), a.grad("w"), bias ? a.grad("b") : Grad{});
         };
         return c;
     }};
@@ -308,6 +319,11 @@ Op global_norm_op() {
         c.constant("g", {n.rows * n.columns}, arithmetic).with_any_shape();
         c.statistic("norm", {1}).sums(n.rows * n.columns);
         c.forward = [](const Call& a) { global_norm(a("g"), a("norm")); };
+        c.definition = [](const Call& a) {
+            double square = 0;
+            for (std::int64_t i = 0; i < a("g").count(); i++) square += std::pow(a("g").as<double>()[i], 2);
+            *a("norm").as<double>() = std::sqrt(square);
+        };
         return c;
     }};
 }
@@ -321,11 +337,25 @@ Op adamw_op(double clip) {
         c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4);
         c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
         c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-        c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 1.9, 1.2}; });
+        c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) {
+            x = {0.01, 1.9, 1.2};
+        });
         AdamWRule rule;
         rule.decay = 0.1;
         rule.clip = clip;
-        c.forward = [rule](const Call& a) { adamw(a("p"), a("g"), a("m"), a("v"), a("norm"), a("control"), rule); };
+        c.forward = [rule](const Call& a) {
+            adamw(a("p"), a("g"), a("m"), a("v"), a("norm"), a("control"), rule);
+        };
+        c.definition = [rule](const Call& a) {
+            const double *control = a("control").as<double>(), norm = *a("norm").as<double>();
+            for (std::int64_t i = 0; i < a("p").count(); i++) {
+                double &p = a("p").as<double>()[i], &m = a("m").as<double>()[i], &v = a("v").as<double>()[i];
+                double g = a("g").as<double>()[i] * (rule.clip > 0 ? std::min(1.0, rule.clip / norm) : 1);
+                m = rule.beta1 * m + (1 - rule.beta1) * g;
+                v = rule.beta2 * v + (1 - rule.beta2) * g * g;
+                p -= control[0] * (m * control[1] / (std::sqrt(v * control[2]) + rule.eps) + rule.decay * p);
+            }
+        };
         return c;
     }};
 }

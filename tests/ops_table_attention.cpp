@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention in the op table: every rule a segment can have towards itself, sources beside its own, and what
-// lies over them. Sizes are query rows, head size, heads.
+// The rows of attention in the op table: every rule a segment can have towards itself, sources beside its
+// own, and what lies over them. Sizes are query rows, head size, heads.
 #include "tests/ops_table.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<int> lengths(int rows) {
     return all;
 }
 
-// Every document one segment of queries and keys; change(query segment, document, layout) makes it what the row wants.
+// Every document one segment of queries and keys; change(query segment, layout) makes of it what a row wants.
 template <class F>
 Layout documents(int rows, F change) {
     Layout all;
@@ -57,7 +57,8 @@ Build by_rule(Rule rule) {
             if (rule != Rule::bits) return;
             int n = q.end - q.begin;
             Sequence random(std::uint64_t(q.begin), "bits");
-            for (int word = 0; word < (n * n + 7) / 32 + 1; word++) layout.graph.bits.push_back(random.bits());
+            for (int word = 0; word < (n * n + 7) / 32 + 1; word++)
+                layout.graph.bits.push_back(random.bits());
         });
         for (int i = 0; i < rows; i++) {
             all.graph.query_rank.push_back(i * 7 % 5 - 1);
@@ -150,13 +151,14 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
         c.backward = [=](const Call& a) {
             Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
             Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
-            attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"), dkv);
+            attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
+                               dkv);
         };
         return c;
     }};
     return op.at({{6, 2, 2}, {4, 3, 1}, {17, 1, 1}}, {{70, 8, 3}},
-                 {{1, 1, 1},   {2, 4, 2},   {31, 8, 1},  {32, 33, 2},  {33, 32, 2},  {63, 2, 3},   {65, 31, 1},
-                  {127, 16, 2}, {129, 8, 5}, {9, 64, 12}, {50, 65, 1},  {1000, 4, 1}, {260, 32, 2}});
+                 {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {65, 31, 1},
+                  {127, 16, 2}, {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {1000, 4, 1}, {260, 32, 2}});
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// ./inspect: looks inside. Pictures of masks, the gradient of every op against calculus, the tape of a model, the
-// tensors of a checkpoint.
+// ./inspect: looks inside. Pictures of masks, the gradient of every op against calculus, the tape of a model,
+// the tensors of a checkpoint.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "engine/tape/trace.h"
 #include "engine/train/run_folder.h"
@@ -36,21 +37,22 @@ void print_gradients(const std::vector<std::string>& names) {
         bool wanted = names.empty();
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
-        if (shown++ == 0) fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
+        if (shown++ == 0)
+            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
         check_precision(op, found);
         for (const auto& [tensor, e] : found.tensors)
-            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step), error_text(e.f32),
-                       error_text(e.bf16));
+            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
+                       error_text(e.f32), error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
     if (shown == 0) throw BadUsage(fmt::format("no op of that name; there are {}", fmt::join(known, "; ")));
-    fmt::print("\nlargest error relative to the largest number, in double against the complex step (at most 1e-12), in f32\n"
-               "and bf16 against double (at most a few roundings)\n");
+    fmt::print("\nlargest error relative to the largest number: of double against the complex step, at most\n"
+               "1e-12; of f32 and bf16 against double, at most a few roundings\n");
     for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
-    if (!faults.empty()) throw Error(text(faults.size(), " checks failed, see above"));
+    if (!faults.empty()) throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
 }
 
 // A batch of random sentences, about this many tokens.
@@ -75,12 +77,14 @@ void print_times(const Clock& clock, int steps) {
     for (const auto& [op, share] : clock.shares()) total += share.forward + share.backward;
     fmt::print("{:16}{:>8}{:>14}{:>14}{:>9}\n", "op", "calls", "forward ms", "backward ms", "share");
     for (const auto& [op, share] : clock.shares())
-        fmt::print("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps, 1e3 * share.forward / steps,
-                   1e3 * share.backward / steps, 100 * (share.forward + share.backward) / total);
+        fmt::print("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps,
+                   1e3 * share.forward / steps, 1e3 * share.backward / steps,
+                   100 * (share.forward + share.backward) / total);
     fmt::print("{:16}{:8}{:14.3f} ms a step, forward and backward\n", "all", "", 1e3 * total / steps);
 }
 
-void print_program(const std::vector<std::string>& words, const std::string& dump_folder, bool time, std::uint64_t seed) {
+void print_program(const std::vector<std::string>& words, const std::string& dump_folder, bool time,
+                   std::uint64_t seed) {
     UniVaeSettings settings;
     settings.vocabulary = 200;
     settings.batch_tokens = 48;
@@ -122,20 +126,23 @@ void print_program(const std::vector<std::string>& words, const std::string& dum
     }
     if (time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(tape);
-    fmt::print("{}\n{} parameters; {} documents of {} tokens; values and gradients in {:.1f} KiB planned, {:.1f} side by side\n",
-               tape.program(), parameters.count(), batch.documents, batch.encoder.count() + batch.decoder.count(),
+    fmt::print("{}\n{} parameters; {} documents, {} rows\n", tape.program(), parameters.count(),
+               batch.documents, batch.encoder.count() + batch.decoder.count());
+    fmt::print("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
                double(arena.planned_bytes()) / 1024, double(arena.unplanned_bytes()) / 1024);
     if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", dump_folder);
 }
 
-bool is_real(Element e) { return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64; }
+bool is_real(Element e) {
+    return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64;
+}
 
 void list_tensors(const std::string& path) {
     TensorFile file(path);
     std::size_t width = 10;
     for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
-    fmt::print("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean", "deviation",
-               "least", "largest");
+    fmt::print("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean",
+               "deviation", "least", "largest");
     std::int64_t numbers = 0;
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
@@ -180,16 +187,20 @@ int main(int argc, char** argv) {
         app.require_subcommand(1);
         mask = app.add_subcommand("mask", "draws an attention mask; without a name: lists them");
         mask->add_option("name", name, "of the mask")->option_text("[NAME]");
-        mask->add_option("--source", source, "tokens of the first part, with [CLS] (default: 6)")->option_text("N");
+        mask->add_option("--source", source, "tokens of the first part, with [CLS] (default: 6)")
+            ->option_text("N");
         mask->add_option("--target", target, "tokens of the second part (default: 5)")->option_text("N");
-        gradients = app.add_subcommand("gradients", "checks the backward of every op; status 1 if one is wrong");
+        gradients =
+            app.add_subcommand("gradients", "checks the backward of every op; status 1 if one is wrong");
         gradients->add_option("ops", ops, "only ops whose names begin so")->option_text("[OP ...]");
         program = app.add_subcommand("program", "one step of a small UniVAE, as the tape recorded it");
         program->add_option("settings", words, "as ./train takes them")->option_text("[KEY=VALUE ...]");
         program->add_option("--dump", dump, "every value and gradient into this folder")->option_text("DIR");
         program->add_flag("--time", time, "seconds by op instead of the program");
         checkpoint = app.add_subcommand("checkpoint", "lists the tensors of a checkpoint");
-        checkpoint->add_option("path", path, "safetensors file, step folder or run folder")->required()->option_text("PATH");
+        checkpoint->add_option("path", path, "safetensors file, step folder or run folder")
+            ->required()
+            ->option_text("PATH");
     };
     auto body = [&](const Common& common) {
         if (mask->parsed()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
@@ -197,5 +208,6 @@ int main(int argc, char** argv) {
         if (program->parsed()) print_program(words, dump, time, common.seed);
         if (checkpoint->parsed()) print_checkpoint(path);
     };
-    return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints", setup, body);
+    return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints",
+                       setup, body);
 }

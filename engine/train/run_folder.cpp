@@ -183,16 +183,15 @@ std::int64_t RunFolder::latest_step() const {
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
-    if (error)
-        problem = text(file("latest"), " is missing or no link");
-    else if (step_of(target) < 0)
-        problem = text(file("latest"), " leads to ", target, ", not to a step");
-    else
-        problem = problem_of(file(target), with_state);
+    const bool leads_to_a_step = !error && step_of(target) >= 0 && fs::exists(file(target), error);
+    if (leads_to_a_step) problem = problem_of(file(target), with_state);
+    else problem = target.empty() ? text(file("latest"), " is missing or no link") : text(file("latest"), " leads to ", target, ", which is no step");
     if (problem.empty()) return step_of(target);
     std::vector<std::int64_t> all = steps();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
         if (!problem_of(step_folder(*step), with_state).empty()) continue;
+        // A damaged checkpoint is not passed over in silence: which older one to take is the user's choice.
+        if (leads_to_a_step) throw BadInput(text(problem, ". An earlier one is complete: ", step_folder(*step)));
         log_line("warning: ", problem, "; using ", step_folder(*step));
         return *step;
     }

@@ -38,8 +38,9 @@ class RunFolder {
     static std::string step_name(std::int64_t step);  // step-000100
 
     std::vector<std::int64_t> steps() const;  // those there are, ascending
-    // The step that was asked for when the folder was opened, else that of `latest`. Where `latest` is
-    // missing or broken the newest complete one, with a warning. Throws BadInput when there is none.
+    // The step that was asked for when the folder was opened, else that of `latest`. Where that link
+    // is missing or leads nowhere the newest complete one, with a warning. Throws BadInput when there is none, and
+    // when `latest` leads to a damaged one: which older one to take is the user's choice.
     std::int64_t latest_step() const;
 
     // `write` puts config.json, model.safetensors and state.safetensors into the folder it is given.

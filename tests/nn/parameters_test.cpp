@@ -98,5 +98,6 @@ TEST_CASE("parameters: what no backward reached has gradient zero") {
 TEST_CASE("parameters: a path twice, a slice of another model") {
     Two two(DType::f32), other(DType::f32);
     CHECK_THROWS_WITH_AS(two.p.add("layer.bias", {1}, {}), "parameter layer.bias is declared twice", Error);
-    CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b), "parameter layer.bias belongs to another model", Error);
+    CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b),
+                         "parameter layer.bias belongs to another model", Error);
 }

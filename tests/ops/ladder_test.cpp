@@ -49,7 +49,8 @@ void forward(const Planted& fault, View x, View w, View y) {
     for (std::int64_t n = 0; n < x.rows(); n++)
         for (std::int64_t i = 0; i < C; i++) {
             A value = gelu(x.as<A>()[n * C + i]) * w.as<A>()[i];
-            if (fault.in("low precision") && sizeof(A) == 4) value = A(float(bfloat16(float(real_of(value)))));
+            if (fault.in("low precision") && sizeof(A) == 4)
+                value = A(float(bfloat16(float(real_of(value)))));
             if (fault.in("depends on the batch") && x.rows() > 1) value *= A(1 + 0x1p-20);
             if (fault.in("leaves a hole") && i == 62) continue;
             y.as<A>()[n * C + i] = value;
@@ -92,10 +93,14 @@ Op planted(const char* kind) {
             else forward<complex>(fault, a("x"), a("w"), a("y"));
         };
         c.backward = [fault](const Call& a) {
-            expect(a.d("y").shape == a("x").shape && (!a.grad("x") || a.grad("x").view.shape == a("x").shape));
-            expect(a("w").count() == a("x").columns() && (!a.grad("w") || a.grad("w").view.shape == a("w").shape));
-            if (a("x").dtype == DType::f32) backward<float>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
-            else backward<double>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
+            expect(a.d("y").shape == a("x").shape &&
+                   (!a.grad("x") || a.grad("x").view.shape == a("x").shape));
+            expect(a("w").count() == a("x").columns() &&
+                   (!a.grad("w") || a.grad("w").view.shape == a("w").shape));
+            if (a("x").dtype == DType::f32)
+                backward<float>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
+            else
+                backward<double>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
         };
         return c;
     }};

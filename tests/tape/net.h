@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small program that has everything which makes a tape hard: forks, a tensor used twice by one op, tied and repeated
-// parameters, dropout, nested scopes, statistics.
+// A small program that has everything which makes a tape hard: forks, a tensor used twice by one op, tied and
+// repeated parameters, dropout, nested scopes, statistics.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/nn/parameters.h"
@@ -32,7 +32,8 @@ struct Net {
         unused = parameters.add("unused", {3, 3}, normal);
         for (int i = 0; i < layers; i++) {
             std::string at = "layer." + std::to_string(i);
-            stack.push_back({parameters.add(at + ".up", {F, C}, normal), parameters.add(at + ".up.bias", {F}, {Init::zeros}),
+            stack.push_back({parameters.add(at + ".up", {F, C}, normal),
+                             parameters.add(at + ".up.bias", {F}, {Init::zeros}),
                              parameters.add(at + ".down", {C, F}, normal),
                              parameters.add(at + ".down.bias", {C}, {Init::zeros})});
         }
@@ -73,16 +74,18 @@ struct Net {
     }
 
     // The bits of all gradients, then those of the loss.
-    std::string bits(Tensor* total) {
-        View g = parameters.gradients(), y = total->view();
-        return std::string(static_cast<char*>(g.data), g.bytes()) + std::string(static_cast<char*>(y.data), y.bytes());
+    std::vector<char> bits(Tensor* total) {
+        std::vector<char> all;
+        for (const View& v : {parameters.gradients(), total->view()})
+            all.insert(all.end(), static_cast<char*>(v.data), static_cast<char*>(v.data) + v.bytes());
+        return all;
     }
-    std::string step(int rows, std::uint32_t number = 0) {
+    std::vector<char> step(int rows, std::uint32_t number = 0) {
         Tensor* total = loss(rows, number);
         parameters.start_gradients();
         tape.backward(total);
         parameters.finish_gradients();
-        std::string all = bits(total);
+        std::vector<char> all = bits(total);
         tape.end();
         return all;
     }

@@ -13,7 +13,9 @@ using namespace masquerade;
 
 namespace {
 
-bool live_together(const ArenaBlock& a, const ArenaBlock& b) { return a.first <= b.last && b.first <= a.last; }
+bool live_together(const ArenaBlock& a, const ArenaBlock& b) {
+    return a.first <= b.last && b.first <= a.last;
+}
 bool overlap(const ArenaBlock& a, const ArenaBlock& b) {
     return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
@@ -49,7 +51,8 @@ TEST_CASE("plan: no two blocks that live together overlap, in 300 random logs") 
         for (std::size_t i = 0; i < blocks.size(); i++) {
             side_by_side += (blocks[i].bytes + 63) / 64 * 64;
             outside += blocks[i].offset % 64 != 0 || blocks[i].offset + blocks[i].bytes > needed;
-            for (std::size_t j = 0; j < i; j++) clashes += live_together(blocks[i], blocks[j]) && overlap(blocks[i], blocks[j]);
+            for (std::size_t j = 0; j < i; j++)
+                clashes += live_together(blocks[i], blocks[j]) && overlap(blocks[i], blocks[j]);
         }
         CAPTURE(seed);
         CHECK(clashes == 0);
@@ -118,12 +121,15 @@ TEST_CASE("arena: what is retained keeps its bytes to the end of the step") {
 TEST_CASE("arena: a bucket that does not name its sizes is refused") {
     Arena arena;
     int block;
-    CHECK_THROWS_WITH_AS(arena.take(8, &block), "arena: a block is taken outside a step; call begin_step first", Error);
+    CHECK_THROWS_WITH_AS(arena.take(8, &block),
+                         "arena: a block is taken outside a step; call begin_step first", Error);
     arena.begin_step("a");
     arena.take(64, &block);
     arena.end_step();
     arena.begin_step("a");
-    CHECK_THROWS_WITH_AS(arena.take(128, &block),
-                         "arena: block 0 of 128 bytes differs from the plan of bucket a; a bucket must name everything "
-                         "that sizes depend on", Error);
+    CHECK_THROWS_WITH_AS(
+        arena.take(128, &block),
+        "arena: block 0 of 128 bytes differs from the plan of bucket a; a bucket must name everything "
+        "that sizes depend on",
+        Error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tape: same bits planned or not, recomputed or kept, flat or scope by scope; gradients that fork; its errors.
+// The tape: same bits planned or not, recomputed or kept, flat or scope by scope; forks; errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ Tensor* forgetful_gelu(Tape& tape, Tensor* x, bool forgets, const std::string& n
 void flatten_forward(const Record& r) { std::copy_n(r.x().as<float>(), r.x().count(), r.y().as<float>()); }
 void flatten_backward(const Record& r) {
     Grad dx = r.dx();
-    for (std::int64_t i = 0; i < r.dy().count(); i++) put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
+    for (std::int64_t i = 0; i < r.dy().count(); i++)
+        put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
 }
 
 // The sum of all numbers of x.
@@ -63,6 +64,29 @@ TEST_CASE("tape: recompute on == off, of whole layers, of a part of each, of eve
     none.tape.recompute("nothing.of.that.name");
     CHECK(plain.step(9) == none.step(9));
     CHECK(plain.arena.planned_bytes() == none.arena.planned_bytes());
+}
+
+namespace {
+struct CountForwards : Observer {
+    int count = 0;
+    void after(const Record&, bool backward) override { count += !backward; }
+};
+}  // namespace
+
+TEST_CASE("tape: what is recomputed is computed twice, nothing else is") {
+    auto forwards = [](std::vector<std::string> patterns) {
+        Net net;
+        CountForwards counter;
+        net.tape.observe(&counter);
+        for (const std::string& p : patterns) net.tape.recompute(p);
+        net.step(9);
+        return counter.count;
+    };
+    const int all = forwards({}), layer = 7, ffn = 4;  // records
+    CHECK(forwards({"layer.1"}) == all + layer);
+    CHECK(forwards({"layer.1.ffn"}) == all + ffn);
+    CHECK(forwards({"layer.*"}) == all + Net::layers * layer);
+    CHECK(forwards({"layer.1", "*.ffn"}) == all + layer + (Net::layers - 1) * ffn);
 }
 
 TEST_CASE("tape: poison changes nothing where every read is declared, and finds the one that is not") {
@@ -104,7 +128,7 @@ TEST_CASE("tape: poison changes nothing where every read is declared, and finds 
 TEST_CASE("tape: replayed scope by scope == flat") {
     Net flat, walked;
     for (std::uint32_t step = 0; step < 3; step++) {
-        std::string expected = flat.step(21, step);
+        std::vector<char> expected = flat.step(21, step);
         Tensor* total = walked.loss(21, step);
         walked.parameters.start_gradients();
         walked.tape.seed_gradient(total);
@@ -198,7 +222,8 @@ TEST_CASE("tape: names, scopes, the printed program") {
     CHECK(program.find("#03 gelu          layer.0.ffn.up -> layer.0.ffn.gelu (9,20)\n") != std::string::npos);
     std::vector<std::string> names;
     for (const auto& s : net.tape.segments()) names.push_back(s.name);
-    CHECK(names == std::vector<std::string>{"layer.0.ffn", "layer.0", "layer.1.ffn", "layer.1", "layer.2.ffn", "layer.2"});
+    CHECK(names == std::vector<std::string>{"layer.0.ffn", "layer.0", "layer.1.ffn", "layer.1", "layer.2.ffn",
+                                            "layer.2"});
     CHECK(matches("decoder.layer.*", "decoder.layer.3"));
     CHECK(matches("*.ffn", "layer.0.ffn"));
     CHECK(matches("a*b*c", "a.b.b.c"));
@@ -210,9 +235,11 @@ TEST_CASE("tape: a backward from the wrong place is refused") {
     Net net;
     Tensor* total = net.loss(9);
     Tensor* many = net.tape.records()[0].out[0];
-    CHECK_THROWS_WITH_AS(net.tape.backward(many), "backward starts from one number, embedding is (9,12)", Error);
+    CHECK_THROWS_WITH_AS(net.tape.backward(many), "backward starts from one number, embedding is (9,12)",
+                         Error);
     double one = 1;
     Tensor* constant = net.tape.constant("c", {1}, DType::f32, &one);
-    CHECK_THROWS_WITH_AS(net.tape.backward(constant), "backward from c: no parameter lies upstream of it", Error);
+    CHECK_THROWS_WITH_AS(net.tape.backward(constant), "backward from c: no parameter lies upstream of it",
+                         Error);
     CHECK(total->needs_grad);
 }

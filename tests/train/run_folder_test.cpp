@@ -171,7 +171,7 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     CHECK(hidden_names(path).empty());
 }
 
-TEST_CASE("run folder: a broken latest falls back to the newest complete step, with one warning") {
+TEST_CASE("run folder: without a latest the newest complete step, with one warning; a damaged latest is refused") {
     TemporaryFolder folder;
     std::string path = folder.file("run");
     {
@@ -190,21 +190,23 @@ TEST_CASE("run folder: a broken latest falls back to the newest complete step, w
     fs::remove(path + "/latest");
     latest(3, "warning: " + path + "/latest is missing or no link");
     fs::create_symlink("step-000009", path + "/latest");
-    latest(3, "cannot open " + path + "/step-000009/config.json: No such file or directory");
+    latest(3, "leads to step-000009, which is no step");
     fs::remove(path + "/latest");
     fs::create_symlink("somewhere", path + "/latest");
-    latest(3, "leads to somewhere, not to a step");
+    latest(3, "leads to somewhere, which is no step");
     fs::remove(path + "/latest");
     fs::create_symlink("step-000003", path + "/latest");
     fs::resize_file(path + "/step-000003/model.safetensors", 500);
-    latest(2, "step-000003/model.safetensors is not a whole safetensors file");
+    auto damaged = [&] { return message_of<BadInput>([&] { RunFolder::open(path).latest_step(); }); };
+    CHECK_SAYS(damaged(), "step-000003/model.safetensors is not a whole safetensors file");
+    CHECK_SAYS(damaged(), "An earlier one is complete: " + path + "/step-000002");
+    CHECK(RunFolder::open(path + "/step-000002").latest_step() == 2);
 
     // The state is for whoever goes on; a reader does without it.
     fs::remove(path + "/step-000002/state.safetensors");
-    latest(2, "step-000003/model.safetensors");
-    std::int64_t found = -1;
-    warnings_of(folder.file("stderr"), [&] { found = RunFolder::resume(path).latest_step(); });
-    CHECK(found == 1);
+    CHECK_SAYS(damaged(), "An earlier one is complete: " + path + "/step-000002");
+    std::string going_on = message_of<BadInput>([&] { RunFolder::resume(path).latest_step(); });
+    CHECK_SAYS(going_on, "An earlier one is complete: " + path + "/step-000001");
 
     std::string chosen = path + "/step-000003";
     auto refusal = [&] { return message_of<BadInput>([&] { RunFolder::open(chosen).latest_step(); }); };

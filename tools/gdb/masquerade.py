@@ -233,8 +233,10 @@ A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
 def tensor_of_backward(frame):
     """The path that a cpu::*_backward works for: that of its first view, the gradient it receives."""
     block = frame.block()
-    while block.function is None:
+    while block is not None and block.function is None:
         block = block.superblock
+    if block is None:
+        return None
     for symbol in block:
         if symbol.is_argument:
             value = frame.read_var(symbol)
@@ -292,7 +294,10 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
         where = frame.find_sal()
         place = "%s:%d" % (where.symtab.filename, where.line) if where.symtab else ""
         op = frame.name().split("::")[-1]
-        print("%s  %s %s    %s" % (op, text_of(view["path"]), shape_text(view["shape"]), place))
+        name = "(optimised: no arguments; make debug has them)"
+        if view is not None:
+            name = text_of(view["path"]) + " " + shape_text(view["shape"])
+        print("%s  %s    %s" % (op, name, place))
 
 
 class ProgramCommand(gdb.Command):

@@ -13,7 +13,14 @@ void set_threads(int count);
 
 namespace detail {
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context);
+
+// f(...) compiled once and never inlined: a compiler may vectorise two copies of one sum in different orders, and then
+// the bits would depend on how the work was cut.
+template <class F, class... Numbers>
+[[gnu::noinline, gnu::noclone]] void call(F& f, Numbers... numbers) {
+    f(numbers...);
 }
+}  // namespace detail
 
 // f(begin, end) over [0, n) in pieces of at least `grain`; runs in place when one piece is enough.
 template <class F>
@@ -21,7 +28,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;
     std::int64_t most = std::int64_t(threads()), pieces = (n + grain - 1) / grain;
     if (pieces > most) pieces = most;
-    if (pieces <= 1) return f(std::int64_t(0), n);
+    if (pieces <= 1) return detail::call(f, std::int64_t(0), n);
     struct Context {
         F* f;
         std::int64_t n, pieces;
@@ -30,7 +37,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
         pieces,
         [](void* p, std::int64_t i) {
             auto& c = *static_cast<Context*>(p);
-            (*c.f)(c.n * i / c.pieces, c.n * (i + 1) / c.pieces);
+            detail::call(*c.f, c.n * i / c.pieces, c.n * (i + 1) / c.pieces);
         },
         &context);
 }
@@ -39,10 +46,10 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
 template <class F>
 void parallel_each(std::int64_t n, F f) {
     if (n <= 1 || threads() <= 1) {
-        for (std::int64_t i = 0; i < n; i++) f(i);
+        for (std::int64_t i = 0; i < n; i++) detail::call(f, i);
         return;
     }
-    detail::run_pieces(n, [](void* p, std::int64_t i) { (*static_cast<F*>(p))(i); }, &f);
+    detail::run_pieces(n, [](void* p, std::int64_t i) { detail::call(*static_cast<F*>(p), i); }, &f);
 }
 
 }  // namespace masquerade
