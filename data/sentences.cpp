@@ -8,7 +8,8 @@
 
 namespace masquerade {
 
-std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length) {
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines,
+                                   int max_length) {
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<Sentence> sentences(lines.size());
     for (std::size_t i = 0; i < lines.size(); i++) {
@@ -26,7 +27,8 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector
 
 SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed)
     : sentences_(sentences), seed_(seed), order_(sentences.size()) {
-    if (sentences.empty()) throw BadInput("there is no sentence to train on; give --data a file with text in it");
+    if (sentences.empty())
+        throw BadInput("there is no sentence to train on; give --data a file with text in it");
     shuffle();
 }
 
@@ -34,7 +36,8 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
     Sequence random(seed_, "data.shuffle", std::uint32_t(place_.epoch));
-    for (std::size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
+    for (std::size_t i = order_.size(); i > 1; i--)
+        std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
 }
 
 std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
@@ -43,7 +46,8 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
         if (place_.next == order_.size()) {
             place_ = Place{place_.epoch + 1, 0};
             shuffle();
-            if (!taken.empty()) break;  // a batch does not reach over the end of an epoch: no sentence twice in it
+            if (!taken.empty())
+                break;  // a batch does not reach over the end of an epoch: no sentence twice in it
         }
         const Sentence& s = sentences_[order_[std::size_t(place_.next)]];
         if (!taken.empty() && used + s.ids.size() > tokens) break;
@@ -57,8 +61,9 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
 void SentenceSource::move_to(const Place& place) {
     place_ = place;
     if (place_.next > order_.size())
-        throw BadInput(text("the checkpoint stands at sentence ", place.next, " of an epoch, the data has only ",
-                            order_.size(), "; resume with the data the run was started with"));
+        throw BadInput(text("the checkpoint stands at sentence ", place.next,
+                            " of an epoch, the data has only ", order_.size(),
+                            "; resume with the data the run was started with"));
     shuffle();
 }
 

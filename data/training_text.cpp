@@ -54,7 +54,8 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file) {
     if (!file.empty()) return text_of(file, file, held_out_file);
     if (!std::filesystem::exists("corpus/SOURCE.json")) {
-        log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
+        log_line(
+            "note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
         TrainingText t = grammar_text();
         if (!held_out_file.empty()) t.held_out = read_text(held_out_file).source;
         return t;
@@ -68,7 +69,9 @@ TrainingText read_again(const TextOrigin& origin) {
     if (origin.file.empty()) return grammar_text();
     TrainingText t = text_of(origin.name, origin.file, origin.held_out_file);
     if (t.origin.hash != origin.hash)
-        throw BadInput(text(origin.file, " has changed since the run was started; what goes on with a run needs the same text"));
+        throw BadInput(
+            text(origin.file,
+                 " has changed since the run was started; what goes on with a run needs the same text"));
     return t;
 }
 

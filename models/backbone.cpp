@@ -5,13 +5,16 @@ namespace masquerade {
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o) : options(o) {
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
-        throw BadUsage(text("width ", o.width, " does not divide into ", o.heads, " heads of an even size; choose width = heads * an even number"));
+        throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
+                            " heads of an even size; choose width = heads * an even number"));
     Init normal{Init::normal, o.deviation};
     token_ = p.add("embedding.token.weight", {o.vocabulary, o.width}, normal);
     type_ = p.add("embedding.type.weight", {2, o.width}, normal);
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, o.width}, normal);
     embedding_norm_ = LayerNorm(p, "embedding.norm", o.width, o.eps);
-    BlockShape shape{o.width, o.heads, o.inner, o.pre_norm, o.gelu, o.pre_norm ? std::max(o.eps, 1e-6) : o.eps, o.deviation};
+    BlockShape shape{o.width,    o.heads, o.inner,
+                     o.pre_norm, o.gelu,  o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
+                     o.deviation};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, "final_norm", o.width, shape.eps);
     head_dense_ = Linear(p, "head.dense", o.width, o.width, o.deviation);
@@ -25,7 +28,7 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     for (int position : rows.positions)
         if (position < 0 || position >= options.positions)
             throw Error(text("embedding: position ", position, " lies outside [0, ", options.positions, ")"));
-    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");                               // (N,C)
+    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,C)
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
     x = embedding_norm_(tape, x, "norm");
@@ -50,12 +53,14 @@ Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
-    x = head_dense_(tape, x, "dense");                                                                // (N,C)
+    x = head_dense_(tape, x, "dense");  // (N,C)
     x = gelu(tape, x, options.gelu, "gelu");
     return head_norm_(tape, x, "norm");
 }
 
-Tensor* Backbone::logits(Tape& tape, Tensor* h) const { return linear(tape, h, token_, head_bias_, "logits"); }
+Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
+    return linear(tape, h, token_, head_bias_, "logits");
+}
 
 Tensor* Backbone::losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {
     return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), "losses");

@@ -10,12 +10,12 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
-    int positions = 512;           // P: positions 0 .. P-1 may occur
-    bool rotary = true;            // else an absolute table is added to the embedding
+    int positions = 512;  // P: positions 0 .. P-1 may occur
+    bool rotary = true;   // else an absolute table is added to the embedding
     bool pre_norm = false;
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
-    double deviation = 0.02;       // of the first weights
+    double deviation = 0.02;  // of the first weights
     double dropout = 0, attention_dropout = 0;
 };
 
@@ -24,7 +24,8 @@ struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }
     RowNames names() const {
-        return {{document.data(), std::int64_t(document.size())}, {positions.data(), std::int64_t(positions.size())}};
+        return {{document.data(), std::int64_t(document.size())},
+                {positions.data(), std::int64_t(positions.size())}};
     }
     void push(int id, int type, int position, int name) {
         ids.push_back(id);
@@ -46,7 +47,7 @@ class Backbone {
     Tensor* finish(Tape& tape, Tensor* x) const;
     // h(N,C): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* logits(Tape& tape, Tensor* h) const;                       // (N,V)
+    Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V)
     Tensor* losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N)
 
     const BackboneOptions options;
@@ -56,8 +57,8 @@ class Backbone {
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,C), (2,C), (P,C)
     LayerNorm embedding_norm_, final_norm_, head_norm_;
     Linear head_dense_;
-    Tensor* head_bias_ = nullptr;                                      // (V)
-    std::vector<double> turns_;                                        // (P,D)
+    Tensor* head_bias_ = nullptr;  // (V)
+    std::vector<double> turns_;    // (P,D)
 };
 
 }  // namespace masquerade

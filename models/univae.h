@@ -20,9 +20,11 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;   // K
-    int max_length = 32;     // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
-    bool free_length = false;  // the decoder starts at the sentence's own length instead: length becomes an input
+    int latent_layers = 4;  // K
+    int max_length =
+        32;  // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
+    bool free_length =
+        false;  // the decoder starts at the sentence's own length instead: length becomes an input
 };
 
 // One packed batch, both halves. Documents beyond `documents` and rows beyond the real ones are inert: they fill the
@@ -31,17 +33,17 @@ struct UniVaeBatch {
     TokenRows encoder, decoder, joint;
     std::vector<int> cls_rows, cls_documents, cls_positions;  // encoder rows of [CLS], one per document
     std::vector<int> joint_cls_rows;
-    std::vector<int> which, joint_which;            // row -> document whose Out(z) replaces it, or -1
-    std::vector<int> joint_decoder_rows;            // where the decoder rows lie in the joint form
-    std::vector<int> targets;                       // of the decoder rows
-    std::vector<double> token_weights;              // of the decoder rows: 1, or 0 where inert
+    std::vector<int> which, joint_which;  // row -> document whose Out(z) replaces it, or -1
+    std::vector<int> joint_decoder_rows;  // where the decoder rows lie in the joint form
+    std::vector<int> targets;             // of the decoder rows
+    std::vector<double> token_weights;    // of the decoder rows: 1, or 0 where inert
     std::vector<double> document_weights;
-    std::vector<int> names;                         // of the documents
-    std::vector<int> decoder_begin;                 // (B+1) rows of document b: [begin[b], begin[b+1])
-    SegmentGraph encoder_graph, cls_graph;          // A full; the same keys for the rows of [CLS] alone
-    SegmentGraph independent_graph, latent_graph;   // B causal; B causal, sees its document's latent key first
+    std::vector<int> names;                        // of the documents
+    std::vector<int> decoder_begin;                // (B+1) rows of document b: [begin[b], begin[b+1])
+    SegmentGraph encoder_graph, cls_graph;         // A full; the same keys for the rows of [CLS] alone
+    SegmentGraph independent_graph, latent_graph;  // B causal; B causal, sees its document's latent key first
     SegmentGraph joint_lower_graph, joint_upper_graph;
-    int documents = 0, target_count = 0;            // real ones
+    int documents = 0, target_count = 0;  // real ones
     std::string bucket;
 };
 
@@ -50,7 +52,8 @@ class UniVae {
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
     // `pad_to` > 1 rounds rows up to a multiple of it and documents to one of 8; `joint` also builds the joint form.
-    UniVaeBatch batch(const std::vector<const Sentence*>& sentences, int pad_to = 1, bool joint = false) const;
+    UniVaeBatch batch(const std::vector<const Sentence*>& sentences, int pad_to = 1,
+                      bool joint = false) const;
 
     // The encoder pass: the K latent samples; the mean path where `noise` is null.
     std::vector<LatentSample> encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const;
@@ -60,8 +63,8 @@ class UniVae {
     Tensor* joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;                // (1) nats a target: reconstruction + kl_weight * KL
-        Tensor* losses;               // (N) of every decoder row
+        Tensor* total;   // (1) nats a target: reconstruction + kl_weight * KL
+        Tensor* losses;  // (N) of every decoder row
         std::vector<LatentSample> latents;
     };
     Loss loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const;

@@ -25,8 +25,10 @@ std::vector<Filler> fill(int encoder_rows, int decoder_rows, int documents, int 
 }
 
 // One half of a document; the rows of a filler wrap around, so that every position has a table entry.
-void push_half(TokenRows& rows, const std::vector<int>& ids, int count, int type, int start, int wrap, int name) {
-    for (int t = 0; t < count; t++) rows.push(t < int(ids.size()) ? ids[std::size_t(t)] : 0, type, start + t % wrap, name);
+void push_half(TokenRows& rows, const std::vector<int>& ids, int count, int type, int start, int wrap,
+               int name) {
+    for (int t = 0; t < count; t++)
+        rows.push(t < int(ids.size()) ? ids[std::size_t(t)] : 0, type, start + t % wrap, name);
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
     for (const Sentence* s : sentences) {
         const int n = int(s->ids.size());
         if (n < 2 || n > options.max_length)
-            throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", options.max_length));
+            throw Error(
+                text("a sentence has ", n, " tokens, expected 2 to max_length = ", options.max_length));
         push(s->ids, n, n - 1, s->name, true);
     }
     b.target_count = b.decoder.count();
@@ -80,7 +83,8 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
         b.joint_lower_graph = independent_mask(documents);
         b.joint_upper_graph = uniae_mask(documents);
     }
-    b.bucket = text(b.encoder.count(), ",", b.decoder.count(), ",", b.names.size(), with_joint ? ",joint" : "");
+    b.bucket =
+        text(b.encoder.count(), ",", b.decoder.count(), ",", b.names.size(), with_joint ? ",joint" : "");
     return b;
 }
 

@@ -12,7 +12,10 @@ constexpr std::size_t slots = 64;  // documents that are written at a time
 }
 
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, DType dtype, Special special)
-    : model_(model), special_(std::move(special)), arena_(Device::cpu, false), tape_(arena_, dtype),
+    : model_(model),
+      special_(std::move(special)),
+      arena_(Device::cpu, false),
+      tape_(arena_, dtype),
       capacity_(model.options.max_length) {
     const int L = model.options.backbone.layers, K = model.options.latent_layers;
     for (int l = 0; l < K; l++) memory_.push_back(stored("cache.memory", slots));
@@ -40,11 +43,12 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count) {
     for (int l = 0; l < K; l++) {
         for (std::size_t b = 0; b < count; b++) {
             if (requests[b].latent.size() != std::size_t(K * Z))
-                throw Error(text("decode: a latent vector has ", requests[b].latent.size(), " numbers, the model ", K, " x ", Z));
+                throw Error(text("decode: a latent vector has ", requests[b].latent.size(),
+                                 " numbers, the model ", K, " x ", Z));
             std::copy_n(requests[b].latent.begin() + l * Z, Z, z.begin() + std::ptrdiff_t(b) * Z);
         }
         Tensor* latent = tape_.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape_.dtype), z.data());
-        Tensor* u = model_.latents[std::size_t(l)].out(tape_, latent);                                // (B,C)
+        Tensor* u = model_.latents[std::size_t(l)].out(tape_, latent);  // (B,C)
         const Block& layer = model_.backbone.layers[std::size_t(k + l)];
         store_rows(layer.memory_keys(tape_, u)->view(), tape_.ints(all), memory_[std::size_t(l)].view());
     }
@@ -55,7 +59,8 @@ View UniVaeDecoder::step(const std::vector<Row>& rows, int t) {
     tape_.begin("step");
     rows_ = TokenRows();
     write_rows_.clear();
-    std::vector<CachedDocument> plain, with_latent;  // what each row sees below the latents, and from there on
+    std::vector<CachedDocument> plain,
+        with_latent;  // what each row sees below the latents, and from there on
     for (const Row& r : rows) {
         const DecodeRequest& request = requests_[std::size_t(r.slot)];
         rows_.push(r.token, 1, request.start + t, int(request.line));
@@ -67,19 +72,20 @@ View UniVaeDecoder::step(const std::vector<Row>& rows, int t) {
     graphs_[1] = cached_mask(with_latent, 1);
     const int L = model_.options.backbone.layers, k = model_.first_latent_layer();
     Pass pass = model_.backbone.pass(tape_, rows_, graphs_[0]);
-    Tensor* x = model_.backbone.embed(tape_, rows_);                                                  // (n,C)
+    Tensor* x = model_.backbone.embed(tape_, rows_);  // (n,C)
     for (int i = 0; i < L; i++) {
         pass.graph = &graphs_[i >= k];
-        LayerCache cache{i >= k ? &memory_[std::size_t(i - k)] : nullptr, &own_[std::size_t(i)], tape_.ints(write_rows_)};
+        LayerCache cache{i >= k ? &memory_[std::size_t(i - k)] : nullptr, &own_[std::size_t(i)],
+                         tape_.ints(write_rows_)};
         pass.cache = &cache;
         x = model_.backbone.layers[std::size_t(i)](tape_, x, pass);
     }
     Tensor* h = model_.backbone.head(tape_, model_.backbone.finish(tape_, x));
-    return model_.backbone.logits(tape_, h)->view();                                                  // (n,V)
+    return model_.backbone.logits(tape_, h)->view();  // (n,V)
 }
 
-std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
-                                         std::uint64_t seed) {
+std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests,
+                                         const SamplingOptions& sampling, std::uint64_t seed) {
     if (tape_.dtype != DType::f32) throw Error("sentences are written by a model in f32");
     std::vector<Tokens> texts(requests.size());
     for (std::size_t first = 0; first < requests.size(); first += slots) {
@@ -94,8 +100,10 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
             for (std::size_t i = 0; i < rows.size(); i++) {
                 const DecodeRequest& request = requests_[std::size_t(rows[i].slot)];
                 double u = sampling.temperature > 0
-                               ? sampling_draw(seed, request.line, request.sample, std::uint32_t(t)) : 0;
-                int token = choose_token(logits.as<float>() + std::int64_t(i) * V, int(V), sampling, special_.forbidden, u);
+                               ? sampling_draw(seed, request.line, request.sample, std::uint32_t(t))
+                               : 0;
+                int token = choose_token(logits.as<float>() + std::int64_t(i) * V, int(V), sampling,
+                                         special_.forbidden, u);
                 if (token == special_.sep) continue;
                 texts[first + std::size_t(rows[i].slot)].push_back(token);
                 next.push_back(Row{rows[i].slot, token});
@@ -107,7 +115,8 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
     return texts;
 }
 
-std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request, const std::vector<int>& ids) {
+std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request,
+                                                              const std::vector<int>& ids) {
     start(&request, 1);
     std::vector<std::vector<double>> all;
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {

@@ -24,7 +24,8 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVa
     Tensor* losses = model.backbone.losses(tape, h, batch.targets);
     std::vector<double> sums(std::size_t(batch.documents));
     for (int b = 0; b < batch.documents; b++)
-        for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1]; row++)
+        for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1];
+             row++)
             sums[std::size_t(b)] += number_at(losses->view(), row);
     return sums;
 }
@@ -48,8 +49,10 @@ double log_ratio(const UniVae& model, const std::vector<LatentSample>& samples, 
     double sum = 0;
     for (const LatentSample& s : samples) {
         std::vector<double> z, y;
-        for (std::int64_t i = 0; i < s.z->columns(); i++) z.push_back(number_at(s.z->view(), b * s.z->columns() + i));
-        for (std::int64_t i = 0; i < s.y->columns(); i++) y.push_back(number_at(s.y->view(), b * s.y->columns() + i));
+        for (std::int64_t i = 0; i < s.z->columns(); i++)
+            z.push_back(number_at(s.z->view(), b * s.z->columns() + i));
+        for (std::int64_t i = 0; i < s.y->columns(); i++)
+            y.push_back(number_at(s.y->view(), b * s.y->columns() + i));
         sum += model.space.log_ratio(z.data(), y.data());
     }
     return sum;
@@ -57,7 +60,8 @@ double log_ratio(const UniVae& model, const std::vector<LatentSample>& samples, 
 
 }  // namespace
 
-HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
+                        std::uint64_t seed) {
     HeldOut h;
     Arena arena(Device::cpu, false);
     Tape tape(arena, DType::f32);
@@ -70,7 +74,8 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
         std::vector<Tensor*> z = points(samples);
         h.own += sum_of(sentence_losses(tape, model, batch, z));
         if (!z.empty()) {
-            h.mean_path += sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
+            h.mean_path +=
+                sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
             for (Tensor*& each : z) each = neighbours(tape, each);
             h.other += sum_of(sentence_losses(tape, model, batch, z));
         }
@@ -91,8 +96,9 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
     return h;
 }
 
-std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
-                                            int samples, std::uint64_t seed) {
+std::vector<double> importance_weighted_nll(const UniVae& model,
+                                            const std::vector<const Sentence*>& sentences, int samples,
+                                            std::uint64_t seed) {
     std::vector<double> nll;
     Arena arena(Device::cpu, false);
     Tape tape(arena, DType::f32);

@@ -30,7 +30,8 @@ UniVaeSettings::UniVaeSettings() { model.backbone.deviation = 0.035; }
 void UniVaeSettings::declare(Config& c) {
     BackboneOptions& b = model.backbone;
     c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
-    c.add("latent_layers", &model.latent_layers, "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
+    c.add("latent_layers", &model.latent_layers,
+          "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
@@ -40,11 +41,13 @@ void UniVaeSettings::declare(Config& c) {
     c.add("kappa", &model.latent.kappa, "concentration of a vmf latent", 0, 1e6);
     c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
-    c.add("max_length", &model.max_length, "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
+    c.add("max_length", &model.max_length,
+          "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
     c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
-    c.add("gelu", &b.gelu, "exact, or the tanh approximation", {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.add("gelu", &b.gelu, "exact, or the tanh approximation",
+          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
@@ -55,7 +58,9 @@ void UniVaeSettings::declare(Config& c) {
 }
 
 UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary)
-    : settings(s), tokenizer(std::move(vocabulary), tokenizer_options(s)), parameters(DType::f32),
+    : settings(s),
+      tokenizer(std::move(vocabulary), tokenizer_options(s)),
+      parameters(DType::f32),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
     const Vocabulary& v = tokenizer.vocabulary();
     if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
@@ -69,7 +74,8 @@ std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path) {
     std::string at = folder.step_folder(step), config_path = at + "/config.json";
     nlohmann::json config = nlohmann::json::parse(read_bytes(config_path), nullptr, false);
     if (!config.is_object() || config.value("model_type", "") != "univae" || !config.contains("univae"))
-        throw BadInput(masquerade::text(config_path, " does not describe a UniVAE; expected \"model_type\": \"univae\""));
+        throw BadInput(masquerade::text(config_path,
+                                        " does not describe a UniVAE; expected \"model_type\": \"univae\""));
     UniVaeSettings settings;
     Config keys;
     settings.declare(keys);

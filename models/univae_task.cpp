@@ -13,13 +13,17 @@ constexpr std::size_t validated = 400;  // held-out sentences
 constexpr std::size_t shown = 4;        // of each kind
 
 std::string heading(int from, int to) {
-    std::string layers = from + 1 == to ? "layer " + std::to_string(from) : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
+    std::string layers = from + 1 == to ? "layer " + std::to_string(from)
+                                        : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
     return "  the same, latent " + layers + " replaced\n";
 }
 }  // namespace
 
 UniVaeTask::UniVaeTask(UniVaeRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
-    : run_(run), train_(std::move(train)), held_out_(std::move(held_out)), source_(train_, run.settings.train.seed) {}
+    : run_(run),
+      train_(std::move(train)),
+      held_out_(std::move(held_out)),
+      source_(train_, run.settings.train.seed) {}
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
     batch_ = run_.model.batch(source_.take(std::size_t(run_.settings.batch_tokens)), 64);
@@ -30,7 +34,8 @@ std::string UniVaeTask::next_batch(std::int64_t step) {
 Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
     const UniVaeSettings& s = run_.settings;
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
-    if (schedule_steps == 0 && s.kl_schedule != "constant") weight = 0;  // the schedule is not known yet: it starts at 0
+    if (schedule_steps == 0 && s.kl_schedule != "constant")
+        weight = 0;  // the schedule is not known yet: it starts at 0
     last_ = run_.model.loss(tape, batch_, &noise_, weight);
     return last_.total;
 }
@@ -81,7 +86,8 @@ std::string UniVaeTask::show(std::int64_t) {
     auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
         std::vector<DecodeRequest> changed(some.size());
         for (std::size_t i = 0; i < some.size(); i++) {
-            changed[i] = {latents[i], std::uint32_t(i), 1, run_.model.start_position(int(some[i]->ids.size()))};
+            changed[i] = {latents[i], std::uint32_t(i), 1,
+                          run_.model.start_position(int(some[i]->ids.size()))};
             std::vector<double> fresh = run_.model.space.prior(seed, std::uint32_t(i), 1);
             std::copy(fresh.begin() + from * Z, fresh.begin() + to * Z, changed[i].latent.begin() + from * Z);
         }

@@ -28,7 +28,8 @@ struct Row {
 
 // Code points of a line: bytes that do not continue one.
 std::int64_t characters(const std::string& line) {
-    return std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    return std::count_if(line.begin(), line.end(),
+                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
 std::vector<Row> measure(const Arguments& a, const Common& common) {
@@ -39,7 +40,8 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
     if (a.data.empty()) {
         TrainingText t = read_again(origin_of(run->run_json, a.run + "/run.json"));
         lines = std::move(t.held_out);
-        for (const Sentence& s : run->sentences(t.train)) trained.insert(Tokens(s.ids.begin() + 1, s.ids.end() - 1));
+        for (const Sentence& s : run->sentences(t.train))
+            trained.insert(Tokens(s.ids.begin() + 1, s.ids.end() - 1));
     } else {
         lines = read_text(a.data).source;
     }
@@ -52,7 +54,9 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
     const bool plain = latent && model.options.latent.kind == LatentKind::none;
 
     std::vector<Row> rows;
-    auto row = [&](const char* key, double value, const char* unit, const char* meaning) { rows.push_back({key, unit, meaning, value}); };
+    auto row = [&](const char* key, double value, const char* unit, const char* meaning) {
+        rows.push_back({key, unit, meaning, value});
+    };
     HeldOut h = held_out_losses(model, all, common.seed);
     std::int64_t letters = 0;
     for (const std::string& line : lines) letters += characters(line);
@@ -71,17 +75,20 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
         double nll = 0;
         for (double x : importance_weighted_nll(model, all, a.importance, common.seed)) nll += x;
         double n = double(h.sentences);
-        std::string how = latent ? fmt::format("-log p(x), {} importance samples", a.importance) : "-log p(x), exact";
+        std::string how =
+            latent ? fmt::format("-log p(x), {} importance samples", a.importance) : "-log p(x), exact";
         rows.push_back({"nll", "nats/sentence", how, nll / n});
         row("nll_token", nll / double(h.tokens), "nats/token", "the same a scored token");
-        row("nll_character", nll / (double(letters) + n), "nats/character", "the same a character, the line's end one");
+        row("nll_character", nll / (double(letters) + n), "nats/character",
+            "the same a character, the line's end one");
     }
     if (latent) {
         auto latents = mean_latents(model, DType::f32, all);
         std::vector<DecodeRequest> requests;
         std::vector<Tokens> references;
         for (std::size_t i = 0; i < all.size(); i++) {
-            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
+            requests.push_back(
+                {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
         UniVaeDecoder decoder(model, DType::f32, run->special());
@@ -92,13 +99,16 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
     }
     std::vector<DecodeRequest> requests;
     for (int i = 0; i < a.samples; i++)
-        requests.push_back({model.space.prior(common.seed, std::uint32_t(i), 0), std::uint32_t(i), 0, model.start_position(12)});
+        requests.push_back({model.space.prior(common.seed, std::uint32_t(i), 0), std::uint32_t(i), 0,
+                            model.start_position(12)});
     SamplingOptions sampling;
     if (!latent) sampling.temperature = 1;
     UniVaeDecoder decoder(model, DType::f32, run->special());
     std::vector<Tokens> samples = decoder.write(requests, sampling, common.seed);
     row("samples_distinct2", 100 * distinct(samples, 2), "%", "different pairs of pieces in samples");
-    row("samples_unique", 100.0 * double(std::set<Tokens>(samples.begin(), samples.end()).size()) / double(a.samples), "%", "samples that differ");
+    row("samples_unique",
+        100.0 * double(std::set<Tokens>(samples.begin(), samples.end()).size()) / double(a.samples), "%",
+        "samples that differ");
     if (!trained.empty()) {
         double copies = 0;
         for (const Tokens& t : samples) copies += double(trained.count(t));
@@ -126,10 +136,17 @@ int main(int argc, char** argv) {
         argc, argv, "evaluate", "Measures a run on held-out sentences.",
         [&](CLI::App& app) {
             app.add_option("run", a.run, "run folder, or one of its steps")->required()->option_text("RUN");
-            app.add_option("--data", a.data, "sentences, one a line (default: those the run held out)")->option_text("FILE");
-            app.add_option("--limit", a.limit, "at most so many sentences (default: 1000)")->check(CLI::Range(1, 100000000))->option_text("N");
-            app.add_option("--importance", a.importance, "importance samples a sentence (default: 20)")->check(CLI::Range(1, 100000))->option_text("S");
-            app.add_option("--samples", a.samples, "samples from the prior (default: 200)")->check(CLI::Range(1, 1000000))->option_text("N");
+            app.add_option("--data", a.data, "sentences, one a line (default: those the run held out)")
+                ->option_text("FILE");
+            app.add_option("--limit", a.limit, "at most so many sentences (default: 1000)")
+                ->check(CLI::Range(1, 100000000))
+                ->option_text("N");
+            app.add_option("--importance", a.importance, "importance samples a sentence (default: 20)")
+                ->check(CLI::Range(1, 100000))
+                ->option_text("S");
+            app.add_option("--samples", a.samples, "samples from the prior (default: 200)")
+                ->check(CLI::Range(1, 1000000))
+                ->option_text("N");
             app.add_flag("--json", a.json, "the same as JSON");
         },
         [&](const Common& common) { evaluate(a, common); });

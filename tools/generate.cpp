@@ -33,7 +33,8 @@ Slice slice_of(const std::string& word, const UniVae& model) {
     bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
     const int most = layers ? K : K * Z;
     if (!read || from < 0 || from >= to || to > most)
-        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most, layers ? " (latent layers)" : " (dimensions)",
+        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
+                            layers ? " (latent layers)" : " (dimensions)",
                             "; dimensions are written A:B, layers layers:A:B"));
     return layers ? Slice{from * Z, to * Z} : Slice{from, to};
 }
@@ -41,10 +42,15 @@ Slice slice_of(const std::string& word, const UniVae& model) {
 class Generator {
   public:
     Generator(const Arguments& a, const Common& common)
-        : a_(a), run_(UniVaeRun::load(a.run)), decoder_(run_->model, DType::f32, run_->special()), seed_(common.seed) {
+        : a_(a),
+          run_(UniVaeRun::load(a.run)),
+          decoder_(run_->model, DType::f32, run_->special()),
+          seed_(common.seed) {
         const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
         if (reads && run_->model.options.latent_layers == 0)
-            throw BadUsage(text(a.run, " is a language model without latents (latent_layers=0): it can only be sampled, with --count"));
+            throw BadUsage(text(a.run,
+                                " is a language model without latents (latent_layers=0): it can only be "
+                                "sampled, with --count"));
         if (!a.resample.empty()) slice_ = slice_of(a.resample, run_->model);
         if (!a.swap.empty()) slice_ = slice_of(a.swap, run_->model);
     }
@@ -55,8 +61,10 @@ class Generator {
         for (int first = 0; first < count && !stop_requested(); first += 64) {
             std::vector<DecodeRequest> requests;
             for (int i = first; i < std::min(count, first + 64); i++)
-                requests.push_back({run_->model.space.prior(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
-            for (const Tokens& t : decoder_.write(requests, sampling, seed_)) fmt::print("{}\n", run_->text(t));
+                requests.push_back(
+                    {run_->model.space.prior(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
+            for (const Tokens& t : decoder_.write(requests, sampling, seed_))
+                fmt::print("{}\n", run_->text(t));
         }
     }
 
@@ -71,7 +79,8 @@ class Generator {
         if (a_.interpolate || !a_.swap.empty())
             for (std::size_t i = 0; i < lines.size(); i++)
                 if (right[i].empty() && !left[i].empty())
-                    throw BadInput(text("standard input, line ", first + i + 1, ": expected two sentences with a tab between them"));
+                    throw BadInput(text("standard input, line ", first + i + 1,
+                                        ": expected two sentences with a tab between them"));
         std::vector<Sentence> sentences = run_->sentences(left), others = run_->sentences(right);
         auto latents = latents_of(sentences), other_latents = latents_of(others);
         const int points = a_.interpolate ? a_.points : 1;
@@ -82,11 +91,15 @@ class Generator {
                 DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
                 std::vector<double> fresh;
                 if (a_.interpolate)
-                    r.latent = run_->model.space.interpolate(latents[i], other_latents[i], points > 1 ? double(k) / (points - 1) : 0);
-                else if (!a_.resample.empty()) fresh = run_->model.space.prior(seed_, line, 0);
-                else if (!a_.swap.empty()) fresh = other_latents[i];
+                    r.latent = run_->model.space.interpolate(latents[i], other_latents[i],
+                                                             points > 1 ? double(k) / (points - 1) : 0);
+                else if (!a_.resample.empty())
+                    fresh = run_->model.space.prior(seed_, line, 0);
+                else if (!a_.swap.empty())
+                    fresh = other_latents[i];
                 if (!fresh.empty()) {
-                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to, r.latent.begin() + slice_.from);
+                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to,
+                              r.latent.begin() + slice_.from);
                     run_->model.space.project(r.latent);
                 }
                 requests.push_back(std::move(r));
@@ -95,7 +108,8 @@ class Generator {
         for (std::size_t i = 0; i < lines.size(); i++) {
             for (int k = 0; k < points; k++) {
                 bool empty = left[i].empty();
-                fmt::print("{}{}", k ? "\t" : "", empty ? "" : run_->text(texts[i * std::size_t(points) + std::size_t(k)]));
+                fmt::print("{}{}", k ? "\t" : "",
+                           empty ? "" : run_->text(texts[i * std::size_t(points) + std::size_t(k)]));
             }
             fmt::print("\n");
         }
@@ -148,22 +162,40 @@ int main(int argc, char** argv) {
     Arguments a;
     CLI::Option* temperature = nullptr;
     return run_program(
-        argc, argv, "generate", "Writes sentences from the latents of a run: samples, or what comes on standard input.",
+        argc, argv, "generate",
+        "Writes sentences from the latents of a run: samples, or what comes on standard input.",
         [&](CLI::App& app) {
             app.add_option("run", a.run, "run folder, or one of its steps")->required()->option_text("RUN");
-            app.add_option("--count", a.count, "samples from the prior (default: 10)")->check(CLI::Range(1, 100000000))->option_text("N");
+            app.add_option("--count", a.count, "samples from the prior (default: 10)")
+                ->check(CLI::Range(1, 100000000))
+                ->option_text("N");
             auto* reconstruct = app.add_flag("--reconstruct", a.reconstruct, "write every input line again");
-            auto* resample = app.add_option("--resample", a.resample, "the same with these latents drawn anew: A:B or layers:A:B")->option_text("SLICE");
-            auto* swap = app.add_option("--swap", a.swap, "lines A<TAB>B: A with these latents of B")->option_text("SLICE");
-            auto* interpolate = app.add_flag("--interpolate", a.interpolate, "lines A<TAB>B: points between them, with tabs");
+            auto* resample = app.add_option("--resample", a.resample,
+                                            "the same with these latents drawn anew: A:B or layers:A:B")
+                                 ->option_text("SLICE");
+            auto* swap = app.add_option("--swap", a.swap, "lines A<TAB>B: A with these latents of B")
+                             ->option_text("SLICE");
+            auto* interpolate =
+                app.add_flag("--interpolate", a.interpolate, "lines A<TAB>B: points between them, with tabs");
             for (CLI::Option* one : {reconstruct, resample, swap, interpolate})
                 for (CLI::Option* other : {reconstruct, resample, swap, interpolate})
                     if (one != other) one->excludes(other);
-            app.add_option("--points", a.points, "points of an interpolation (default: 5)")->check(CLI::Range(2, 1000))->option_text("N");
-            app.add_option("--length", a.length, "pieces wanted, of a model with free_length=true")->check(CLI::Range(1, 65536))->option_text("N");
-            temperature = app.add_option("--temperature", a.sampling.temperature, "0: the most likely token (default)")->check(CLI::Range(0.0, 100.0))->option_text("T");
-            app.add_option("--top-k", a.sampling.top_k, "draw among the K most likely")->check(CLI::Range(1, 100000000))->option_text("K");
-            app.add_option("--top-p", a.sampling.top_p, "draw among the fewest that have share P")->check(CLI::Range(0.0, 1.0))->option_text("P");
+            app.add_option("--points", a.points, "points of an interpolation (default: 5)")
+                ->check(CLI::Range(2, 1000))
+                ->option_text("N");
+            app.add_option("--length", a.length, "pieces wanted, of a model with free_length=true")
+                ->check(CLI::Range(1, 65536))
+                ->option_text("N");
+            temperature =
+                app.add_option("--temperature", a.sampling.temperature, "0: the most likely token (default)")
+                    ->check(CLI::Range(0.0, 100.0))
+                    ->option_text("T");
+            app.add_option("--top-k", a.sampling.top_k, "draw among the K most likely")
+                ->check(CLI::Range(1, 100000000))
+                ->option_text("K");
+            app.add_option("--top-p", a.sampling.top_p, "draw among the fewest that have share P")
+                ->check(CLI::Range(0.0, 1.0))
+                ->option_text("P");
         },
         [&](const Common& common) {
             a.temperature_given = temperature->count() > 0;

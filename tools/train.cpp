@@ -31,9 +31,11 @@ Vocabulary learn_vocabulary(const UniVaeSettings& s, const std::vector<std::stri
 
 void apply_words(const std::vector<std::string>& words, Config& config) {
     for (std::size_t i = 0; i < words.size(); i++) {
-        if (words[i].find('=') != std::string::npos) config.set(words[i]);
+        if (words[i].find('=') != std::string::npos)
+            config.set(words[i]);
         else if (i > 0 || words[i] != "univae")
-            throw BadUsage(text("there is no model ", words[i], "; there is univae (and settings are key=value)"));
+            throw BadUsage(
+                text("there is no model ", words[i], "; there is univae (and settings are key=value)"));
     }
 }
 
@@ -46,8 +48,10 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainingText text_read;
     const bool resuming = !a.resume.empty();
     if (resuming) {
-        if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() || common.seed_given)
-            throw BadUsage("--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
+        if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
+            common.seed_given)
+            throw BadUsage(
+                "--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
         folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
         run = UniVaeRun::load(folder->path());
         text_read = read_again(origin_of(run->run_json, folder->file("run.json")));
@@ -56,13 +60,18 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         apply_words(a.words, config);
         if (common.seed_given) settings.train.seed = common.seed;
         text_read = find_training_text(a.data, a.dev);
-        Vocabulary vocabulary = a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
+        Vocabulary vocabulary =
+            a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
         run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary));
         folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
                                                            : RunFolder::create(a.out));
-        json record = {{"model", "univae"}, {"version", version}, {"seed", settings.train.seed},
-                       {"settings", config.to_json()}, {"data", json_of(text_read.origin)},
-                       {"device", name_of(common.device)}, {"dtype", "f32"}};
+        json record = {{"model", "univae"},
+                       {"version", version},
+                       {"seed", settings.train.seed},
+                       {"settings", config.to_json()},
+                       {"data", json_of(text_read.origin)},
+                       {"device", name_of(common.device)},
+                       {"dtype", "f32"}};
         folder->write("run.json", record.dump(2) + "\n");
         run->tokenizer.vocabulary().save(folder->file("vocab.txt"));
     }
@@ -74,9 +83,11 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const UniVaeOptions& o = run->model.options;
     fmt::print("{}: {} sentences to train on, {} held out; vocabulary {}\n", text_read.origin.name,
                train_sentences.size(), held_out.size(), o.backbone.vocabulary);
-    fmt::print("univae: {} layers, the upper {} with a latent of {} numbers, width {}; {:.2f} M parameters; {} thread{}\n",
-               o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width, double(run->parameters.count()) / 1e6,
-               threads(), threads() == 1 ? "" : "s");
+    fmt::print(
+        "univae: {} layers, the upper {} with a latent of {} numbers, width {}; {:.2f} M parameters; {} "
+        "thread{}\n",
+        o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width,
+        double(run->parameters.count()) / 1e6, threads(), threads() == 1 ? "" : "s");
     fmt::print("run folder: {}\n", folder->path());
     UniVaeTask task(*run, std::move(train_sentences), std::move(held_out));
     Trainer trainer(run->parameters, task, *folder, options);
@@ -89,7 +100,8 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     StopReason reason = trainer.run(stop_requested);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     fmt::print("{} after {} steps; saved in {}\n", why, trainer.step(), folder->path());
-    fmt::print("next: ./generate {0} --count 10    ./evaluate {0}    ./train --resume {0} --minutes 10\n", folder->path());
+    fmt::print("next: ./generate {0} --count 10    ./evaluate {0}    ./train --resume {0} --minutes 10\n",
+               folder->path());
 }
 
 }  // namespace
@@ -100,16 +112,26 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
-            app.add_option("words", a.words, "the model (univae), then settings as key=value")->option_text("[MODEL] [KEY=VALUE ...]");
-            app.add_option("--config", a.config, "settings from a file; key=value goes over it")->option_text("FILE");
-            app.add_option("--data", a.data, "text, one sentence a line (default: corpus/)")->option_text("FILE");
+            app.add_option("words", a.words, "the model (univae), then settings as key=value")
+                ->option_text("[MODEL] [KEY=VALUE ...]");
+            app.add_option("--config", a.config, "settings from a file; key=value goes over it")
+                ->option_text("FILE");
+            app.add_option("--data", a.data, "text, one sentence a line (default: corpus/)")
+                ->option_text("FILE");
             app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
-            app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")->option_text("FILE");
+            app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")
+                ->option_text("FILE");
             app.add_option("--out", a.out, "run folder (default: runs/univae-NNN)")->option_text("DIR");
             app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
-            app.add_option("--steps", a.steps, "stop after so many steps")->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40))->option_text("N");
-            app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")->check(CLI::Range(0.0, 1e6))->option_text("M");
-            app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")->check(CLI::IsMember({"nan"}))->option_text("WHAT");
+            app.add_option("--steps", a.steps, "stop after so many steps")
+                ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40))
+                ->option_text("N");
+            app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")
+                ->check(CLI::Range(0.0, 1e6))
+                ->option_text("M");
+            app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")
+                ->check(CLI::IsMember({"nan"}))
+                ->option_text("WHAT");
             UniVaeSettings defaults;
             Config keys;
             defaults.declare(keys);

@@ -7,12 +7,27 @@ namespace masquerade {
 
 // What each op's record needs beside its tensors.
 namespace {
-struct LayerNormAttributes { double eps; };
-struct GeluAttributes { GeluKind kind; };
-struct DropoutAttributes { RowNames rows; DropoutRule rule; };
-struct IndexAttributes { Ints ints; };
-struct RotaryAttributes { Ints positions; int columns; };
-struct AttentionAttributes { const SegmentGraph* graph; AttentionRule rule; };
+struct LayerNormAttributes {
+    double eps;
+};
+struct GeluAttributes {
+    GeluKind kind;
+};
+struct DropoutAttributes {
+    RowNames rows;
+    DropoutRule rule;
+};
+struct IndexAttributes {
+    Ints ints;
+};
+struct RotaryAttributes {
+    Ints positions;
+    int columns;
+};
+struct AttentionAttributes {
+    const SegmentGraph* graph;
+    AttentionRule rule;
+};
 
 template <class T>
 std::shared_ptr<const void> attributes(T value) {
@@ -30,7 +45,8 @@ void linear_backward(const Record& r) {
 }
 
 void layernorm_forward(const Record& r) {
-    masquerade::layernorm_forward(r.x(0), r.x(1), r.x(2), r.as<LayerNormAttributes>().eps, r.y(0), r.y(1), r.y(2));
+    masquerade::layernorm_forward(r.x(0), r.x(1), r.x(2), r.as<LayerNormAttributes>().eps, r.y(0), r.y(1),
+                                  r.y(2));
 }
 void layernorm_backward(const Record& r) {
     Grad dx = r.dx(0), dw = r.dx(1), db = r.dx(2);
@@ -57,7 +73,9 @@ void dropout_backward(const Record& r) {
     masquerade::dropout_backward(r.dy(), a.rows, a.rule, r.dx());
 }
 
-void embedding_forward(const Record& r) { masquerade::embedding_forward(r.as<IndexAttributes>().ints, r.x(), r.y()); }
+void embedding_forward(const Record& r) {
+    masquerade::embedding_forward(r.as<IndexAttributes>().ints, r.x(), r.y());
+}
 void embedding_backward(const Record& r) {
     masquerade::embedding_backward(r.dy(), r.as<IndexAttributes>().ints, r.dx());
 }
@@ -123,7 +141,8 @@ void cross_entropy_forward(const Record& r) {
 }
 void cross_entropy_backward(const Record& r) {
     Grad dh = r.dx(0), dw = r.dx(1), db = r.dx(2);
-    masquerade::cross_entropy_backward(r.dy(), r.x(0), r.x(1), r.x(2), r.as<IndexAttributes>().ints, r.y(1), dh, dw, db);
+    masquerade::cross_entropy_backward(r.dy(), r.x(0), r.x(1), r.x(2), r.as<IndexAttributes>().ints, r.y(1),
+                                       dh, dw, db);
 }
 
 void weighted_sum_forward(const Record& r) { masquerade::weighted_sum_forward(r.x(0), r.x(1), r.y()); }
@@ -133,41 +152,78 @@ void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(
 
 Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, const std::string& name) {
     Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, x->dtype);
-    return t.run({"linear", {}, {x, w, b}, {y}, {x, w}, record::linear_forward, record::linear_backward, nullptr});
+    return t.run(
+        {"linear", {}, {x, w, b}, {y}, {x, w}, record::linear_forward, record::linear_backward, nullptr});
 }
 
 Tensor* layernorm(Tape& t, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name) {
     DType a = arithmetic_of(x->dtype);
     Tensor *y = t.declare(name, x->shape, x->dtype), *mean = t.declare(name + ".mean", {x->rows()}, a),
            *rstd = t.declare(name + ".rstd", {x->rows()}, a);
-    return t.run({"layernorm", {}, {x, w, b}, {y, mean, rstd}, {x, w, mean, rstd}, record::layernorm_forward,
-                  record::layernorm_backward, attributes(LayerNormAttributes{eps})});
+    return t.run({"layernorm",
+                  {},
+                  {x, w, b},
+                  {y, mean, rstd},
+                  {x, w, mean, rstd},
+                  record::layernorm_forward,
+                  record::layernorm_backward,
+                  attributes(LayerNormAttributes{eps})});
 }
 
 Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
-    return t.run({"gelu", {}, {x}, {t.declare(name, x->shape, x->dtype)}, {x}, record::gelu_forward,
-                  record::gelu_backward, attributes(GeluAttributes{kind})});
+    return t.run({"gelu",
+                  {},
+                  {x},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {x},
+                  record::gelu_forward,
+                  record::gelu_backward,
+                  attributes(GeluAttributes{kind})});
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {
-    return t.run({"add", {}, {a, b}, {t.declare(name, a->shape, a->dtype)}, {}, record::add_forward,
-                  record::add_backward, nullptr});
+    return t.run({"add",
+                  {},
+                  {a, b},
+                  {t.declare(name, a->shape, a->dtype)},
+                  {},
+                  record::add_forward,
+                  record::add_backward,
+                  nullptr});
 }
 
 Tensor* dropout(Tape& t, Tensor* x, const RowNames& rows, float rate, const std::string& name) {
     if (!t.training() || rate == 0) return x;
-    return t.run({"dropout", {}, {x}, {t.declare(name, x->shape, x->dtype)}, {}, record::dropout_forward,
-                  record::dropout_backward, attributes(DropoutAttributes{rows, {rate, t.stream(name)}})});
+    return t.run({"dropout",
+                  {},
+                  {x},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {},
+                  record::dropout_forward,
+                  record::dropout_backward,
+                  attributes(DropoutAttributes{rows, {rate, t.stream(name)}})});
 }
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
-    return t.run({"embedding", {}, {w}, {t.declare(name, {ids.count, w->columns()}, w->dtype)}, {},
-                  record::embedding_forward, record::embedding_backward, attributes(IndexAttributes{ids})});
+    return t.run({"embedding",
+                  {},
+                  {w},
+                  {t.declare(name, {ids.count, w->columns()}, w->dtype)},
+                  {},
+                  record::embedding_forward,
+                  record::embedding_backward,
+                  attributes(IndexAttributes{ids})});
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
-    return t.run({"rotary", {}, {x, turns}, {t.declare(name, x->shape, x->dtype)}, {turns}, record::rotary_forward,
-                  record::rotary_backward, attributes(RotaryAttributes{positions, columns})});
+    return t.run({"rotary",
+                  {},
+                  {x, turns},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {turns},
+                  record::rotary_forward,
+                  record::rotary_backward,
+                  attributes(RotaryAttributes{positions, columns})});
 }
 
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
@@ -175,7 +231,13 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
     Tensor *y = t.declare(name, q->shape, q->dtype),
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
     AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
-    Record r{"attention", {}, {q}, {y, lse}, {q}, record::attention_forward, record::attention_backward,
+    Record r{"attention",
+             {},
+             {q},
+             {y, lse},
+             {q},
+             record::attention_forward,
+             record::attention_backward,
              attributes(AttentionAttributes{&graph, rule})};
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
@@ -184,46 +246,95 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
 }
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
-    return t.run({"gather_rows", {}, {x}, {t.declare(name, {rows.count, x->columns()}, x->dtype)}, {},
-                  record::gather_rows_forward, record::gather_rows_backward, attributes(IndexAttributes{rows})});
+    return t.run({"gather_rows",
+                  {},
+                  {x},
+                  {t.declare(name, {rows.count, x->columns()}, x->dtype)},
+                  {},
+                  record::gather_rows_forward,
+                  record::gather_rows_backward,
+                  attributes(IndexAttributes{rows})});
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
-    return t.run({"replace_rows", {}, {x, u}, {t.declare(name, x->shape, x->dtype)}, {}, record::replace_rows_forward,
-                  record::replace_rows_backward, attributes(IndexAttributes{which})});
+    return t.run({"replace_rows",
+                  {},
+                  {x, u},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {},
+                  record::replace_rows_forward,
+                  record::replace_rows_backward,
+                  attributes(IndexAttributes{which})});
 }
 
 Tensor* normalise(Tape& t, Tensor* x, const std::string& name) {
-    Tensor *y = t.declare(name, x->shape, x->dtype), *inverse = t.declare(name + ".inverse", {x->rows()}, x->dtype);
-    return t.run({"normalise", {}, {x}, {y, inverse}, {y, inverse}, record::normalise_forward,
-                  record::normalise_backward, nullptr});
+    Tensor *y = t.declare(name, x->shape, x->dtype),
+           *inverse = t.declare(name + ".inverse", {x->rows()}, x->dtype);
+    return t.run({"normalise",
+                  {},
+                  {x},
+                  {y, inverse},
+                  {y, inverse},
+                  record::normalise_forward,
+                  record::normalise_backward,
+                  nullptr});
 }
 
 Tensor* vmf_sample(Tape& t, Tensor* mu, Tensor* w, Tensor* e, const std::string& name) {
-    return t.run({"vmf_sample", {}, {mu, w, e}, {t.declare(name, mu->shape, mu->dtype)}, {mu, w, e},
-                  record::vmf_sample_forward, record::vmf_sample_backward, nullptr});
+    return t.run({"vmf_sample",
+                  {},
+                  {mu, w, e},
+                  {t.declare(name, mu->shape, mu->dtype)},
+                  {mu, w, e},
+                  record::vmf_sample_forward,
+                  record::vmf_sample_backward,
+                  nullptr});
 }
 
 Tensor* gaussian_sample(Tape& t, Tensor* x, Tensor* e, const std::string& name) {
-    return t.run({"gaussian_sample", {}, {x, e}, {t.declare(name, e->shape, x->dtype)}, {x, e},
-                  record::gaussian_sample_forward, record::gaussian_sample_backward, nullptr});
+    return t.run({"gaussian_sample",
+                  {},
+                  {x, e},
+                  {t.declare(name, e->shape, x->dtype)},
+                  {x, e},
+                  record::gaussian_sample_forward,
+                  record::gaussian_sample_backward,
+                  nullptr});
 }
 
 Tensor* gaussian_kl(Tape& t, Tensor* x, const std::string& name) {
-    return t.run({"gaussian_kl", {}, {x}, {t.declare(name, {x->rows()}, x->dtype)}, {x}, record::gaussian_kl_forward,
-                  record::gaussian_kl_backward, nullptr});
+    return t.run({"gaussian_kl",
+                  {},
+                  {x},
+                  {t.declare(name, {x->rows()}, x->dtype)},
+                  {x},
+                  record::gaussian_kl_forward,
+                  record::gaussian_kl_backward,
+                  nullptr});
 }
 
 Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name) {
     DType a = arithmetic_of(h->dtype);
     Tensor *loss = t.declare(name, {h->rows()}, a), *lse = t.declare(name + ".lse", {h->rows()}, a);
-    return t.run({"cross_entropy", {}, {h, w, b}, {loss, lse}, {h, w, b, lse}, record::cross_entropy_forward,
-                  record::cross_entropy_backward, attributes(IndexAttributes{targets})});
+    return t.run({"cross_entropy",
+                  {},
+                  {h, w, b},
+                  {loss, lse},
+                  {h, w, b, lse},
+                  record::cross_entropy_forward,
+                  record::cross_entropy_backward,
+                  attributes(IndexAttributes{targets})});
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {
-    return t.run({"weighted_sum", {}, {x, weights}, {t.declare(name, {1}, x->dtype)}, {weights},
-                  record::weighted_sum_forward, record::weighted_sum_backward, nullptr});
+    return t.run({"weighted_sum",
+                  {},
+                  {x, weights},
+                  {t.declare(name, {1}, x->dtype)},
+                  {weights},
+                  record::weighted_sum_forward,
+                  record::weighted_sum_backward,
+                  nullptr});
 }
 
 std::vector<double> rotary_turns(int P, int D, double base) {

@@ -4,20 +4,24 @@
 namespace masquerade {
 
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
-    : shape(s), path(block_path), query(p, path + ".attention.query", s.width, s.width, s.deviation),
+    : shape(s),
+      path(block_path),
+      query(p, path + ".attention.query", s.width, s.width, s.deviation),
       key_value(p, path + ".attention.key_value", s.width, 2 * s.width, s.deviation),
       output(p, path + ".attention.output", s.width, s.width, s.deviation),
-      up(p, path + ".ffn.up", s.width, s.inner, s.deviation), down(p, path + ".ffn.down", s.inner, s.width, s.deviation),
-      norm1(p, path + ".norm1", s.width, s.eps), norm2(p, path + ".norm2", s.width, s.eps) {}
+      up(p, path + ".ffn.up", s.width, s.inner, s.deviation),
+      down(p, path + ".ffn.down", s.inner, s.width, s.deviation),
+      norm1(p, path + ".norm1", s.width, s.eps),
+      norm2(p, path + ".norm2", s.width, s.eps) {}
 
 Tensor* Block::memory_keys(Tape& tape, Tensor* memory) const {
     if (shape.pre_norm) memory = norm1(tape, memory, "norm1.memory");
-    return key_value(tape, memory, "attention.memory");                                               // (B,2C)
+    return key_value(tape, memory, "attention.memory");  // (B,2C)
 }
 
 // Of h (N,C), the normed or plain input: the sources of the attention, memory first.
 std::vector<Tensor*> Block::keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const {
-    Tensor* own = key_value(tape, h, "attention.key_value");                                          // (N,2C)
+    Tensor* own = key_value(tape, h, "attention.key_value");  // (N,2C)
     if (pass.turns)
         own = rotary(tape, own, pass.rows.position, pass.turns, shape.width, "attention.key_value.turned");
     if (pass.cache) {
@@ -31,17 +35,17 @@ std::vector<Tensor*> Block::keys_and_values(Tape& tape, Tensor* h, const Pass& p
 
 Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                       const RowNames& names) const {
-    Tensor* q = query(tape, h, "attention.query");                                              // (Nq,C)
+    Tensor* q = query(tape, h, "attention.query");  // (Nq,C)
     if (pass.turns) q = rotary(tape, q, names.position, pass.turns, shape.width, "attention.query.turned");
     Tensor* a = attention(tape, q, kv, *pass.graph, shape.heads, pass.attention_dropout, names, "attention");
-    a = output(tape, a, "attention.output");                                                          // (Nq,C)
+    a = output(tape, a, "attention.output");  // (Nq,C)
     a = dropout(tape, a, names, pass.dropout, "attention.dropout");
     x = add(tape, x, a, "residual1");
     if (!shape.pre_norm) x = norm1(tape, x, "norm1");
     Tensor* f = shape.pre_norm ? norm2(tape, x, "norm2") : x;
-    f = up(tape, f, "ffn.up");                                                                        // (Nq,F)
+    f = up(tape, f, "ffn.up");  // (Nq,F)
     f = gelu(tape, f, shape.gelu, "ffn.gelu");
-    f = down(tape, f, "ffn.down");                                                                    // (Nq,C)
+    f = down(tape, f, "ffn.down");  // (Nq,C)
     f = dropout(tape, f, names, pass.dropout, "ffn.dropout");
     x = add(tape, x, f, "residual2");
     return shape.pre_norm ? x : norm2(tape, x, "norm2");
@@ -49,10 +53,10 @@ Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor
 
 Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     auto scope = tape.scope(path);
-    Tensor* h = shape.pre_norm ? norm1(tape, x, "norm1") : x;                                         // (N,C)
+    Tensor* h = shape.pre_norm ? norm1(tape, x, "norm1") : x;  // (N,C)
     std::vector<Tensor*> kv = keys_and_values(tape, h, pass);
     if (!pass.query_rows.data) return attend(tape, x, h, kv, pass, pass.rows);
-    Tensor* chosen = gather_rows(tape, x, pass.query_rows, "chosen");                                 // (Nq,C)
+    Tensor* chosen = gather_rows(tape, x, pass.query_rows, "chosen");  // (Nq,C)
     Tensor* chosen_h = shape.pre_norm ? gather_rows(tape, h, pass.query_rows, "chosen.norm1") : chosen;
     return attend(tape, chosen, chosen_h, kv, pass, pass.query_names);
 }

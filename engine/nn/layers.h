@@ -23,7 +23,8 @@ struct LayerNorm {
     double eps;
     LayerNorm() = default;
     LayerNorm(Parameters& p, const std::string& path, int width, double epsilon)
-        : weight(p.add(path + ".weight", {width}, {Init::ones})), bias(p.add(path + ".bias", {width}, {Init::zeros})),
+        : weight(p.add(path + ".weight", {width}, {Init::ones})),
+          bias(p.add(path + ".bias", {width}, {Init::zeros})),
           eps(epsilon) {}
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return layernorm(tape, x, weight, bias, eps, name);
@@ -39,9 +40,9 @@ struct LayerCache {
 
 // The rows of one pass through the stack: who they are, and what they see.
 struct Pass {
-    RowNames rows;                       // of x
-    const SegmentGraph* graph = nullptr; // may change from layer to layer
-    Tensor* turns = nullptr;             // rotary table (P,D), or null: positions were added to the embedding
+    RowNames rows;                        // of x
+    const SegmentGraph* graph = nullptr;  // may change from layer to layer
+    Tensor* turns = nullptr;  // rotary table (P,D), or null: positions were added to the embedding
     float dropout = 0, attention_dropout = 0;
     // Only these rows go on through the layer (the others are read as keys and end here); null data: all.
     Ints query_rows;

@@ -106,7 +106,8 @@ void for_latent(const char* op, const View& v, F f) {
 
 // x holds mu and the log variance side by side.
 std::int64_t half_of(const char* op, const View& x) {
-    if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
+    if (x.columns() % 2)
+        throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
 }
 
@@ -128,8 +129,8 @@ void normalise_backward(View dy, View y, View inverse, Grad dx) {
     if (!dx) return;
     for_latent("normalise backward", y, [&](auto a) {
         using A = decltype(a);
-        for_each_row(y.rows(), NormaliseBackward<A>{dy.as<A>(), y.as<A>(), inverse.as<A>(), dx.view.as<A>(), dx.add,
-                                                    int(y.columns())});
+        for_each_row(y.rows(), NormaliseBackward<A>{dy.as<A>(), y.as<A>(), inverse.as<A>(), dx.view.as<A>(),
+                                                    dx.add, int(y.columns())});
     });
 }
 
@@ -151,8 +152,8 @@ void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu) {
     if (!dmu) return;
     for_latent("vmf_sample backward", mu, [&](auto a) {
         using A = decltype(a);
-        for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(), dmu.view.as<A>(),
-                                                     dmu.add, int(mu.columns())});
+        for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(),
+                                                     dmu.view.as<A>(), dmu.add, int(mu.columns())});
     });
 }
 
@@ -173,8 +174,8 @@ void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
     if (!dx) return;
     for_latent("gaussian_sample backward", x, [&](auto a) {
         using A = decltype(a);
-        for_each_row(x.rows(), GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(), dx.add,
-                                                         int(Z)});
+        for_each_row(x.rows(), GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(),
+                                                         dx.add, int(Z)});
     });
 }
 
@@ -194,7 +195,8 @@ void gaussian_kl_backward(View dkl, View x, Grad dx) {
     if (!dx) return;
     for_latent("gaussian_kl backward", x, [&](auto a) {
         using A = decltype(a);
-        for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), dx.view.as<A>(), dx.add, int(Z)});
+        for_each_row(x.rows(),
+                     GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), dx.view.as<A>(), dx.add, int(Z)});
     });
 }
 

@@ -41,9 +41,13 @@ namespace DEVICE {
 #ifdef __CUDACC__
 // f(lanes, row) for every row, a warp a row; f is a functor of HD operator().
 template <class F>
-void for_each_row(std::int64_t rows, F f) { launch_rows(rows, f); }
+void for_each_row(std::int64_t rows, F f) {
+    launch_rows(rows, f);
+}
 template <class F>
-void for_each_point(std::int64_t n, F f) { launch_points(n, f); }
+void for_each_point(std::int64_t n, F f) {
+    launch_points(n, f);
+}
 template <class A, class F>
 void column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
     launch_column_sums(rows, columns, term, to, add);

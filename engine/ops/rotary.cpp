@@ -17,11 +17,13 @@ struct Turn {
     int columns, D, C;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add, columns, D, C);
+        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add,
+                   columns, D, C);
     }
 };
 
-void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction, const Grad& y) {
+void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction,
+          const Grad& y) {
     std::int64_t D = turns.columns();
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
     expect_count("rotary", "positions", positions, x.rows());
@@ -31,8 +33,8 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
     for_type(x.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;
-        for_each_row(x.rows(), Turn<S, A>{x.as<S>(), positions.data, turns.as<A>(), A(direction), y.view.as<S>(), y.add,
-                                          columns, int(D), int(x.columns())});
+        for_each_row(x.rows(), Turn<S, A>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
+                                          y.view.as<S>(), y.add, columns, int(D), int(x.columns())});
     });
 }
 

@@ -13,14 +13,16 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
     auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
     std::vector<ArenaBlock*> order;
     for (ArenaBlock& b : blocks) order.push_back(&b);
-    std::stable_sort(order.begin(), order.end(), [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
     std::vector<ArenaBlock*> placed, beside;
     std::size_t top = 0;
     for (ArenaBlock* b : order) {
         beside.clear();
         for (ArenaBlock* p : placed)
             if (p->first <= b->last && b->first <= p->last) beside.push_back(p);
-        std::sort(beside.begin(), beside.end(), [](ArenaBlock* a, ArenaBlock* c) { return a->offset < c->offset; });
+        std::sort(beside.begin(), beside.end(),
+                  [](ArenaBlock* a, ArenaBlock* c) { return a->offset < c->offset; });
         b->offset = 0;
         for (ArenaBlock* p : beside) {
             if (p->offset >= b->offset + rounded(b->bytes)) break;
@@ -47,7 +49,8 @@ void* Arena::take(std::size_t bytes, int* block) {
     *block = int(next_++);
     if (plan_) {
         if (next_ > plan_->size() || (*plan_)[next_ - 1].bytes != bytes)
-            throw Error(text("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ", bucket_,
+            throw Error(text("arena: block ", next_ - 1, " of ", bytes,
+                             " bytes differs from the plan of bucket ", bucket_,
                              "; a bucket must name everything that sizes depend on"));
         return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
     }

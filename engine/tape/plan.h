@@ -23,7 +23,8 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
 class Arena {
   public:
-    explicit Arena(Device device = Device::cpu, bool planning = true) : device_(device), planning_(planning) {}
+    explicit Arena(Device device = Device::cpu, bool planning = true)
+        : device_(device), planning_(planning) {}
 
     void begin_step(const std::string& bucket);
     // A block for use from this tick on, 64-byte aligned; its number is for touch().

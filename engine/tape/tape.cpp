@@ -53,8 +53,10 @@ void convert(const N* numbers, Tensor& t) {
     auto fill = [&](auto* to) {
         using T = std::remove_pointer_t<decltype(to)>;
         for (std::int64_t i = 0; i < n; i++) {
-            if constexpr (std::is_same_v<T, complex>) to[i] = complex(double(numbers[i]));
-            else to[i] = T(float(numbers[i]));
+            if constexpr (std::is_same_v<T, complex>)
+                to[i] = complex(double(numbers[i]));
+            else
+                to[i] = T(float(numbers[i]));
         }
     };
     switch (t.dtype) {
@@ -108,8 +110,10 @@ void Tape::allocate_gradient(Tensor* t) {
 }
 
 void Tape::seed_gradient(Tensor* loss) {
-    if (loss->shape.count() != 1) throw Error(text("backward starts from one number, ", loss->path, " is ", loss->shape));
-    if (!loss->needs_grad) throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
+    if (loss->shape.count() != 1)
+        throw Error(text("backward starts from one number, ", loss->path, " is ", loss->shape));
+    if (!loss->needs_grad)
+        throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
     arena_.tick();
     allocate_gradient(loss);
     double one = 1;
@@ -159,7 +163,8 @@ std::string Tape::program() const {
     std::ostringstream out;
     for (std::size_t i = 0; i < records_.size(); i++) {
         const Record& r = records_[i];
-        out << '#' << (i < 10 ? "0" : "") << i << ' ' << r.op << std::string(std::max<int>(1, 14 - int(std::string(r.op).size())), ' ');
+        out << '#' << (i < 10 ? "0" : "") << i << ' ' << r.op
+            << std::string(std::max<int>(1, 14 - int(std::string(r.op).size())), ' ');
         for (std::size_t k = 0; k < r.in.size(); k++)
             if (r.in[k]) out << (k ? " " : "") << r.in[k]->path;
         out << " -> " << r.out[0]->path << ' ' << r.out[0]->shape << '\n';

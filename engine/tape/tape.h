@@ -60,10 +60,12 @@ class Tape {
     };
 
     // `storage` is the type of activations.
-    Tape(Arena& arena, DType storage, Device where = Device::cpu) : dtype(storage), device(where), arena_(arena) {}
+    Tape(Arena& arena, DType storage, Device where = Device::cpu)
+        : dtype(storage), device(where), arena_(arena) {}
 
     // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
-    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
+    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0,
+               bool training = false);
     void end() { arena_.end_step(); }
 
     Scope scope(const std::string& name) { return Scope(*this, name); }
@@ -78,7 +80,9 @@ class Tape {
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
     // The caller's numbers where the ops can read them; they must outlive the step.
-    Ints ints(const std::vector<int>& numbers) const { return Ints{numbers.data(), std::int64_t(numbers.size())}; }
+    Ints ints(const std::vector<int>& numbers) const {
+        return Ints{numbers.data(), std::int64_t(numbers.size())};
+    }
 
     // The value may be read until the end of the step; without this its memory is reused after its last op.
     void retain(const Tensor* tensor) { arena_.retain(tensor->value_block); }

@@ -19,7 +19,8 @@ constexpr double closing_seconds = 8;     // kept for the last validation, sampl
 
 // One more field of a line of log.jsonl; what is not a number is null there.
 std::string entry(const std::string& name, double value) {
-    return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
+    return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value)
+                                : fmt::format(",\"{}\":null", name);
 }
 }  // namespace
 
@@ -31,19 +32,26 @@ void TrainOptions::declare(Config& c) {
     c.add("beta2", &beta2, "AdamW's second decay", 0, 0.999999);
     c.add("eps", &eps, "AdamW's epsilon", 0, 1);
     c.add("weight_decay", &weight_decay, "of matrices, decoupled", 0, 10);
-    c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0, 1000000000);
-    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: chosen from measured speed", 0, 1000000000);
+    c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
+          1000000000);
+    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: chosen from measured speed", 0,
+          1000000000);
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
     c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
 }
 
 Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options)
-    : parameters_(parameters), task_(task), folder_(folder), options_(options),
+    : parameters_(parameters),
+      task_(task),
+      folder_(folder),
+      options_(options),
       optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
-      arena_(parameters.device(), options.plan_memory), tape_(arena_, parameters.dtype(), parameters.device()),
+      arena_(parameters.device(), options.plan_memory),
+      tape_(arena_, parameters.dtype(), parameters.device()),
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
-      schedule_steps_(std::uint64_t(options.schedule_steps)), best_(std::numeric_limits<double>::infinity()) {
+      schedule_steps_(std::uint64_t(options.schedule_steps)),
+      best_(std::numeric_limits<double>::infinity()) {
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
 
@@ -58,14 +66,16 @@ double Trainer::train_step() {
     parameters_.start_gradients();
     tape_.backward(loss);
     parameters_.finish_gradients();
-    optimiser_.update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                                  std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+    optimiser_.update(step_ + 1,
+                      learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                       std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     double value = number_at(loss->view(), 0);
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(optimiser_.norm()))
-        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", optimiser_.norm(),
-                         "; a lower learning_rate or a longer warmup helps. Earlier checkpoints in ", folder_.path(),
-                         " are intact"));
+        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ",
+                         optimiser_.norm(),
+                         "; a lower learning_rate or a longer warmup helps. Earlier checkpoints in ",
+                         folder_.path(), " are intact"));
     tokens_ += task_.batch_tokens();
     step_++;
     return value;
@@ -76,16 +86,17 @@ void Trainer::choose_schedule(double now, double seconds_per_step) {
     double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
     schedule_start_ = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
     schedule_steps_ = schedule_start_ + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step));
-    log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
-                                   schedule_start_, schedule_steps_));
+    log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}",
+                                   1e3 * seconds_per_step, schedule_start_, schedule_steps_));
 }
 
 void Trainer::report_memory() const {
     if (quiet) return;
     auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
-    fmt::print("memory: parameters {}, gradients {}, moments {}, activations {} (unplanned {})\n", mib(all), mib(all),
-               mib(2 * all), mib(double(arena_.planned_bytes())), mib(double(arena_.unplanned_bytes())));
+    fmt::print("memory: parameters {}, gradients {}, moments {}, activations {} (unplanned {})\n", mib(all),
+               mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
+               mib(double(arena_.unplanned_bytes())));
     std::fflush(stdout);
 }
 
@@ -104,13 +115,14 @@ void Trainer::save() {
             std::vector<StoredTensor> weights;
             for (const Tensor& p : parameters_.all()) weights.push_back(stored(p.path, p.view()));
             write_safetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
-            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_), schedule_start_,
-                                                  schedule_steps_};
+            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_),
+                                                  schedule_start_, schedule_steps_};
             std::vector<std::uint64_t> place = task_.place();
             numbers.insert(numbers.end(), place.begin(), place.end());
-            write_safetensors(folder + "/state.safetensors",
-                              {stored("adamw.m", optimiser_.first_moment()), stored("adamw.v", optimiser_.second_moment()),
-                               stored("numbers", numbers), stored("best", std::vector<double>{best_})});
+            write_safetensors(
+                folder + "/state.safetensors",
+                {stored("adamw.m", optimiser_.first_moment()), stored("adamw.v", optimiser_.second_moment()),
+                 stored("numbers", numbers), stored("best", std::vector<double>{best_})});
             task_.save(folder);
         },
         better);
@@ -126,7 +138,8 @@ void Trainer::resume() {
     state.copy_to("adamw.v", optimiser_.second_moment());
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_))
-        throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?"));
+        throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
+                            "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);
     schedule_start_ = numbers[2];
     schedule_steps_ = numbers[3];
@@ -151,8 +164,8 @@ void Trainer::progress(double loss, double now) const {
     double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
     std::string numbers = fmt::format("step {} loss {:.3f}", step_, loss);
     for (const Metric& m : task_.metrics()) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
-    numbers += fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent,
-                           clock_text(left));
+    numbers +=
+        fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent, clock_text(left));
     if (!terminal) {
         fmt::print("{}\n", numbers);
     } else {
@@ -180,7 +193,8 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     start_ = std::chrono::steady_clock::now();
     first_step_ = step_;
     first_tokens_ = tokens_;
-    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0, deadline = options_.minutes * 60;
+    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0,
+           deadline = options_.minutes * 60;
     double measured_from = 0;
     std::int64_t measured_step = -1;
     bool minutes_count = options_.minutes > 0;

@@ -24,11 +24,11 @@ struct TrainOptions {
     // The learning rate decays from schedule_start to schedule_steps. 0: chosen once from measured speed so that the run
     // of `minutes` ends there; then printed and kept in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
-    std::int64_t steps = 0;      // stop after so many; 0: no limit
-    double minutes = 10;         // stop after so long; 0: no limit
-    std::int64_t save_every = 0; // steps; 0: every minute
+    std::int64_t steps = 0;       // stop after so many; 0: no limit
+    double minutes = 10;          // stop after so long; 0: no limit
+    std::int64_t save_every = 0;  // steps; 0: every minute
     std::uint64_t seed = 1;
-    std::string recompute;       // scopes to compute again in the backward: "decoder.layer.*"
+    std::string recompute;  // scopes to compute again in the backward: "decoder.layer.*"
     bool plan_memory = true;
 
     void declare(Config& config);
@@ -74,8 +74,9 @@ class Trainer {
 
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
-    bool quiet = false;     // nothing on standard output; the run folder gets everything
-    bool terminal = false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
+    bool quiet = false;  // nothing on standard output; the run folder gets everything
+    bool terminal =
+        false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
     int columns = 80;
     double seconds_before = 0;  // already spent by the program: the minutes count from its start
 
@@ -97,7 +98,8 @@ class Trainer {
     Arena arena_;
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
-    std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0, first_tokens_ = 0;  // first: where this sitting began
+    std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
+                 first_tokens_ = 0;                          // first: where this sitting began
     std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
     double best_;
     std::int64_t saved_step_ = -1;

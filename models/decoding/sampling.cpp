@@ -9,8 +9,11 @@
 
 namespace masquerade {
 
-int choose_token(const float* logits, int V, const SamplingOptions& options, const std::vector<int>& forbidden, double u) {
-    auto allowed = [&](int id) { return std::find(forbidden.begin(), forbidden.end(), id) == forbidden.end(); };
+int choose_token(const float* logits, int V, const SamplingOptions& options,
+                 const std::vector<int>& forbidden, double u) {
+    auto allowed = [&](int id) {
+        return std::find(forbidden.begin(), forbidden.end(), id) == forbidden.end();
+    };
     if (options.temperature <= 0) {
         int best = -1;
         for (int id = 0; id < V; id++)
@@ -41,7 +44,8 @@ int choose_token(const float* logits, int V, const SamplingOptions& options, con
     if (options.top_p < 1) {
         double reached = 0;
         std::size_t n = 0;
-        while (n < keep && reached < options.top_p * total) reached += share[n++];  // the one that crosses p stays
+        while (n < keep && reached < options.top_p * total)
+            reached += share[n++];  // the one that crosses p stays
         keep = std::max<std::size_t>(1, n);
         total = std::max(reached, share[0]);
     }

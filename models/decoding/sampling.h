@@ -9,12 +9,13 @@ namespace masquerade {
 struct SamplingOptions {
     double temperature = 0;  // 0: greedy, the most likely token
     int top_k = 0;           // keep the k most likely; 0: all
-    double top_p = 1;        // then the fewest whose share of what was kept reaches p      Holtzman et al. 2020
+    double top_p = 1;  // then the fewest whose share of what was kept reaches p      Holtzman et al. 2020
 };
 
 // logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k, top-p; equal
 // logits are ordered by token id, so the same row and draw always give the same token.
-int choose_token(const float* logits, int V, const SamplingOptions& options, const std::vector<int>& forbidden, double u);
+int choose_token(const float* logits, int V, const SamplingOptions& options,
+                 const std::vector<int>& forbidden, double u);
 
 // The draw of (seed, input line, sample, step): what it is does not depend on the batch.
 double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step);

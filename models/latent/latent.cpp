@@ -17,26 +17,29 @@ double out_deviation(const LatentOptions& o) {
 
 }  // namespace
 
-LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& o)
-    : options_(o), in_(p, path + ".in", width, o.kind == LatentKind::gaussian ? 2 * o.size : o.size, deviation),
-      out_(p, path + ".out", o.size, width, out_deviation(o)), path_(path) {}
+LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation,
+                         const LatentOptions& o)
+    : options_(o),
+      in_(p, path + ".in", width, o.kind == LatentKind::gaussian ? 2 * o.size : o.size, deviation),
+      out_(p, path + ".out", o.size, width, out_deviation(o)),
+      path_(path) {}
 
 LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const {
     auto scope = tape.scope(path_);
     const std::int64_t B = x->rows(), Z = options_.size;
     LatentSample s;
-    s.y = in_(tape, x, "in");                                                              // (B,Z) or (B,2Z)
+    s.y = in_(tape, x, "in");  // (B,Z) or (B,2Z)
     auto e = [&] { return tape.constant("e", {B, Z}, s.y->dtype, noise->e[std::size_t(layer)].data()); };
     if (options_.kind == LatentKind::none) {
         s.z = s.y;
     } else if (options_.kind == LatentKind::vmf) {
-        s.z = normalise(tape, s.y, "mean");                                                // (B,Z)
+        s.z = normalise(tape, s.y, "mean");  // (B,Z)
         if (noise) {
             Tensor* w = tape.constant("w", {B}, s.y->dtype, noise->w[std::size_t(layer)].data());
             s.z = vmf_sample(tape, s.z, w, e(), "z");
         }
     } else {
-        s.kl = gaussian_kl(tape, s.y, "kl");                                               // (B)
+        s.kl = gaussian_kl(tape, s.y, "kl");  // (B)
         // The mean path is a sample without noise.
         std::vector<float> zero(noise ? 0 : std::size_t(B * Z), 0.f);
         Tensor* draw = noise ? e() : tape.constant("e", {B, Z}, s.y->dtype, zero.data());
@@ -65,7 +68,8 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     for (int l = 0; l < layers_; l++)
         for (std::size_t b = 0; b < names.size(); b++) {
             auto document = std::uint32_t(names[b]), layer = std::uint32_t(l);
-            if (vmf_) noise.w[std::size_t(l)][b] = float(vmf_->quantile(uniform(stream.at(document, layer, 0)[0])));
+            if (vmf_)
+                noise.w[std::size_t(l)][b] = float(vmf_->quantile(uniform(stream.at(document, layer, 0)[0])));
             for (int i = 0; i < Z; i += 4) {
                 FourNormals n = normal4(stream.at(document, layer, std::uint32_t(1 + i / 4)));
                 for (int k = 0; k < 4 && i + k < Z; k++)
@@ -121,7 +125,8 @@ void LatentSpace::project(std::vector<double>& latent) const {
     }
 }
 
-std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const {
+std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b,
+                                             double t) const {
     const int Z = options_.size;
     std::vector<double> z(a.size());
     for (int l = 0; l < layers_; l++) {

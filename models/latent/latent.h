@@ -18,8 +18,8 @@ enum class LatentKind { vmf, gaussian, none };
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;         // Z
-    double kappa = 80;     // vmf
+    int size = 32;      // Z
+    double kappa = 80;  // vmf
 };
 
 // The noise of one batch for every latent layer, drawn by name: (seed, step, layer, document).
@@ -30,14 +30,15 @@ struct LatentNoise {
 
 // What came out of one latent layer.
 struct LatentSample {
-    Tensor* z = nullptr;     // (B,Z), A
-    Tensor* y = nullptr;     // (B,2Z) of a gaussian: mu | log variance; else (B,Z)
-    Tensor* kl = nullptr;    // (B) of a gaussian; null where it is a constant
+    Tensor* z = nullptr;   // (B,Z), A
+    Tensor* y = nullptr;   // (B,2Z) of a gaussian: mu | log variance; else (B,Z)
+    Tensor* kl = nullptr;  // (B) of a gaussian; null where it is a constant
 };
 
 class LatentLayer {
   public:
-    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& options);
+    LatentLayer(Parameters& p, const std::string& path, int width, double deviation,
+                const LatentOptions& options);
 
     // x(B,C) -> a sample, or the mean path where `noise` is null. `layer` picks this layer's noise.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
@@ -65,7 +66,8 @@ class LatentSpace {
     // Makes a mixture of latent vectors a point of the space again (vmf: back to the sphere, layer by layer).
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1]: along the great circle of every layer (vmf), or straight.
-    std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
+    std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b,
+                                    double t) const;
 
     int layers() const { return layers_; }
     int size() const { return options_.size; }

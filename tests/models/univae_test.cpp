@@ -92,7 +92,8 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                     m.tape.begin("a");
                     auto latents = m.model.encode(m.tape, batch, draw);
                     Tensor* split = m.model.backbone.logits(
-                        m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+                        m.tape,
+                        m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
                     Tensor* joint = m.model.backbone.logits(
                         m.tape, m.model.backbone.head(m.tape, m.model.joint(m.tape, batch, draw)));
                     CHECK(same_bits(split->view(), joint->view()));
@@ -109,7 +110,8 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         for (std::size_t t = 0; t < cached.size(); t++)
                             for (int v = 0; v < 50; v++)
                                 equal &= cached[t][std::size_t(v)] ==
-                                         number_at(split->view(), (batch.decoder_begin[b] + std::int64_t(t)) * 50 + v);
+                                         number_at(split->view(),
+                                                   (batch.decoder_begin[b] + std::int64_t(t)) * 50 + v);
                         CHECK(equal);
                     }
                 }
@@ -158,7 +160,8 @@ TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
         DecodeRequest request;
         request.start = m.model.start_position(int(text[b].ids.size()));
         for (const LatentSample& s : latents)
-            for (int i = 0; i < 6; i++) request.latent.push_back(number_at(s.z->view(), std::int64_t(b) * 6 + i));
+            for (int i = 0; i < 6; i++)
+                request.latent.push_back(number_at(s.z->view(), std::int64_t(b) * 6 + i));
         auto cached = decoder.forced_logits(request, text[b].ids);
         bool equal = true;
         for (std::size_t t = 0; t < cached.size(); t++)

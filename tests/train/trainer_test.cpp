@@ -42,7 +42,8 @@ struct Run {
     UniVaeTask task;
     Trainer trainer;
     Run(const UniVaeSettings& s, RunFolder&& where, std::int64_t steps)
-        : model(s, train_vocabulary(lines, s.vocabulary)), folder(std::move(where)),
+        : model(s, train_vocabulary(lines, s.vocabulary)),
+          folder(std::move(where)),
           task(model, model.sentences(lines), model.sentences({lines[0], lines[1]})),
           trainer(model.parameters, task, folder, limited(s, steps)) {
         trainer.quiet = true;
@@ -111,7 +112,8 @@ TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
     // The log is that of one run: the same steps.
     auto steps_of = [](const std::string& log) {
         std::string steps;
-        for (std::size_t at = log.find("\"step\":"); at != std::string::npos; at = log.find("\"step\":", at + 1))
+        for (std::size_t at = log.find("\"step\":"); at != std::string::npos;
+             at = log.find("\"step\":", at + 1))
             steps += log.substr(at, log.find(',', at) - at);
         return steps;
     };
@@ -156,7 +158,8 @@ TEST_CASE("trainer: two sentences are learned by heart in seconds") {
     auto sentences = run.sentences(two);
     auto latents = mean_latents(run.model, DType::f32, {&sentences[0], &sentences[1]});
     std::vector<DecodeRequest> requests;
-    for (std::size_t i = 0; i < 2; i++) requests.push_back({latents[i], std::uint32_t(i), 0, run.model.start_position(0)});
+    for (std::size_t i = 0; i < 2; i++)
+        requests.push_back({latents[i], std::uint32_t(i), 0, run.model.start_position(0)});
     auto written = decoder.write(requests, {}, 1);
     CHECK(run.text(written[0]) == two[0]);
     CHECK(run.text(written[1]) == two[1]);
