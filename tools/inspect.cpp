@@ -38,13 +38,13 @@ void print_gradients(const std::vector<std::string>& names) {
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
         if (shown++ == 0)
-            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
+            fmt::print("{:32}{:8}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
         check_precision(op, found);
         for (const auto& [tensor, e] : found.tensors)
-            fmt::print("{:30}{:10}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
+            fmt::print("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
                        error_text(e.f32), error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
