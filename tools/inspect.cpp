@@ -141,13 +141,14 @@ void list_tensors(const std::string& path) {
     TensorFile file(path);
     std::size_t width = 10;
     for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
-    fmt::print("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean",
+    auto padded = [width](std::string name) { return name.resize(width, ' '), name; };
+    fmt::print("{}\n{}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, padded("tensor"), "type", "shape", "mean",
                "deviation", "least", "largest");
     std::int64_t numbers = 0;
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
         numbers += n;
-        fmt::print("{:{}}{:6}{:16}", t.name, width, name_of(t.element), text(t.shape));
+        fmt::print("{}{:6}{:16}", padded(t.name), name_of(t.element), text(t.shape));
         if (is_real(t.element) && n > 0) {
             std::vector<double> x(static_cast<std::size_t>(n));
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
