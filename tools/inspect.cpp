@@ -38,7 +38,7 @@ void print_gradients(const std::vector<std::string>& names) {
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
         if (shown++ == 0)
-            fmt::print("{:32}{:8}{:>14}{:>12}{:>12}\n", "op", "tensor", "complex step", "f32", "bf16");
+            fmt::print("op                              tensor    complex step         f32        bf16\n");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
