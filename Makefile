@@ -51,6 +51,7 @@ library  := $(BUILD)/libmasquerade.a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
+# g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow.
 # Never -ffast-math or -Ofast: NaN and infinity must mean what they say, and a sum keeps its order.
 optimise_release := -O3 -g1
 optimise_debug   := -O0 -g3 -D_GLIBCXX_ASSERTIONS
@@ -60,7 +61,7 @@ optimise_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
-flags := -std=c++17 -I. -Wall -Wextra -Wshadow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
+flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) -lfmt
 nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -Werror all-warnings
