@@ -124,6 +124,57 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                 }
 }
 
+TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
+    for (LatentKind kind : kinds) {
+        Model m(small(kind, kind == LatentKind::gaussian, true), DType::f64);
+        auto text = sentences(5, 11, 50, 13);
+        UniVaeBatch batch = m.model.batch(pointers(text), 1, true);
+        LatentNoise noise = m.model.space.noise(batch.names, 3, 0);
+        auto gradient = [&](bool joint) {
+            m.tape.begin(joint ? "joint" : "split");
+            Tensor* x = joint ? m.model.joint(m.tape, batch, &noise)
+                              : m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
+            Tensor* losses = m.model.backbone.losses(m.tape, m.model.backbone.head(m.tape, x), batch.targets);
+            Tensor* weights =
+                m.tape.constant("weights", losses->shape, DType::f64, batch.token_weights.data());
+            m.parameters.start_gradients();
+            m.tape.backward(weighted_sum(m.tape, losses, weights, "loss"));
+            m.parameters.finish_gradients();
+            View g = m.parameters.gradients();
+            return std::vector<double>(g.as<double>(), g.as<double>() + g.count());
+        };
+        std::vector<double> split = gradient(false), joint = gradient(true);
+        double largest = 0, apart = 0;
+        for (std::size_t i = 0; i < split.size(); i++) {
+            largest = std::max(largest, std::abs(split[i]));
+            apart = std::max(apart, std::abs(split[i] - joint[i]));
+        }
+        CHECK(largest > 0.1);
+        CHECK(apart <= 1e-12 * largest);
+    }
+}
+
+TEST_CASE("univae: a sentence is written alone as in any batch, greedily or sampled") {
+    Model m(small(LatentKind::gaussian, false, true), DType::f32);
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t line = 0; line < 70; line++)  // more than are written at a time
+        requests.push_back({m.model.space.prior(4, line, 0), line, line % 3, m.model.start_position(8)});
+    UniVaeDecoder decoder(m.model, DType::f32, {});
+    for (double temperature : {0.0, 1.0}) {
+        SamplingOptions sampling;
+        sampling.temperature = temperature;
+        sampling.top_k = temperature > 0 ? 20 : 0;
+        sampling.top_p = temperature > 0 ? 0.9 : 1;
+        std::vector<Tokens> together = decoder.write(requests, sampling, 9);
+        bool some_differ = false;
+        for (std::size_t i = 0; i < requests.size(); i += 7) {
+            CHECK(decoder.write({requests[i]}, sampling, 9)[0] == together[i]);
+            some_differ |= together[i] != together[0];
+        }
+        CHECK(some_differ);
+    }
+}
+
 TEST_CASE("univae: a wrong start position is seen (the comparison above can fail)") {
     Model m(small(LatentKind::vmf, false, true), DType::f64);
     auto text = sentences(2, 11, 50, 3);
