@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "engine/tensor/buffer.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string>
 
 #include "engine/base/error.h"
 
 namespace masquerade {
+namespace {
+
+// What the machine can still give. A larger block is often promised all the same, and the program killed when it writes.
+std::size_t available_memory() {
+    std::ifstream file("/proc/meminfo");
+    std::string name, unit;
+    for (std::size_t kib; file >> name >> kib; std::getline(file, unit))
+        if (name == "MemAvailable:") return kib * 1024;
+    return std::numeric_limits<std::size_t>::max();
+}
+
+}  // namespace
 
 Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device) {
     if (device != Device::cpu) throw Error("no CUDA device answers; use --device cpu");
     std::size_t rounded = (bytes + 63) / 64 * 64;
-    data_ = bytes > PTRDIFF_MAX ? nullptr : std::aligned_alloc(64, rounded ? rounded : 64);
+    constexpr std::size_t large = std::size_t(256) << 20;
+    bool fits = bytes < large || bytes <= available_memory();
+    data_ = fits ? std::aligned_alloc(64, rounded ? rounded : 64) : nullptr;
     if (!data_)
         throw BadInput(text("out of memory: ", bytes >> 20, " MiB wanted in one piece; a smaller batch_tokens, width or "
                             "vocabulary needs less"));
