@@ -60,7 +60,6 @@ LatentSpace::LatentSpace(const LatentOptions& options, int layers) : options_(op
 
 LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const {
     LatentNoise noise;
-    noise.documents = int(names.size());
     const int Z = options_.size;
     Stream stream = make_stream(seed, "latent.noise", step);
     noise.w.assign(std::size_t(layers_), std::vector<float>(names.size()));

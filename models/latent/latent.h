@@ -24,7 +24,6 @@ struct LatentOptions {
 
 // The noise of one batch for every latent layer, drawn by name: (seed, step, layer, document).
 struct LatentNoise {
-    int documents = 0;
     std::vector<std::vector<float>> w, e;  // per layer: (B) and (B,Z)
 };
 
