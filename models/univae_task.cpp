@@ -34,8 +34,6 @@ std::string UniVaeTask::next_batch(std::int64_t step) {
 Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
     const UniVaeSettings& s = run_.settings;
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
-    if (schedule_steps == 0 && s.kl_schedule != "constant")
-        weight = 0;  // the schedule is not known yet: it starts at 0
     last_ = run_.model.loss(tape, batch_, &noise_, weight);
     return last_.total;
 }

@@ -16,11 +16,11 @@ inline double learning_rate_at(std::int64_t step, double peak, std::int64_t warm
     return peak * rise * std::max(floor, fall);
 }
 
-// beta of a Gaussian latent at a step of `steps`.
+// beta of a Gaussian latent at a step of `steps`; 0 steps: the length of the run is not known yet, this is its start.
 //   constant; linear: 0 to beta over the first half; cyclical: four cycles, each rising over its first half and then
 //   flat (Fu et al. 2019, M = 4, R = 0.5)
 inline double kl_weight_at(const std::string& kind, std::int64_t step, std::int64_t steps, double beta) {
-    double done = steps > 0 ? std::min(1.0, double(step) / double(steps)) : 1.0;
+    double done = steps > 0 ? std::min(1.0, double(step) / double(steps)) : 0.0;
     if (kind == "linear") return beta * std::min(1.0, 2 * done);
     if (kind == "cyclical") {
         double cycle = done >= 1.0 ? 1.0 : 4 * done - std::floor(4 * done);

@@ -27,6 +27,9 @@ TEST_CASE("schedule: the learning rate rises, stays, falls to its floor") {
 TEST_CASE("schedule: the weight of the KL term") {
     CHECK(kl_weight_at("constant", 0, 100, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 0, 100, 0.5) == 0.0);
+    CHECK(kl_weight_at("linear", 25, 0, 0.5) == 0.0);  // a length that is not known yet
+    CHECK(kl_weight_at("cyclical", 25, 0, 0.5) == 0.0);
+    CHECK(kl_weight_at("constant", 25, 0, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 25, 100, 0.5) == doctest::Approx(0.25));
     CHECK(kl_weight_at("linear", 50, 100, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 99, 100, 0.5) == 0.5);
