@@ -40,7 +40,7 @@ build/config.mk: tools/make/detect.sh build/compilers $(wildcard /var/lib/dpkg/s
 	@CXX='$(CXX)' NVCC='$(NVCC)' $< > $@.new && mv $@.new $@
 
 sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
-tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*'))
+tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*'))
 ifdef FROM
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
@@ -85,6 +85,8 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) -o $@
 $(BUILD)/inspect: $(call object,$(ladder))
+# A program that has a folder of its own is linked with what is in it.
+$(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
 $(library): $(call object,$(sources)) $(BUILD)/library.list
 	@echo '  ar   $@'
 	@rm -f $@
@@ -93,7 +95,7 @@ $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $<'
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
--include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp tools/*/*.cpp)))
 
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
@@ -106,7 +108,7 @@ run-tests: $(BUILD)/tests
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests)) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
 
 # Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
@@ -120,7 +122,7 @@ build/cuda/%.o: %.cpp build/cuda/flags
 -include $(row_ops:%.cpp=build/cuda/%.d)
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
-deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS)
+deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)
 
 ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)
 data: $(BUILD)/corpus

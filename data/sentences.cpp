@@ -12,8 +12,11 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector
                                    int max_length) {
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<Sentence> sentences(lines.size());
+    Encoder encoder(tokenizer);
+    std::vector<int> pieces;
     for (std::size_t i = 0; i < lines.size(); i++) {
-        std::vector<int> pieces = tokenizer.encode(lines[i]);
+        pieces.clear();
+        encoder.append(lines[i], pieces);
         if (int(pieces.size()) > max_length - 2) pieces.resize(std::size_t(max_length - 2));
         std::vector<int>& ids = sentences[i].ids;
         ids.reserve(pieces.size() + 2);

@@ -7,26 +7,24 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/characters.h"
+
 namespace masquerade {
 
-class Unicode;
-struct Character;
-
-struct NormaliseOptions {
-    bool lower = true;           // lower-case, decompose, strip accents; false: characters stay as they are
-    bool single_digits = false;  // every digit 0-9 a word by itself
-};
-
-// Bytes [begin, end) of the original line.
-struct Span {
-    int begin, end;
-};
-
-// for (Words words(line, options); words.next();) use(words.text());
+// for (Words words(line, characters); words.next();) use(words.text());
 class Words {
   public:
-    // The line must outlive the object. Spans cost time: ask for them where they are needed.
-    Words(std::string_view line, NormaliseOptions options, bool with_spans = false);
+    // Spans cost time: ask for them where they are needed. The characters, and the line, must outlive the
+    // object.
+    explicit Words(const Characters& characters, bool with_spans = false)
+        : characters_(characters), with_spans_(with_spans) {}
+    Words(std::string_view line, const Characters& characters, bool with_spans = false)
+        : Words(characters, with_spans) {
+        begin(line);
+    }
+
+    // Starts on a line. Its memory is kept from line to line.
+    void begin(std::string_view line);
 
     // Moves to the next word; false at the end of the line.
     bool next();
@@ -38,27 +36,45 @@ class Words {
     // A Hangul syllable becomes 2 or 3 code points, which share its span.
     const std::vector<Span>& spans() const { return spans_; }
 
+    // ---- for readers that take simple words themselves, between two calls of next() ----
+
+    // The line with its characters replaced, and the place in it where the next word is looked for.
+    std::string_view line() const { return line_; }
+    std::size_t at() const { return at_; }
+
+    // Goes on at another place, where no word is cut in two; after_cased: whether the last character before it
+    // that is not Case_Ignorable is cased, which Final_Sigma asks, and no space is between.
+    void go_to(std::size_t at, bool after_cased) {
+        at_ = at;
+        after_cased_ = after_cased;
+    }
+    bool after_cased() const { return after_cased_; }
+
+    // The bytes of the original line that bytes [begin, end) of line() come from.
+    Span source(std::size_t begin, std::size_t end) const {
+        if (sources_.empty()) return {int(begin), int(end)};
+        return {sources_[begin].begin, sources_[end - 1].end};
+    }
+
   private:
     bool take_letters();
     void append(char32_t c, Span span);
-    void append_lowered(char32_t c, Character what, Span span);
+    void append_result(char32_t c, Character what, Span span);
     bool sigma_is_final(std::size_t after) const;
     void sort_run();
 
-    std::string_view line_;
-    NormaliseOptions options_;
+    const Characters& characters_;
     bool with_spans_;
-    const Unicode& unicode_;
-    std::size_t at_ = 0;        // next byte of the line
-    bool after_cased_ = false;  // the last character that is not ignorable was cased: Final_Sigma asks
+    std::string_view line_;
+    std::string replaced_;       // what line_ shows where characters are replaced
+    std::vector<Span> sources_;  // of its bytes; empty where nothing is replaced
+    std::size_t at_ = 0;         // next byte of the line
+    bool after_cased_ = false;
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
     std::size_t run_begin_ = 0;  // in text_: the nonstarters at its end, and how many they are
     int run_length_ = 0;
 };
-
-// Whether a character is always a word by itself: punctuation and ideographs.
-bool stands_alone(char32_t c);
 
 }  // namespace masquerade

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/trainer.h"
 
-#include <algorithm>
-#include <queue>
-#include <vector>
+#include <set>
+#include <unordered_map>
 
 #include "tokenizer/utf8.h"
 
@@ -11,11 +10,7 @@ namespace masquerade {
 
 namespace {
 
-using Count = std::int64_t;
-
-constexpr int longest_word = 200;  // in code points: what WordPiece would not cut either
-
-bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
+constexpr std::size_t lines_between_questions = 1 << 16;
 
 // Calls use(character) for each code point of a normalised word.
 template <class Use>
@@ -27,187 +22,107 @@ void each_character(std::string_view word, Use use) {
     }
 }
 
-// The tokens found so far, in order.
-class Tokens {
-  public:
-    int add(const std::string& token) {
-        auto [place, is_new] = ids_.try_emplace(token, int(tokens_.size()));
-        if (is_new) tokens_.push_back(token);
-        return place->second;
-    }
-    int find(const std::string& token) const {
-        auto place = ids_.find(token);
-        return place == ids_.end() ? -1 : place->second;
-    }
-    const std::string& operator[](int id) const { return tokens_[std::size_t(id)]; }
-    int size() const { return int(tokens_.size()); }
-    std::vector<std::string> take() { return std::move(tokens_); }
+void check(const char* name, int value, int least) {
+    if (value < least)
+        throw TokenizerError(std::string(name) + " is " + std::to_string(value) + ", expected " +
+                             std::to_string(least) + " or more");
+}
 
-  private:
-    std::vector<std::string> tokens_;
-    std::unordered_map<std::string, int> ids_;
-};
+void check(const TrainerOptions& options) {
+    check("min_count", options.min_count, 1);
+    check("min_pair_count", options.min_pair_count, 0);
+    check("max_characters", options.max_characters, 0);
+    check("max_token", options.max_token, 0);
+    check("max_word", options.max_word, 1);
+    std::set<std::string> different;
+    for (const std::string& token : options.special)
+        if (token.empty() || token.find('\n') != std::string::npos || !different.insert(token).second)
+            throw TokenizerError("the special token \"" + token +
+                                 "\" is empty, has a line feed in it or is given twice");
+    if (different.count("[UNK]") == 0)
+        throw TokenizerError("[UNK] is not among the special tokens, and no tokenizer works without it");
+}
 
-// A word as the tokens it is cut into at present.
-struct Word {
-    std::vector<int> tokens;
-    Count count;
-};
-
-using Pair = std::pair<int, int>;
-
-struct PairHash {
-    std::size_t operator()(const Pair& p) const {
-        std::uint64_t both = std::uint64_t(p.first) << 32 | std::uint32_t(p.second);
-        return std::size_t(both * 0x9E3779B97F4A7C15u >> 20);  // Fibonacci hashing
-    }
-};
-
-// How often a pair of neighbours occurs, and in which words; a word may have lost the pair since, or be
-// listed twice.
-struct Occurrences {
-    Count count = 0;
-    std::vector<int> words;
-};
-
-// Words cut into tokens, and the count of every pair of neighbours, kept up to date from merge to merge.
-class Merger {
-  public:
-    Merger(Tokens& tokens, std::vector<Word> words, Count min_count)
-        : tokens_(tokens), words_(std::move(words)), min_count_(min_count) {
-        for (std::size_t w = 0; w < words_.size(); w++)
-            for (std::size_t i = 0; i + 1 < words_[w].tokens.size(); i++)
-                change({words_[w].tokens[i], words_[w].tokens[i + 1]}, words_[w].count, int(w));
-        for (const auto& [pair, found] : pairs_) push(pair, found.count);
-    }
-
-    // Merges until there are `size` tokens, or no pair that is frequent enough.
-    void run(int size) {
-        while (tokens_.size() < size && !queue_.empty()) {
-            Candidate best = queue_.top();
-            queue_.pop();
-            Count count = count_of(best.pair);
-            if (count == best.count)
-                merge(best.pair);
-            else
-                push(best.pair, count);  // out of date: back to where it belongs now
-        }
-    }
-
-  private:
-    struct Candidate {
-        Count count;
-        Pair pair;
-    };
-
-    struct Worse {
-        const Tokens& tokens;
-        bool operator()(const Candidate& a, const Candidate& b) const {
-            if (a.count != b.count) return a.count < b.count;
-            if (a.pair.first != b.pair.first) return tokens[a.pair.first] > tokens[b.pair.first];
-            return tokens[a.pair.second] > tokens[b.pair.second];
-        }
-    };
-
-    Count count_of(Pair pair) const {
-        auto found = pairs_.find(pair);
-        return found == pairs_.end() ? 0 : found->second.count;
-    }
-
-    void push(Pair pair, Count count) {
-        if (count >= min_count_) queue_.push({count, pair});
-    }
-
-    void change(Pair pair, Count by, int word) {
-        Occurrences& found = pairs_[pair];
-        found.count += by;
-        if (by > 0 && (found.words.empty() || found.words.back() != word)) found.words.push_back(word);
-    }
-
-    void merge(Pair pair) {
-        int merged = tokens_.add(tokens_[pair.first] + tokens_[pair.second].substr(2));
-        std::vector<int> words = std::move(pairs_[pair].words);
-        std::vector<Pair> grown;
-        for (int w : words) merge_in(w, pair, merged, grown);
-        pairs_.erase(pair);
-        std::sort(grown.begin(), grown.end());
-        grown.erase(std::unique(grown.begin(), grown.end()), grown.end());
-        for (Pair p : grown) push(p, count_of(p));
-    }
-
-    // In one word, from left to right; the tokens that are done stand before `kept`.
-    void merge_in(int w, Pair pair, int merged, std::vector<Pair>& grown) {
-        auto& [tokens, count] = words_[std::size_t(w)];
-        auto replace = [&, count = count](Pair old, Pair by) {
-            change(old, -count, w);
-            change(by, count, w);
-            grown.push_back(by);
-        };
-        std::size_t kept = 0, n = tokens.size();
-        for (std::size_t i = 0; i < n; i++, kept++) {
-            tokens[kept] = tokens[i];
-            if (i + 1 == n || tokens[i] != pair.first || tokens[i + 1] != pair.second) continue;
-            if (kept > 0) replace({tokens[kept - 1], pair.first}, {tokens[kept - 1], merged});
-            if (i + 2 < n) replace({pair.second, tokens[i + 2]}, {merged, tokens[i + 2]});
-            tokens[kept] = merged;
-            i++;
-        }
-        tokens.resize(kept);
-    }
-
-    Tokens& tokens_;
-    std::vector<Word> words_;
-    Count min_count_;
-    std::unordered_map<Pair, Occurrences, PairHash> pairs_;
-    std::priority_queue<Candidate, std::vector<Candidate>, Worse> queue_{Worse{tokens_}};
-};
+void ask(const TrainingProgress& progress, const char* phase, double done) {
+    if (progress && !progress(phase, done))
+        throw TrainingStopped(std::string("training was stopped while ") + phase +
+                              ": there is no vocabulary");
+}
 
 }  // namespace
 
-void VocabularyTrainer::add(std::string_view line) {
-    for (Words word(line, {options_.lower, options_.single_digits}); word.next();)
-        if (word.length() <= longest_word) words_[word.text()]++;
-}
+VocabularyTrainer::VocabularyTrainer(TrainerOptions options)
+    : options_((check(options), std::move(options))), words_(options_) {}
 
 std::vector<std::string> VocabularyTrainer::alphabet() const {
-    std::unordered_map<std::string, Count> counts;
-    for (const auto& [word, count] : words_)
-        each_character(word, [&, n = count](std::string_view c) { counts[std::string(c)] += n; });
-    std::vector<std::pair<Count, std::string>> ranked;
-    for (const auto& [character, count] : counts)
-        if (count >= options_.min_count) ranked.push_back({-count, character});
+    std::unordered_map<char32_t, std::int64_t> counts;
+    words_.each([&](std::string_view word, std::int64_t count) {
+        each_character(word, [&](std::string_view c) { counts[decode_utf8(c, 0).value] += count; });
+    });
+    std::vector<std::pair<std::int64_t, char32_t>> ranked;
+    for (const auto& [c, count] : counts)
+        if (count >= options_.min_count) ranked.push_back({-count, c});
     std::sort(ranked.begin(), ranked.end());
+    if (options_.max_characters > 0 && ranked.size() > std::size_t(options_.max_characters))
+        ranked.resize(std::size_t(options_.max_characters));
     std::vector<std::string> tokens;
-    for (const auto& [rank, character] : ranked) {
+    for (const auto& [rank, c] : ranked) {
+        std::string character;
+        append_utf8(character, c);
         tokens.push_back(character);
-        char32_t c = decode_utf8(character, 0).value;
-        if (!stands_alone(c) && !(options_.single_digits && is_digit(c))) tokens.push_back("##" + character);
+        if (!words_.characters()[c].is(Character::alone)) tokens.push_back("##" + character);
     }
     return tokens;
 }
 
-Vocabulary VocabularyTrainer::train(int size) const {
-    if (size < 6)
-        throw TokenizerError("a vocabulary of " + std::to_string(size) +
-                             " tokens has no room for text: five are special, so ask for 6 or more");
-    if (words_.empty())
+Vocabulary VocabularyTrainer::train(int size, const TrainingProgress& progress) const {
+    if (size <= int(options_.special.size()))
+        throw TokenizerError("a vocabulary of " + std::to_string(size) + " tokens has no room for text: " +
+                             std::to_string(options_.special.size()) + " are special, so ask for " +
+                             std::to_string(options_.special.size() + 1) + " or more");
+    if (words_.different() == 0)
         throw TokenizerError("the text is empty: there are no words to learn a vocabulary from");
-    Tokens tokens;
-    for (const char* token : special_tokens) tokens.add(token);
+    ask(progress, "merging", 0);
+    TokenList tokens;
+    for (const std::string& token : options_.special) tokens.add(token);
     for (const std::string& token : alphabet())
         if (tokens.size() < size) tokens.add(token);
 
-    std::vector<Word> words;
-    for (const auto& [text, count] : words_) {
-        Word word{{}, count};
-        each_character(text, [&](std::string_view c) {
-            word.tokens.push_back(tokens.find((word.tokens.empty() ? "" : "##") + std::string(c)));
+    int min_count = options_.min_pair_count > 0 ? options_.min_pair_count : options_.min_count;
+    Merger merger(tokens, options_.score, min_count, options_.max_token);
+    std::vector<int> cut;
+    std::string piece;
+    words_.each([&](std::string_view word, std::int64_t count) {
+        cut.clear();
+        each_character(word, [&](std::string_view c) {
+            piece.assign(cut.empty() ? "" : "##").append(c);
+            cut.push_back(tokens.find(piece));
         });
-        // Encoding makes a word with an unknown character [UNK], so its pieces would be of no use.
-        if (std::count(word.tokens.begin(), word.tokens.end(), -1) == 0) words.push_back(std::move(word));
-    }
-    Merger(tokens, std::move(words), options_.min_count).run(size);
+        // Encoding makes a word that is too long, or has an unknown character, [UNK]: its pieces would be of no
+        // use.
+        bool unknown = std::count(cut.begin(), cut.end(), -1) > 0;
+        if (!unknown && cut.size() <= std::size_t(options_.max_word)) merger.add(cut, count);
+    });
+    const int first = tokens.size();
+    bool finished = merger.run(size, [&] {
+        double done = double(tokens.size() - first) / std::max(1, size - first);
+        return !progress || progress("merging", done);
+    });
+    if (!finished)
+        throw TrainingStopped("training was stopped with " + std::to_string(tokens.size()) + " of " +
+                              std::to_string(size) + " tokens found: there is no vocabulary");
+    if (progress) progress("merging", 1);
     return Vocabulary(tokens.take());
+}
+
+Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, TrainerOptions options,
+                            int threads, const TrainingProgress& progress) {
+    VocabularyTrainer trainer(std::move(options));
+    for (std::size_t begin = 0; begin < lines.size(); begin += lines_between_questions) {
+        ask(progress, "counting", double(begin) / double(lines.size()));
+        trainer.add(&lines[begin], std::min(lines_between_questions, lines.size() - begin), threads);
+    }
+    return trainer.train(size, progress);
 }
 
 }  // namespace masquerade

@@ -1,50 +1,77 @@
 // SPDX-License-Identifier: MIT
-// Learns a WordPiece vocabulary from text: byte-pair encoding over words (Sennrich et al. 2016) with "##"
-// before pieces that continue one. The merges are thrown away; what stays is the vocabulary.
+// Learns a WordPiece vocabulary from text: the pair of pieces with the best score is merged, again and again
+// (merger.h), with "##" before pieces that continue a word. The merges are thrown away; what stays is the
+// vocabulary.
 #pragma once
-#include <cstdint>
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "tokenizer/normalise.h"
+#include "tokenizer/merger.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/word_counts.h"
 
 namespace masquerade {
 
-struct TrainerOptions {
-    bool lower = true;           // as in WordPiece::Options
-    bool single_digits = false;  // the same; by default frequent numbers become pieces of several digits
-    int min_count = 2;           // a character or pair seen less often is no token
+struct TrainerOptions : NormaliseOptions {
+    TrainerOptions() {}
+    TrainerOptions(NormaliseOptions normalise) : NormaliseOptions(std::move(normalise)) {}
+
+    Score score = Score::count;
+    int min_count = 2;  // a character seen less often is no token, nor is a pair
+    int min_pair_count =
+        0;  // of a pair, where it differs; 0: min_count. Score::likelihood prefers what is rare,
+            // and needs a high one
+    int max_characters = 0;  // of the alphabet, the most frequent; 0: all
+    int max_token = 0;       // no pair becomes a token of more code points, "##" not counted; 0: any length
+    int max_word = 200;      // a longer word teaches nothing: WordPiece makes it [UNK]
+    std::vector<std::string> special{std::begin(special_tokens),
+                                     std::end(special_tokens)};  // first, in this order
+};
+
+// Asked now and then with "counting" or "merging" and the share of it that is done, 0 to 1; false stops the
+// training.
+using TrainingProgress = std::function<bool(const char* phase, double done)>;
+
+// What training throws when it is stopped: there is no vocabulary, for one that depends on when would look like
+// any other.
+struct TrainingStopped : TokenizerError {
+    using TokenizerError::TokenizerError;
 };
 
 // Feed it lines, in any order and number; it keeps the different words only. The result depends on nothing
-// but the lines and the options.
+// but the lines and the options: not on their order, nor on threads.
 class VocabularyTrainer {
   public:
-    explicit VocabularyTrainer(TrainerOptions options = {}) : options_(options) {}
+    // Throws TokenizerError where an option makes no sense.
+    explicit VocabularyTrainer(TrainerOptions options = {});
 
-    void add(std::string_view line);
+    // As WordCounts has them: a line; lines; whole lines that end at LF.
+    void add(std::string_view line) { words_.add(line); }
+    void add(const std::vector<std::string>& lines, int threads) { words_.add(lines, threads); }
+    void add(const std::string* lines, std::size_t count, int threads) { words_.add(lines, count, threads); }
+    void add_text(std::string_view text, int threads = 1) { words_.add_text(text, threads); }
 
-    // At most `size` tokens: the five special ones; the characters, most frequent first, each with its "##"
-    // form unless it stands alone; then merged pieces, the most frequent pair first. Ties go to the smaller
-    // string.
-    Vocabulary train(int size) const;
+    // At most `size` tokens: the special ones; the characters, most frequent first, each with its "##" form
+    // unless it stands alone (punctuation, ideographs); then merged pieces, the pair with the best score first.
+    // Ties go to the smaller string. Only where nothing is left to merge are there fewer.
+    Vocabulary train(int size, const TrainingProgress& progress = {}) const;
+
+    const WordCounts& words() const { return words_; }
+    const TrainerOptions& options() const { return options_; }
 
   private:
     std::vector<std::string> alphabet() const;
 
     TrainerOptions options_;
-    std::unordered_map<std::string, std::int64_t> words_;
+    WordCounts words_;
 };
 
-// Lines: any range of strings.
-template <class Lines>
-Vocabulary train_vocabulary(const Lines& lines, int size, TrainerOptions options = {}) {
-    VocabularyTrainer trainer(options);
-    for (const auto& line : lines) trainer.add(line);
-    return trainer.train(size);
-}
+// From lines in memory.
+Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, TrainerOptions options = {},
+                            int threads = 1, const TrainingProgress& progress = {});
 
 }  // namespace masquerade

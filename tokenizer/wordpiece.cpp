@@ -2,6 +2,7 @@
 #include "tokenizer/wordpiece.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tokenizer/utf8.h"
 
@@ -11,79 +12,289 @@ namespace {
 
 // Of a vocabulary's tokens those that begin words, or those that continue them. Nothing is lost by keeping
 // "##" out of the first: words hold no "#" but the word "#". Nor by leaving out what is longer than any word.
-std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, bool continuing, int max_word) {
+std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond,
+                                 bool continuing, int max_word) {
     std::vector<Trie::Entry> chosen;
     for (int id = 0; id < vocabulary.size(); id++) {
         std::string_view token = vocabulary.token(id);
-        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word))
+        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) &&
+            !beyond[std::size_t(id)])
             chosen.push_back({token.substr(continuing ? 2 : 0), id});
     }
     return chosen;
 }
 
-NormaliseOptions normalising(const WordPiece::Options& options) {
-    return {options.lower, options.single_digits};
+// Which ids are of added tokens that are not the model's own: no word is cut into them.
+std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
+    std::vector<bool> beyond(std::size_t(vocabulary.size()));
+    for (const AddedToken& token : added)
+        if (token.beyond && token.id >= 0 && token.id < vocabulary.size())
+            beyond[std::size_t(token.id)] = true;
+    return beyond;
 }
+
+// Few lines need more; a longer one makes room for itself.
+constexpr std::size_t room = 1024;
 
 }  // namespace
 
-WordPiece::WordPiece(Vocabulary vocabulary, Options options)
+WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added)
     : vocabulary_(std::move(vocabulary)),
-      options_(options),
-      first_(entries(vocabulary_, false, options.max_word)),
-      later_(entries(vocabulary_, true, options.max_word)) {
+      options_(std::move(options)),
+      characters_(options_),
+      added_(std::move(added)),
+      beyond_(ids_beyond(vocabulary_, added_)),
+      first_(entries(vocabulary_, beyond_, false, options_.max_word)),
+      later_(entries(vocabulary_, beyond_, true, options_.max_word)),
+      single_block_(0x110000 / 256),
+      singles_(256, -1) {
     if (options_.max_word < 1)
         throw TokenizerError("max_word is " + std::to_string(options_.max_word) + ", expected 1 or more");
     if (vocabulary_.unk() < 0)
         throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
+    for (int id = 0; id < vocabulary_.size(); id++)
+        if (!beyond_[std::size_t(id)]) add_single(id);
+    if (added_.empty())
+        for (const char* token : special_tokens)
+            if (int id = vocabulary_.id(token); id >= 0) added_.push_back({token, id});
+    in_text_ = AddedTokens(added_, characters_, options_.recognise_special);
 }
 
-// emit(id, first byte, last byte + 1) for each piece of the word; false where the word is too long, or where
-// some part of it matches nothing: then the whole word is [UNK].
-template <class Emit>
-bool WordPiece::split(const Words& word, Emit emit) const {
-    if (word.length() > options_.max_word) return false;
-    std::string_view rest = word.text();
-    for (int begin = 0; !rest.empty();) {
-        Trie::Match match = (begin == 0 ? first_ : later_).longest(rest);
-        if (match.length == 0) return false;
-        emit(match.value, begin, begin + match.length);
-        begin += match.length;
-        rest.remove_prefix(std::size_t(match.length));
+// A token of one character that is always a word by itself, and stays what it is.
+void WordPiece::add_single(int id) {
+    std::string_view token = vocabulary_.token(id);
+    CodePoint c = token.empty() ? CodePoint{} : decode_utf8(token, 0);
+    Character what = characters_[c.value];
+    if (c.length == 0 || std::size_t(c.length) != token.size() || !what.is(Character::alone) ||
+        what.is(Character::expands) || (what.to != 0 && what.to != c.value))
+        return;
+    std::uint16_t& block = single_block_[c.value >> 8];
+    if (block == 0) {
+        block = std::uint16_t(singles_.size() / 256);
+        singles_.resize(singles_.size() + 256, -1);
     }
-    return true;
+    singles_[block * 256u + (c.value & 0xFF)] = id;
 }
 
 std::vector<int> WordPiece::encode(std::string_view line) const {
     std::vector<int> ids;
-    for (Words word(line, normalising(options_)); word.next();) {
-        std::size_t before = ids.size();
-        if (!split(word, [&](int id, int, int) { ids.push_back(id); })) {
-            ids.resize(before);
-            ids.push_back(vocabulary_.unk());
-        }
-    }
+    Encoder(*this, 1).append(line, ids);
     return ids;
 }
 
 std::vector<Piece> WordPiece::encode_pieces(std::string_view line) const {
     std::vector<Piece> pieces;
-    int number = 0;
-    for (Words word(line, normalising(options_), true); word.next(); number++) {
-        std::size_t before = pieces.size(), next = 0;  // next: the first code point of the next piece
-        bool known = split(word, [&](int id, int begin, int end) {
-            std::size_t first = next;
-            const char* text = word.text().data();
-            next += std::size_t(std::count_if(text + begin, text + end, starts_code_point));
-            pieces.push_back({id, word.spans()[first].begin, word.spans()[next - 1].end, number});
-        });
-        if (!known) {
-            pieces.resize(before);
-            pieces.push_back(
-                {vocabulary_.unk(), word.spans().front().begin, word.spans().back().end, number});
+    Encoder(*this, 1).append(line, pieces);
+    return pieces;
+}
+
+Encoder::Encoder(const WordPiece& tokenizer, int remembered)
+    : of_(tokenizer),
+      words_(tokenizer.characters()),
+      spanned_(tokenizer.characters(), true),
+      cache_(remembered) {}
+
+// Goes through a line word by word. Of words of ASCII and of single characters, which need no more than a look
+// at their bytes, plain(word, begin, end) and single(c, begin, end) hear; single says whether it took the
+// character. All others are normalised first: then general() finds the word in `words`.
+template <class Plain, class Single, class General>
+void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
+    const Characters& characters = of_.characters_;
+    const bool lower = characters.lowers(), digits = !characters.digits_alone();
+    const std::string_view line = words.line();
+    auto ends_word = [&](std::size_t i) {
+        if (i == line.size()) return true;
+        Characters::Kind kind = characters.kind(line[i]);
+        return kind == Characters::space || kind == Characters::alone || kind == Characters::letter;
+    };
+    bool after_cased = false;
+    for (std::size_t at = 0; at < line.size();) {
+        switch (characters.kind(line[at])) {
+            case Characters::space:
+                at++;
+                after_cased = false;
+                continue;
+            case Characters::letter: {
+                PlainWord word = PlainWord::read(line, at, lower, digits);
+                std::size_t end = at + word.length;
+                if (!ends_word(end)) break;
+                plain(word, at, end);
+                after_cased = line[end - 1] > '9';
+                at = end;
+                continue;
+            }
+            case Characters::alone:
+                if (!ends_word(at + 1) || !single(char32_t(line[at]), at, at + 1)) break;
+                if (!characters[char32_t(line[at])].is(Character::ignorable)) after_cased = false;
+                at++;
+                continue;
+            case Characters::dropped: at++; continue;
+            case Characters::other:
+                CodePoint c = decode_utf8(line, at);
+                if (c.length == 0 || !single(c.value, at, at + std::size_t(c.length))) break;
+                if (!characters[c.value].is(Character::ignorable)) after_cased = false;
+                at += std::size_t(c.length);
+                continue;
+        }
+        words.go_to(at, after_cased);
+        if (!words.next()) return;
+        general();
+        at = words.at();
+        after_cased = words.after_cased();
+    }
+}
+
+// emit(id, first byte, last byte + 1) for each piece of the word; false where the word is too long, or where
+// some part of it matches nothing: then the whole word is [UNK].
+template <class Emit>
+bool Encoder::split(std::string_view word, int length, Emit emit) const {
+    if (length > of_.options_.max_word) return false;
+    for (std::size_t begin = 0; begin < word.size();) {
+        std::string_view rest = word.substr(begin);
+        Trie::Match match = (begin == 0 ? of_.first_ : of_.later_).longest(rest);
+        if (match.length == 0) {
+            if (of_.options_.unknown == Unknown::word) return false;
+            match = {decode_utf8(rest, 0).length, of_.vocabulary_.unk()};
+        }
+        emit(match.value, int(begin), int(begin) + match.length);
+        begin += std::size_t(match.length);
+    }
+    return true;
+}
+
+int Encoder::single_id(char32_t c) const {
+    return of_.singles_[of_.single_block_[c >> 8] * 256u + (c & 0xFF)];
+}
+
+void Encoder::append(std::string_view line, std::vector<int>& ids) {
+    count_ = 0;
+    if (!of_.in_text_.may_hold(line)) {
+        append_text(line);
+    } else {
+        of_.in_text_.split(line, parts_);
+        for (const AddedTokens::Part& part : parts_) {
+            make_room(line.size());
+            if (part.id >= 0)
+                ids_[count_++] = part.id;
+            else
+                append_text(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)));
         }
     }
-    return pieces;
+    ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
+}
+
+// Room for one id a byte, and for the unused ones of a remembered word.
+void Encoder::make_room(std::size_t bytes) {
+    std::size_t needed = count_ + bytes + WordCache::most;
+    if (ids_.size() < needed) ids_.resize(std::max(2 * needed, room));
+}
+
+void Encoder::append_text(std::string_view text) {
+    words_.begin(text);
+    make_room(words_.line().size());
+    auto plain = [&](const PlainWord& word, std::size_t begin, std::size_t end) {
+        append_plain(word, words_.line().substr(begin, end - begin));
+    };
+    auto single = [&](char32_t c, std::size_t, std::size_t) {
+        int id = single_id(c);
+        if (id >= 0) ids_[count_++] = id;
+        return id >= 0;
+    };
+    auto general = [&] {
+        make_room(words_.text().size() + words_.line().size() - words_.at());
+        append_word(words_.text(), words_.length());
+    };
+    walk(words_, plain, single, general);
+}
+
+void Encoder::append_word(std::string_view word, int length) {
+    std::size_t before = count_;
+    if (split(word, length, [&](int id, int, int) { ids_[count_++] = id; })) return;
+    ids_[before] = of_.vocabulary_.unk();
+    count_ = before + 1;
+}
+
+void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
+    if (word.length > WordCache::longest) {
+        append_word(lower(bytes), int(word.length));
+        return;
+    }
+    WordCache::Entry& entry = cache_.place(word);
+    int* place = &ids_[count_];
+    if (entry.low == word.low && entry.high == word.high) {
+        std::memcpy(place, entry.ids, sizeof entry.ids);
+        for (int id : entry.ids) count_ += id >= 0;
+        return;
+    }
+    append_word(lower(bytes), int(word.length));
+    std::size_t count = std::size_t(&ids_[count_] - place);
+    if (count > WordCache::most) return;
+    entry = {word.low, word.high, {-1, -1, -1, -1}};
+    std::copy_n(place, count, entry.ids);
+}
+
+// A plain word as the tries know it.
+std::string_view Encoder::lower(std::string_view bytes) {
+    lowered_.resize(bytes.size());
+    for (std::size_t i = 0; i < bytes.size(); i++) lowered_[i] = of_.characters_.letter_of(bytes[i]);
+    return lowered_;
+}
+
+void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
+    int word = 0;
+    if (!of_.in_text_.may_hold(line)) return append_pieces(line, 0, word, pieces);
+    of_.in_text_.split(line, parts_);
+    for (const AddedTokens::Part& part : parts_) {
+        if (part.id >= 0)
+            pieces.push_back({part.id, part.begin, part.end, word++});
+        else
+            append_pieces(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)),
+                          part.begin, word, pieces);
+    }
+}
+
+void Encoder::append_pieces(std::string_view text, int offset, int& word, std::vector<Piece>& pieces) {
+    Words& words = spanned_;
+    words.begin(text);
+    // span(begin, end): the bytes that bytes [begin, end) of the word come from.
+    auto append = [&](std::string_view bytes, int length, auto span) {
+        auto emit = [&](int id, int begin, int end) {
+            Span from = span(begin, end);
+            pieces.push_back({id, offset + from.begin, offset + from.end, word});
+        };
+        std::size_t before = pieces.size();
+        if (!split(bytes, length, emit)) {
+            pieces.resize(before);
+            emit(of_.vocabulary_.unk(), 0, int(bytes.size()));
+        }
+        word++;
+    };
+    auto plain = [&](const PlainWord&, std::size_t at, std::size_t end) {
+        append(lower(words.line().substr(at, end - at)), int(end - at), [&](int first, int last) {
+            return words.source(at + std::size_t(first), at + std::size_t(last));
+        });
+    };
+    auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
+        int id = c < 0x80 ? single_id(c) : -1;  // marks that follow others belong to them
+        if (id < 0) return false;
+        Span from = words.source(begin, end);
+        pieces.push_back({id, offset + from.begin, offset + from.end, word++});
+        return true;
+    };
+    auto general = [&] {
+        const std::string& bytes = words.text();
+        std::size_t at = 0, next = 0;  // a byte of the word, and the code point that begins there
+        append(bytes, words.length(), [&](int begin, int end) {
+            auto count = [&](int from, int to) {
+                return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));
+            };
+            std::size_t first = std::size_t(begin) == at ? next : 0;
+            next = first + count(begin, end);
+            at = std::size_t(end);
+            return Span{words.spans()[first].begin, words.spans()[next - 1].end};
+        });
+    };
+    walk(words, plain, single, general);
 }
 
 }  // namespace masquerade

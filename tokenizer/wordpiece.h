@@ -5,9 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/characters.h"
 #include "tokenizer/normalise.h"
 #include "tokenizer/trie.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/word_cache.h"
 
 namespace masquerade {
 
@@ -17,40 +20,91 @@ struct Piece {
     int word;        // counts the words of the line from 0
 };
 
+enum class Unknown {
+    word,       // a word with a part that matches nothing is one [UNK], as in BERT
+    character,  // only the characters that begin no match are, each by itself
+};
+
 class WordPiece {
   public:
-    struct Options {
-        bool lower = true;           // lower-case and strip accents: an uncased vocabulary
-        int max_word = 200;          // a longer word, in code points, is one [UNK]
-        bool single_digits = false;  // every digit 0-9 a token of its own
+    struct Options : NormaliseOptions {
+        int max_word = 200;  // a longer word, in code points, is one [UNK]; Hugging Face: 100
+        Unknown unknown = Unknown::word;
+        bool recognise_special = false;  // "[SEP]" written in the text is the token, not a word in brackets
     };
 
-    // The vocabulary must hold [UNK].
-    explicit WordPiece(Vocabulary vocabulary, Options options);
+    // The vocabulary must hold [UNK]. `added` are recognised in the text, the special ones among them only with
+    // recognise_special; none given: the vocabulary's five special tokens.
+    WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added = {});
     explicit WordPiece(Vocabulary vocabulary) : WordPiece(std::move(vocabulary), Options()) {}
 
-    // Any bytes are text: those that are not UTF-8 are dropped. No [CLS] or [SEP] is added, and those written
-    // in the text are not recognised. Safe to call from several threads.
+    // Any bytes are text: those that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from
+    // several threads. For many lines an Encoder is faster.
     std::vector<int> encode(std::string_view line) const;
 
     // The same ids with where they come from. Pieces of one Hangul syllable may share its bytes.
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
     // Text a reader would write: pieces joined to words, spaces placed by the rules of English and Chinese
-    // (decode.cpp). [PAD], [CLS] and [SEP] leave no trace. encode(decode(ids)) == ids for ids that encode
+    // (decoder.h). [PAD], [CLS] and [SEP] leave no trace. encode(decode(ids)) == ids for ids that encode
     // made and that hold no [UNK].
     std::string decode(const std::vector<int>& ids) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
     const Options& options() const { return options_; }
+    const Characters& characters() const { return characters_; }
+    const std::vector<AddedToken>& added() const { return added_; }
 
   private:
-    template <class Emit>
-    bool split(const Words& word, Emit emit) const;
+    friend class Encoder;
+
+    void add_single(int id);
 
     Vocabulary vocabulary_;
     Options options_;
-    Trie first_, later_;  // pieces that begin a word, and those that continue one, without their "##"
+    Characters characters_;
+    std::vector<AddedToken> added_;
+    std::vector<bool> beyond_;  // ids of added tokens that are not the model's own: no word is cut into them
+    Trie first_, later_;        // pieces that begin a word, and those that continue one, without their "##"
+    AddedTokens in_text_;
+
+    // The ids of characters that are always a word by themselves, in blocks of 256; -1: ask the tries.
+    std::vector<std::uint16_t> single_block_;
+    std::vector<int> singles_;
+};
+
+// Encodes line after line without allocating: it keeps its scratch memory, and remembers how the words it met
+// were cut. For one thread; the tokenizer must outlive it.
+class Encoder {
+  public:
+    // Of at most 2^remembered words it remembers the ids, with 32 bytes each.
+    explicit Encoder(const WordPiece& tokenizer, int remembered = 13);
+
+    // What WordPiece::encode and encode_pieces give, after what is there.
+    void append(std::string_view line, std::vector<int>& ids);
+    void append(std::string_view line, std::vector<Piece>& pieces);
+
+  private:
+    template <class Plain, class Single, class General>
+    void walk(Words& words, Plain plain, Single single, General general) const;
+    template <class Emit>
+    bool split(std::string_view word, int length, Emit emit) const;
+    int single_id(char32_t c) const;
+    std::string_view lower(std::string_view bytes);
+
+    void make_room(std::size_t bytes);
+    void append_text(std::string_view text);
+    void append_word(std::string_view word, int length);
+    void append_plain(const PlainWord& word, std::string_view bytes);
+    void append_pieces(std::string_view text, int offset, int& word, std::vector<Piece>& pieces);
+
+    const WordPiece& of_;
+    Words words_, spanned_;
+    WordCache cache_;
+    std::string lowered_;  // a plain word
+    std::vector<AddedTokens::Part> parts_;
+    std::vector<int> ids_;  // room for those of a line
+    std::size_t count_ = 0;
 };
 
 }  // namespace masquerade

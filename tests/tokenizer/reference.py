@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the hashes that tests/tokenizer/normalise_test.cpp expects.
+"""BERT's reference tokenizer stated again, step by step, with Python's own Unicode functions.
 
-BERT's cleaning and splitting, step by step with Python's own Unicode functions, over every code point and
-over random strings; the C++ side makes the same strings and hashes its words alike. Takes about half a minute.
+tests/golden/tokenizer/make.py takes its golden cases from here. Run by itself it prints the hashes that
+tests/tokenizer/normalise_test.cpp expects: of every code point and of random strings; the C++ side makes the
+same strings and hashes its words alike. Takes about half a minute.
 """
 import sys
 import unicodedata
@@ -45,6 +46,29 @@ def words(text, lower):
         yield from "".join(f" {x} " if is_punctuation(x) else x for x in piece).split()
 
 
+def load_vocabulary(path):
+    """Token to id, the line's number; of equal lines the last counts."""
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return {line.strip(): i for i, line in enumerate(lines)}
+
+
+def pieces(word, vocabulary, max_word=200):
+    """The longest match from the left; nothing for some part, or too long a word: one [UNK]."""
+    if len(word) > max_word:
+        return ["[UNK]"]
+    out, begin = [], 0
+    while begin < len(word):
+        prefix = "##" if begin > 0 else ""
+        for end in range(len(word), begin, -1):
+            if prefix + word[begin:end] in vocabulary:
+                break
+        else:
+            return ["[UNK]"]
+        out.append(prefix + word[begin:end])
+        begin = end
+    return out
+
+
 def fnv(h, data):
     for byte in data:
         h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
@@ -79,7 +103,8 @@ def random_texts(count):
         yield text
 
 
-print("Unicode", unicodedata.unidata_version, "common", len(COMMON), file=sys.stderr)
-for lower in (True, False):
-    print("lower" if lower else "cased", f"every {hash_words(every_code_point(), lower):#x}",
-          f"random {hash_words(random_texts(60000), lower):#x}")
+if __name__ == "__main__":
+    print("Unicode", unicodedata.unidata_version, "common", len(COMMON), file=sys.stderr)
+    for lower in (True, False):
+        print("lower" if lower else "cased", f"every {hash_words(every_code_point(), lower):#x}",
+              f"random {hash_words(random_texts(60000), lower):#x}")

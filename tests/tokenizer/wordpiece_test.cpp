@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/wordpiece.h"
 
+#include <algorithm>
+#include <map>
+#include <random>
+
 #include "doctest/doctest.h"
+#include "tokenizer/utf8.h"
 
 using namespace masquerade;
 
@@ -14,12 +19,24 @@ const std::vector<std::string> tokens = {
     "Hello", "hello", "\u1112\u1161", "##\u11AB", "##",     "\u2028", "σας", "x",      "##x", "ж",
     "##ж"};
 
+using Options = WordPiece::Options;
+
+template <class Change>
+Options with(Change change) {
+    Options options;
+    change(options);
+    return options;
+}
+
 std::string pieces(std::string_view line, WordPiece::Options options = {}) {
     WordPiece tokenizer{Vocabulary(tokens), options};
     std::string all;
     for (int id : tokenizer.encode(line)) all += (all.empty() ? "" : " ") + tokens[std::size_t(id)];
     return all;
 }
+
+const Options cased = with([](Options& o) { o.lower = false; });
+const Options digits = with([](Options& o) { o.single_digits = true; });
 
 std::string repeat(const std::string& s, int n) {
     std::string all;
@@ -37,8 +54,8 @@ TEST_CASE("words are cut by the longest match from the left") {
     CHECK(pieces("unwan unzed hello") == "[UNK] [UNK] hello");  // one part unknown, the whole word unknown
     CHECK(pieces("中文3.14") == "中 文 3 . 14");
     CHECK(pieces("ΣΑΣ 한") == "σας \u1112\u1161 ##\u11AB");
-    CHECK(pieces("Hello hello", {false, 200, false}) == "Hello hello");
-    CHECK(pieces("HELLO", {false, 200, false}) == "[UNK]");
+    CHECK(pieces("Hello hello", cased) == "Hello hello");
+    CHECK(pieces("HELLO", cased) == "[UNK]");
 }
 
 TEST_CASE("special tokens in the text are text") {
@@ -48,7 +65,7 @@ TEST_CASE("special tokens in the text are text") {
 
 TEST_CASE("a word longer than max_word is unknown") {
     for (int limit : {99, 100, 200}) {
-        WordPiece::Options options{true, limit, false};
+        Options options = with([&](Options& o) { o.max_word = limit; });
         CHECK(pieces(repeat("e", limit), options) == "e" + repeat(" ##e", limit - 1));
         CHECK(pieces(repeat("e\u0301", limit), options) == "e" + repeat(" ##e", limit - 1));
         CHECK(pieces(repeat("e", limit + 1), options) == "[UNK]");
@@ -57,7 +74,7 @@ TEST_CASE("a word longer than max_word is unknown") {
         CHECK(pieces(repeat("文", limit + 1), options) == "文" + repeat(" 文", limit));
     }
     CHECK(pieces(std::string(1 << 20, 'e')) == "[UNK]");
-    WordPiece unlimited{Vocabulary(tokens), {true, 1 << 30, false}};
+    WordPiece unlimited{Vocabulary(tokens), with([](Options& o) { o.max_word = 1 << 30; })};
     CHECK(unlimited.encode(std::string(1 << 20, 'e')).size() == 1 << 20);
 }
 
@@ -83,13 +100,14 @@ TEST_CASE("pieces have the ids of encode and the bytes they come from") {
 
 TEST_CASE("single digits cut numbers") {
     CHECK(pieces("14 3") == "14 3");
-    CHECK(pieces("33", {true, 200, true}) == "3 3");
-    CHECK(pieces("x3e", {true, 200, true}) == "x 3 e");
+    CHECK(pieces("33", digits) == "3 3");
+    CHECK(pieces("x3e", digits) == "x 3 e");
 }
 
 TEST_CASE("a vocabulary without [UNK] is refused") {
     CHECK_THROWS_WITH_AS(WordPiece{Vocabulary({"a"})}, doctest::Contains("[UNK]"), TokenizerError);
-    CHECK_THROWS_AS((WordPiece{Vocabulary(tokens), {true, 0, false}}), TokenizerError);
+    CHECK_THROWS_AS((WordPiece{Vocabulary(tokens), with([](Options& o) { o.max_word = 0; })}),
+                    TokenizerError);
 }
 
 TEST_CASE("tokens of any length load") {
@@ -97,4 +115,92 @@ TEST_CASE("tokens of any length load") {
     long_tokens.push_back(std::string(1 << 20, 'y'));
     WordPiece tokenizer{Vocabulary(long_tokens)};
     CHECK(tokenizer.encode("hello").size() == 1);
+}
+
+TEST_CASE("characters that match nothing may be unknown by themselves") {
+    Options options = with([](Options& o) { o.unknown = Unknown::character; });
+    CHECK(pieces("unwan zeé", options) == "un ##wa [UNK] [UNK] ##e ##e");
+    CHECK(pieces("qжq жж中q", options) == "[UNK] ##ж [UNK] ж ##ж 中 [UNK]");
+    CHECK(pieces(repeat("e", 201), options) == "[UNK]");
+}
+
+namespace {
+
+// The definition: words, then the longest piece by trying every length.
+std::vector<int> by_definition(const WordPiece& tokenizer, std::string_view line) {
+    std::map<std::string, int> ids;
+    for (int id = 0; id < tokenizer.vocabulary().size(); id++) ids[tokenizer.vocabulary().token(id)] = id;
+    std::vector<int> all;
+    for (Words word(line, tokenizer.characters()); word.next();) {
+        std::vector<int> cut;
+        std::string rest = word.text();
+        bool known = word.length() <= tokenizer.options().max_word;
+        while (known && !rest.empty()) {
+            std::size_t length = rest.size();
+            while (length > 0 && ids.count((cut.empty() ? "" : "##") + rest.substr(0, length)) == 0) length--;
+            known = length > 0;
+            if (known) cut.push_back(ids[(cut.empty() ? "" : "##") + rest.substr(0, length)]);
+            rest.erase(0, length);
+        }
+        if (!known) cut = {tokenizer.vocabulary().unk()};
+        all.insert(all.end(), cut.begin(), cut.end());
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("simple words are cut as all words are, remembered or not") {
+    std::vector<std::string> vocabulary = tokens;
+    for (char c : std::string("abdopty0459")) {
+        vocabulary.push_back({c});
+        vocabulary.push_back(std::string("##") + c);
+    }
+    for (const char* more :
+         {"aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa", "##aaaaaaaa", "A", "##B", "'", "?", "##12"})
+        vocabulary.push_back(more);
+    const std::u32string alphabet =
+        U"aaaabdopty0459ABDO  ..,'?-\tz\0\x1B中文。\u0301\u00C9жΣσ\u00AD\u3000\u2028한\uFE0F";
+    std::mt19937 random(7);
+    for (int k = 0; k < 8; k++) {
+        Options options = with([&](Options& o) {
+            o.lower = k % 2 == 0;
+            o.single_digits = k % 4 > 1;
+            o.rules = k < 4 ? Rules::google : Rules::hugging_face;
+            o.max_word = k == 5 ? 9 : 200;
+        });
+        WordPiece tokenizer{Vocabulary(vocabulary), options};
+        Encoder encoder(tokenizer, 6), fresh(tokenizer, 1);
+        for (int n = 0; n < 3000; n++) {
+            std::string line;
+            for (unsigned i = 0, length = random() % 40; i < length; i++) {
+                char32_t c = alphabet[random() % alphabet.size()];
+                unsigned times = random() % 30 == 0 ? random() % 40 : 1;
+                for (unsigned j = 0; j < times; j++) append_utf8(line, c);
+                if (random() % 60 == 0) line += char(random());
+            }
+            std::vector<int> expected = by_definition(tokenizer, line), ids, again;
+            encoder.append(line, ids);
+            encoder.append(line, again);
+            CAPTURE(k);
+            CAPTURE(line);
+            CHECK(ids == expected);
+            CHECK(again == expected);
+            std::vector<Piece> pieces;
+            fresh.append(line, pieces);
+            again.clear();
+            for (const Piece& piece : pieces) again.push_back(piece.id);
+            CHECK(again == expected);
+        }
+    }
+}
+
+TEST_CASE("pieces show where they come from, replaced characters too") {
+    Options options = with([](Options& o) { o.replace = {{U'\u2026', U"..."}, {U'\u00D7', U"x"}}; });
+    WordPiece tokenizer{Vocabulary(tokens), options};
+    std::string places;
+    for (const Piece& p : tokenizer.encode_pieces("x\u00D7 hello\u2026"))  // bytes: x 0, times 1-3, hello 4-9
+        places += tokenizer.vocabulary().token(p.id) + "@" + std::to_string(p.begin) + ":" +
+                  std::to_string(p.end) + "/" + std::to_string(p.word) + " ";
+    CHECK(places == "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");
 }

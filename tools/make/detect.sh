@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
 #   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
+#   WANTED, TEST_LIBS        packages that only `make deps` asks for, and what the tests then link
 #   NOTES                    one line, in quotes, for each optional thing that is not here
 # Called with CXX and NVCC in the environment.
 set -u
@@ -16,11 +17,12 @@ if ! compiles 'int main() {}'; then
     exit 1
 fi
 
-missing="" missing_tests="" notes=""
+missing="" missing_tests="" wanted="" test_libs="" notes=""
 has_header fmt/format.h || missing+=" libfmt-dev"
 has_header nlohmann/json.hpp || missing+=" nlohmann-json3-dev"
 has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
+if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 nvcc_works=0
@@ -35,6 +37,8 @@ fi
 cat <<END
 MISSING :=$missing
 MISSING_TESTS :=$missing_tests
+WANTED :=$wanted
+TEST_LIBS := $test_libs
 NVCC_WORKS := $nvcc_works
 NOTES :=$notes
 END

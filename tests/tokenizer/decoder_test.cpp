@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/decoder.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "doctest/doctest.h"
+#include "tokenizer/restoration.h"
+#include "tokenizer/utf8.h"
+
+using namespace masquerade;
+
+namespace {
+
+// What decoding must give back as it was.
+const std::vector<std::string> restored = {
+    "hello, world! how are you?",
+    "it's the students' room, don't you think; they'll say \"yes\" (or \"no\").",
+    "pi is 3.14, at 10:30 on may 1, 1955 for $1,000.50 or 50%",
+    "a well-known e-mail, and/or a list: [one], {two}; mail me@home.org #1",
+    "at 9 a.m. the u.s. team won... this'll do",
+    "“quoted” text — no, “really”… ‘single’, and it’s",
+    "you can say 'please' in german, shoot 'em up in the summer of '69",
+    "„guten tag“, sagte er, vor- und nachmittags geht’s",
+    "price € 5 😀 fine",
+    // Versions, names, paths, addresses.
+    "python 3.x needs c++11, gtk+ 3.0 or c# 2.0 with pkcs#11",
+    "node.js 18.2.1 and support for .svg files on the .net platform",
+    "www.debian.org, https://x.org/a/b:80/ for more, in /etc/fstab, from /usr/lib to/from c:\\temp\\new",
+    "foo::bar of snake_case in __main__ with key=value, a <b> tag, a -> b, a == b, p < 5 and 2 + 2",
+    "call main(), printf(3) and (de)serialise the file(s)",
+    "r&b and q&a, this & that, `code` and %s, *, ~5",
+    // Hyphens and dashes.
+    "pre- and post-war, a python-based 64-bit do-it-yourself x86-64 thing",
+    "parser library - development files",
+    "tools for utf-8 - documentation",
+    "a -- b, 5%-10%, 1939–45, :-)",
+    "--all or (-1), '-o' and (--all)",
+    // Chinese.
+    "你好，世界！今天是2024年5月1日。",
+    "他说：“中文abc混排，3.14%。”",
+    "方法:取水样(n=12),以p<0.05为界.结果:a组高于b组",
+    "你好，附近有故宫, 天坛, 玩3小时 - 5小时",
+    "コーヒー と紅茶",
+    "안녕 세계",
+};
+
+// What random lines are made of: no order, many signs; and an ideograph that is one to Google alone.
+const std::u32string pool =
+    U"aabbcsstxio0159.,:;!?'\"`-–—/\\()[]{}<>=+*&^%$#@~|_    中时天小，。（）カ가😀“”\U0002B8B0";
+
+// Every character of the lines and of the pool, alone, as a beginning and as a continuation.
+Vocabulary of_characters(std::vector<std::string> lines, const WordPiece::Options& options,
+                         const std::vector<std::string>& more = {}) {
+    std::set<std::string> characters;
+    Characters table(options);
+    std::string of_pool;
+    for (char32_t c : pool) append_utf8(of_pool, c);
+    lines.push_back(of_pool);
+    for (const std::string& line : lines)
+        for (Words word(line, table); word.next();)
+            for (std::size_t i = 0; i < word.text().size();) {
+                std::size_t length = std::size_t(decode_utf8(word.text(), i).length);
+                characters.insert(word.text().substr(i, length));
+                i += length;
+            }
+    std::vector<std::string> tokens(special_tokens, special_tokens + 5);
+    for (const std::string& c : characters) {
+        tokens.push_back(c);
+        tokens.push_back("##" + c);
+    }
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    return Vocabulary(tokens);
+}
+
+WordPiece make(WordPiece::Options options = {}) {
+    return WordPiece(of_characters(restored, options), options);
+}
+
+std::string round(const WordPiece& tokenizer, const std::string& line) {
+    std::vector<int> ids = tokenizer.encode(line);
+    CAPTURE(line);
+    REQUIRE(std::count(ids.begin(), ids.end(), tokenizer.vocabulary().unk()) == 0);
+    CHECK(tokenizer.encode(tokenizer.decode(ids)) == ids);
+    return tokenizer.decode(ids);
+}
+
+struct Random {
+    std::uint64_t state;
+    std::size_t below(std::size_t n) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return std::size_t(state >> 33) % n;
+    }
+};
+
+// Lines of characters and white space in no order, but with many signs.
+std::string random_line(Random& random, const std::vector<std::string>& extra = {}) {
+    std::string line;
+    for (std::size_t n = 1 + random.below(25); n > 0; n--) {
+        append_utf8(line, pool[random.below(pool.size())]);
+        if (!extra.empty() && random.below(6) == 0) line += extra[random.below(extra.size())];
+    }
+    return line;
+}
+
+bool is_utf8(const std::string& text) {
+    for (std::size_t i = 0; i < text.size();) {
+        int length = decode_utf8(text, i).length;
+        if (length == 0) return false;
+        i += std::size_t(length);
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("decoding restores what a writer would write") {
+    WordPiece::Options cased;
+    cased.lower = false;
+    WordPiece tokenizer = make(cased);
+    for (const std::string& line : restored) CHECK(round(tokenizer, line) == line);
+    CHECK(round(tokenizer, "  hello ,world !  ") == "hello, world!");
+    CHECK(round(tokenizer, "( a+ + ) , 1 , 000 or may 1,1955") == "(a++), 1,000 or may 1, 1955");
+    CHECK(round(tokenizer, "") == "");
+    CHECK(tokenizer.decode({}) == "");
+}
+
+TEST_CASE("decoding: numbers of single digits are put together, and to the letters they belong to") {
+    WordPiece::Options options;
+    options.single_digits = true;
+    WordPiece tokenizer = make(options);
+    for (std::string line : {"may 1, 1955: $1,000.50", "the 20th, 3d and x86 in 3 boxes", "mp3 at 10:30"})
+        CHECK(round(tokenizer, line) == line);
+}
+
+TEST_CASE("decoding as ids come: the same text, whole characters, at most three words behind") {
+    WordPiece tokenizer = make();
+    Decoder decoder(tokenizer);
+    Random random{5};
+    for (int n = 0; n < 300; n++) {
+        std::string line = n < int(restored.size()) ? restored[std::size_t(n)] : random_line(random);
+        std::vector<int> ids = tokenizer.encode(line);
+        std::string text;
+        std::size_t pushed = 0, words = 0;
+        for (int id : ids) {
+            std::string part = decoder.push(id);
+            CHECK(is_utf8(part));
+            text += part;
+            pushed++;
+            words += !continues(tokenizer.vocabulary().token(id));
+            // Encoding what was written tells how many words it has.
+            if (n < 60 && words > 3) {
+                std::size_t written = 0;
+                for (int again : tokenizer.encode(text))
+                    written += !continues(tokenizer.vocabulary().token(again));
+                CHECK(written + 3 >= words);
+            }
+        }
+        text += decoder.finish();
+        CHECK(text == tokenizer.decode(ids));
+    }
+    for (int again = 0; again < 2; again++) {  // an open quote is forgotten
+        std::string text;
+        for (int id : tokenizer.encode("say \"so")) text += decoder.push(id);
+        CHECK(text + decoder.finish() == "say \"so");
+    }
+    CHECK(decoder.finish() == "");
+}
+
+TEST_CASE("decoding special tokens: silent, written or dropped") {
+    WordPiece tokenizer = make();
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<int> ids{v.cls()};
+    for (int id : tokenizer.encode("hello, ")) ids.push_back(id);
+    for (int id : {v.mask(), v.unk(), v.id("##s"), v.sep(), v.id("!"), v.pad()}) ids.push_back(id);
+    auto decode = [&](Decoder::Special special) {
+        Decoder decoder(tokenizer, {Decoder::Spaces::restored, special});
+        std::string text;
+        for (int id : ids) decoder.push(id, text);
+        return text + decoder.finish();
+    };
+    CHECK(tokenizer.decode(ids) == "hello, [MASK] [UNK]s!");
+    CHECK(decode(Decoder::Special::silent) == "hello, [MASK] [UNK]s!");
+    CHECK(decode(Decoder::Special::written) == "[CLS] hello, [MASK] [UNK]s [SEP]! [PAD]");
+    CHECK(decode(Decoder::Special::dropped) == "hello, ##s!");
+    CHECK(tokenizer.decode({v.id("##e"), v.id("##r"), v.sep(), v.id("##e")}) == "##er ##e");
+    CHECK_THROWS_AS(tokenizer.decode({v.size()}), TokenizerError);
+    CHECK_THROWS_AS(tokenizer.decode({-1}), TokenizerError);
+}
+
+TEST_CASE("decoding: added tokens that are special are silent, the others words") {
+    WordPiece::Options options;
+    std::vector<std::string> more{"<s>", "new_thing"};
+    Vocabulary vocabulary = of_characters(restored, options, more);
+    AddedToken start, thing;
+    start.text = more[0];
+    start.id = vocabulary.id(more[0]);
+    thing.text = more[1];
+    thing.id = vocabulary.id(more[1]);
+    thing.special = false;
+    WordPiece tokenizer(vocabulary, options, {start, thing});
+    CHECK(tokenizer.decode({start.id, thing.id, vocabulary.id("."), start.id}) == "new_thing.");
+}
+
+TEST_CASE("plain decoding: a space between all words") {
+    WordPiece tokenizer = make();
+    const Vocabulary& v = tokenizer.vocabulary();
+    Decoder decoder(tokenizer, {Decoder::Spaces::plain, Decoder::Special::silent});
+    std::vector<int> ids{v.id("##a"), v.cls(), v.id("b"), v.sep(), v.id("##c"), v.id("'"), v.id("s")};
+    for (int again = 0; again < 2; again++) {
+        std::string text;
+        for (int id : ids) text += decoder.push(id);
+        CHECK(text == "##a bc ' s");
+        CHECK(decoder.finish() == "");
+    }
+}
+
+TEST_CASE("encoding what was decoded gives the same ids") {
+    Random random{3};
+    for (int variant = 0; variant < 16; variant++) {
+        WordPiece::Options options;
+        options.lower = variant & 1;
+        options.single_digits = variant & 2;
+        options.split_ideographs = !(variant & 4);
+        options.rules = variant & 8 ? Rules::hugging_face : Rules::google;
+        WordPiece tokenizer = make(options);
+        CAPTURE(variant);
+        for (const std::string& line : restored) round(tokenizer, line);
+        round(tokenizer, "中 文 \U0002B8B0 \U0002B8B0 a");
+        for (int n = 0; n < 1500; n++) round(tokenizer, random_line(random));
+    }
+}
+
+TEST_CASE("encoding what was decoded: no token is found that was not there, and none is lost") {
+    WordPiece::Options options;
+    options.lower = false;
+    options.recognise_special = true;
+    std::vector<std::string> more{".ab", "c++", "(s)", "<b>", "中天"};
+    Vocabulary vocabulary = of_characters(restored, options, more);
+    std::vector<AddedToken> added;
+    for (const std::string& text : more) {
+        AddedToken token;
+        token.text = text;
+        token.id = vocabulary.id(text);
+        token.single_word = text == "<b>";
+        token.normalised = text == "c++";
+        added.push_back(token);
+    }
+    WordPiece tokenizer(vocabulary, options, added);
+    auto decode = [&](const std::vector<int>& ids) {
+        Decoder decoder(tokenizer, {Decoder::Spaces::restored, Decoder::Special::written});
+        std::string text;
+        for (int id : ids) decoder.push(id, text);
+        return text + decoder.finish();
+    };
+    CHECK(decode(tokenizer.encode("file( s)")) == "file(s )");
+    CHECK(decode(tokenizer.encode("file(s)")) == "file (s)");
+    CHECK(decode(tokenizer.encode("中 天")) == "中 天");
+    more.push_back("( s)");
+    more.push_back(" <b> ");
+    Random random{9};
+    for (int n = 0; n < 20000; n++) {
+        std::vector<int> ids = tokenizer.encode(random_line(random, more));
+        CAPTURE(decode(ids));
+        CHECK(tokenizer.encode(decode(ids)) == ids);
+    }
+}
+
+TEST_CASE("decoding one word of very many pieces") {
+    WordPiece tokenizer = make();
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<int> ids(300000, v.id("##o"));
+    ids.insert(ids.begin(), {v.id("("), v.id("o")});
+    ids.push_back(v.id(")"));
+    CHECK(tokenizer.decode(ids) == "(" + std::string(300001, 'o') + ")");
+}
+
+TEST_CASE("restoration: lines, those with unknown words, and those that come back") {
+    WordPiece tokenizer = make();
+    CHECK(spelled(tokenizer, "  Héllo ,\tworld\u3000! ") == "hello , world !");
+    CHECK(spelled(tokenizer, "x\u200B你 好") == "x你 好");
+    CHECK(spelled(tokenizer, "a☂ b") == "[UNK] b");
+    std::vector<std::string> wanted, got;
+    Restoration result = restoration(tokenizer, {"Hello, world!", "☂", "hello , world", "it's  on", "你 好"},
+                                     [&](const std::string& w, const std::string& g) {
+                                         wanted.push_back(w);
+                                         got.push_back(g);
+                                     });
+    CHECK(result.lines == 5);
+    CHECK(result.unknown == 1);
+    CHECK(result.exact == 2);
+    CHECK(result.share() == 0.5);
+    CHECK(wanted == std::vector<std::string>{"hello , world", "你 好"});
+    CHECK(got == std::vector<std::string>{"hello, world", "你好"});
+    CHECK(restoration(tokenizer, {}).share() == 0);
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/hugging_face.h"
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "doctest/doctest.h"
+#include "tests/data/folder.h"
+
+using namespace masquerade;
+using nlohmann::json;
+
+namespace {
+
+// What the library writes for a small BERT tokenizer.
+json small() {
+    auto added = [](int id, const char* text, bool special) {
+        return json{{"id", id},        {"content", text},        {"single_word", false}, {"lstrip", false},
+                    {"rstrip", false}, {"normalized", !special}, {"special", special}};
+    };
+    json tokens = {{"[PAD]", 0},  {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3},
+                   {"[MASK]", 4}, {"sun", 5},   {"##s", 6},   {"\u2028", 7}};
+    return {{"version", "1.0"},
+            {"truncation", nullptr},
+            {"padding", nullptr},
+            {"added_tokens", {added(4, "[MASK]", true), added(8, "sunrise", false), added(9, "<e>", true)}},
+            {"normalizer",
+             {{"type", "BertNormalizer"},
+              {"clean_text", true},
+              {"handle_chinese_chars", true},
+              {"strip_accents", nullptr},
+              {"lowercase", true}}},
+            {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+            {"post_processor",
+             {{"type", "BertProcessing"},
+              {"sep", json::array({"[SEP]", 3})},
+              {"cls", json::array({"[CLS]", 2})}}},
+            {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+            {"model",
+             {{"type", "WordPiece"},
+              {"unk_token", "[UNK]"},
+              {"continuing_subword_prefix", "##"},
+              {"max_input_chars_per_word", 100},
+              {"vocab", tokens}}}};
+}
+
+HuggingFace read(const json& file) {
+    TemporaryFolder folder;
+    return read_tokenizer_json(folder.write("tokenizer.json", file.dump()));
+}
+
+// What is said of the small tokenizer with one thing changed; empty: it was read.
+std::string said(const std::function<void(json&)>& change) {
+    json file = small();
+    change(file);
+    try {
+        read(file);
+    } catch (const TokenizerError& error) {
+        std::string text = error.what();
+        CHECK(text.find("tokenizer.json: ") != text.npos);
+        return text.substr(text.find("tokenizer.json: ") + 16);
+    }
+    return "";
+}
+
+#define CHECK_SAID(change, expected) CHECK(said([](json& f) { change; }) == expected)
+
+// "[CLS]:0 A:0" as a template of the library.
+json processing(const std::string& single, const std::string& pair) {
+    auto parts = [](const std::string& text) {
+        json list = json::array();
+        for (std::size_t at = 0; at < text.size();) {
+            std::size_t end = std::min(text.find(' ', at), text.size());
+            std::string id = text.substr(at, end - at - 2);
+            const char* kind = id[0] == '[' ? "SpecialToken" : "Sequence";
+            list.push_back({{kind, {{"id", id}, {"type_id", text[end - 1] - '0'}}}});
+            at = end + 1;
+        }
+        return list;
+    };
+    auto special = [](const char* token, int id) {
+        return json{{"id", token}, {"ids", {id}}, {"tokens", {token}}};
+    };
+    return {{"type", "TemplateProcessing"},
+            {"single", parts(single)},
+            {"pair", parts(pair)},
+            {"special_tokens", {{"[CLS]", special("[CLS]", 2)}, {"[SEP]", special("[SEP]", 3)}}}};
+}
+
+std::vector<std::string> tokens_of(const Vocabulary& vocabulary) {
+    std::vector<std::string> tokens;
+    for (int id = 0; id < vocabulary.size(); id++) tokens.push_back(vocabulary.token(id));
+    return tokens;
+}
+
+void check_equal(const HuggingFace& a, const HuggingFace& b) {
+    CHECK(tokens_of(a.vocabulary) == tokens_of(b.vocabulary));
+    CHECK(a.options.lower == b.options.lower);
+    CHECK(a.options.strip_accents == b.options.strip_accents);
+    CHECK(a.options.clean == b.options.clean);
+    CHECK(a.options.split_ideographs == b.options.split_ideographs);
+    CHECK(a.options.single_digits == b.options.single_digits);
+    CHECK(a.options.rules == b.options.rules);
+    CHECK(a.options.replace == b.options.replace);
+    CHECK(a.options.max_word == b.options.max_word);
+    CHECK(a.options.recognise_special == b.options.recognise_special);
+    CHECK(a.frame.special == b.frame.special);
+    CHECK(a.frame.max_length == b.frame.max_length);
+    CHECK(a.frame.truncation == b.frame.truncation);
+    CHECK(a.frame.cut_left == b.frame.cut_left);
+    CHECK(a.frame.overlap == b.frame.overlap);
+    REQUIRE(a.added.size() == b.added.size());
+    for (std::size_t i = 0; i < a.added.size(); i++) {
+        const AddedToken &x = a.added[i], &y = b.added[i];
+        CAPTURE(x.text);
+        CHECK(x.text == y.text);
+        CHECK(x.id == y.id);
+        CHECK(x.special == y.special);
+        CHECK(x.single_word == y.single_word);
+        CHECK(x.strip_left == y.strip_left);
+        CHECK(x.strip_right == y.strip_right);
+        CHECK(x.normalised == y.normalised);
+        CHECK(x.beyond == y.beyond);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer.json: what the library writes for BERT is read") {
+    HuggingFace read_one = read(small());
+    CHECK(tokens_of(read_one.vocabulary) == std::vector<std::string>{"[PAD]", "[UNK]", "[CLS]", "[SEP]",
+                                                                     "[MASK]", "sun", "##s", "\u2028",
+                                                                     "sunrise", "<e>"});
+    CHECK(read_one.options.lower);
+    CHECK_FALSE(read_one.options.strip_accents.has_value());
+    CHECK(read_one.options.clean);
+    CHECK(read_one.options.split_ideographs);
+    CHECK_FALSE(read_one.options.single_digits);
+    CHECK(read_one.options.rules == Rules::hugging_face);
+    CHECK(read_one.options.max_word == 100);
+    CHECK(read_one.options.recognise_special);
+    CHECK(read_one.frame.special);
+    CHECK(read_one.frame.max_length == 0);
+    CHECK_FALSE(read_one.padding.has_value());
+    CHECK(read_one.notes.empty());
+    REQUIRE(read_one.added.size() == 3);
+    CHECK(read_one.added[0].special);
+    CHECK_FALSE(read_one.added[0].normalised);
+    CHECK_FALSE(read_one.added[0].beyond);
+    CHECK(read_one.added[1].id == 8);
+    CHECK_FALSE(read_one.added[1].special);
+    CHECK(read_one.added[1].normalised);
+    CHECK(read_one.added[1].beyond);
+}
+
+TEST_CASE("tokenizer.json: every switch") {
+    json file = small();
+    json& bert = file["normalizer"];
+    bert["clean_text"] = bert["handle_chinese_chars"] = bert["lowercase"] = false;
+    bert["strip_accents"] = true;
+    file["added_tokens"][1]["single_word"] = true;
+    file["added_tokens"][1]["lstrip"] = true;
+    file["added_tokens"][2]["rstrip"] = true;
+    file["model"]["max_input_chars_per_word"] = 7;
+    file["post_processor"] = nullptr;
+    file["decoder"] = nullptr;
+    file.erase("version");
+    file["truncation"] = {
+        {"direction", "Left"}, {"max_length", 16}, {"strategy", "OnlySecond"}, {"stride", 3}};
+    file["padding"] = {{"strategy", {{"Fixed", 20}}},
+                       {"direction", "Left"},
+                       {"pad_to_multiple_of", 8},
+                       {"pad_id", 0},
+                       {"pad_type_id", 1},
+                       {"pad_token", "[PAD]"}};
+    HuggingFace one = read(file);
+    CHECK_FALSE(one.options.clean);
+    CHECK_FALSE(one.options.split_ideographs);
+    CHECK_FALSE(one.options.lower);
+    CHECK(one.options.strip_accents == true);
+    CHECK(one.options.max_word == 7);
+    CHECK(one.added[1].single_word);
+    CHECK(one.added[1].strip_left);
+    CHECK_FALSE(one.added[1].strip_right);
+    CHECK(one.added[2].strip_right);
+    CHECK_FALSE(one.added[2].strip_left);
+    CHECK_FALSE(one.frame.special);
+    CHECK(one.frame.max_length == 16);
+    CHECK(one.frame.overlap == 3);
+    CHECK(one.frame.cut_left);
+    CHECK(one.frame.truncation == Truncation::only_second);
+    REQUIRE(one.padding.has_value());
+    CHECK(one.padding->length == 20);
+    CHECK(one.padding->multiple_of == 8);
+    CHECK(one.padding->left);
+    CHECK(one.padding->type == 1);
+
+    file["normalizer"] = nullptr;
+    file["padding"]["strategy"] = "BatchLongest";
+    file["model"]["max_input_chars_per_word"] = 18446744073709551615u;
+    HuggingFace bare = read(file);
+    CHECK_FALSE(bare.options.lower);
+    CHECK_FALSE(bare.options.strips());
+    CHECK_FALSE(bare.options.clean);
+    CHECK(bare.padding->length == 0);
+    CHECK(bare.options.max_word == 2147483647);
+}
+
+TEST_CASE("tokenizer.json: sequences of what is known") {
+    json file = small();
+    auto replace = [](const char* from, const char* to) {
+        return json{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+    };
+    json bert = file["normalizer"], split = {{"type", "Split"},
+                                             {"pattern", {{"Regex", "[0-9]"}}},
+                                             {"behavior", "Isolated"},
+                                             {"invert", false}};
+    file["normalizer"] = {{"type", "Sequence"},
+                          {"normalizers", {replace("\u201c", "\""), replace("\u2026", "..."), bert}}};
+    file["pre_tokenizer"] = {{"type", "Sequence"},
+                             {"pretokenizers", {{{"type", "BertPreTokenizer"}}, split}}};
+    file["post_processor"] = {{"type", "Sequence"}, {"processors", json::array({file["post_processor"]})}};
+    file["decoder"] = {{"type", "Sequence"}, {"decoders", json::array({file["decoder"]})}};
+    HuggingFace one = read(file);
+    CHECK(one.options.replace == decltype(one.options.replace){{U'\u201c', U"\""}, {U'\u2026', U"..."}});
+    CHECK(one.options.single_digits);
+    CHECK(one.frame.special);
+
+    file["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
+    CHECK(read(file).frame.special);
+    file["post_processor"] = processing("A:0", "A:0 B:1");
+    CHECK_FALSE(read(file).frame.special);
+    file["pre_tokenizer"]["pretokenizers"].erase(0);
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("expected a BertPreTokenizer"), TokenizerError);
+    file["normalizer"]["normalizers"][1] = replace("\"", "'");
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("no replacement before it takes or makes"),
+                         TokenizerError);
+    file["normalizer"]["normalizers"][1] = replace("\u201c", "'");
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("no replacement before it takes or makes"),
+                         TokenizerError);
+    file["normalizer"]["normalizers"][1] = replace("ab", "c");
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("\"ab\", expected one character"), TokenizerError);
+    file["normalizer"]["normalizers"][1] = {{"type", "NFKC"}};
+    CHECK_THROWS_WITH_AS(read(file),
+                         doctest::Contains("normalizers[1].type is \"NFKC\", expected \"Replace\""),
+                         TokenizerError);
+}
+
+TEST_CASE("tokenizer.json: what cannot be honoured is named") {
+    CHECK(said([](json&) {}) == "");
+    CHECK_SAID(f["version"] = "2.0", "version is \"2.0\", expected \"1.0\"");
+    CHECK_SAID(f = json::array(), "the whole is a list of 0, expected an object");
+    CHECK_SAID(f.erase("model"),
+               "model is missing or null, expected a WordPiece model: is this a tokenizer.json?");
+    CHECK_SAID(f["model"]["type"] = "BPE", "model.type is \"BPE\", expected \"WordPiece\"");
+    CHECK_SAID((f["model"].erase("type"), f["model"]["merges"] = json::array()),
+               "model.type is missing or null, expected \"WordPiece\"");
+    CHECK_SAID(f["model"]["unk_token"] = "<unk>", "model.unk_token is \"<unk>\", expected \"[UNK]\"");
+    CHECK_SAID(f["model"]["continuing_subword_prefix"] = "",
+               "model.continuing_subword_prefix is \"\", expected \"##\"");
+    CHECK_SAID(f["model"]["max_input_chars_per_word"] = 0,
+               "model.max_input_chars_per_word is 0, expected a whole number from 1 to 2147483647");
+    CHECK_SAID(f["normalizer"]["type"] = "Lowercase",
+               "normalizer.type is \"Lowercase\", expected \"BertNormalizer\"");
+    CHECK_SAID(f["normalizer"]["lowercase"] = "yes",
+               "normalizer.lowercase is \"yes\", expected true or false");
+    CHECK_SAID(f["normalizer"]["strip_accents"] = 1, "normalizer.strip_accents is 1, expected true or false");
+    CHECK_SAID(f["pre_tokenizer"]["type"] = "Whitespace",
+               "pre_tokenizer.type is \"Whitespace\", expected \"BertPreTokenizer\"");
+    CHECK_SAID(f["pre_tokenizer"] = nullptr, "pre_tokenizer is missing or null, expected an object");
+    CHECK_SAID(f["decoder"]["prefix"] = "@@", "decoder.prefix is \"@@\", expected \"##\"");
+    CHECK_SAID(f["decoder"]["type"] = "ByteLevel", "decoder.type is \"ByteLevel\", expected \"WordPiece\"");
+    CHECK_SAID(f["post_processor"]["type"] = "RobertaProcessing",
+               "post_processor.type is \"RobertaProcessing\", expected BertProcessing or TemplateProcessing");
+    CHECK_SAID(f["post_processor"]["sep"][0] = "</s>",
+               "post_processor.sep[0] is \"</s>\", expected \"[SEP]\"");
+    CHECK_SAID(f["post_processor"]["cls"][1] = 3,
+               "post_processor.cls[1] is 3, expected 2, as in the vocabulary");
+    CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0", "A:0 B:1"),
+               "post_processor.single is \"[CLS]:0 A:0\", expected \"[CLS]:0 A:0 [SEP]:0\", or \"A:0\"");
+    CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0"),
+               "post_processor.pair is \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", expected "
+               "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
+    CHECK_SAID((f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"),
+                f["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 2),
+               "post_processor.special_tokens.[SEP].ids[0] is 2, expected 3, as in the vocabulary");
+    CHECK_SAID((f["truncation"] = {{"max_length", 0}, {"stride", 0}, {"strategy", "OnlyFirst"}}),
+               "truncation.max_length is 0, expected a whole number from 1 to 2147483647");
+    CHECK_SAID((f["truncation"] = {{"max_length", 9}, {"stride", 0}, {"strategy", "Never"}}),
+               "truncation.strategy is \"Never\", expected LongestFirst, OnlyFirst or OnlySecond");
+    CHECK_SAID((f["padding"] = {{"strategy", "BatchLongest"},
+                                {"direction", "Right"},
+                                {"pad_id", 1},
+                                {"pad_type_id", 0},
+                                {"pad_token", "[PAD]"}}),
+               "padding.pad_id is 1, expected the id of \"[PAD]\"");
+}
+
+TEST_CASE("tokenizer.json: the vocabulary's ids are 0 to n - 1, each once") {
+    CHECK_SAID(f["model"]["vocab"]["sun"] = 9,
+               "model.vocab has 8 tokens, none of them with id 5 (\"sun\" has 9), expected the ids 0 to 7, "
+               "each once");
+    CHECK_SAID(f["model"]["vocab"]["sun"] = -1,
+               "model.vocab has 8 tokens, none of them with id 5 (\"sun\" has -1), expected the ids 0 to 7, "
+               "each once");
+    CHECK_SAID(f["model"]["vocab"]["sun"] = 6,
+               "model.vocab.sun is 6, expected an id of its own: \"##s\" has it, too");
+    CHECK_SAID(f["model"]["vocab"]["sun"] = "5", "model.vocab.sun is \"5\", expected an id");
+    CHECK_SAID(f["model"]["vocab"] = json::array({"sun"}),
+               "model.vocab is a list of 1, expected an object of tokens with their ids");
+    CHECK_SAID((f["model"]["vocab"] = {{"sun", 0}}, f["added_tokens"] = json::array()),
+               "model.vocab is an object, expected [UNK] among its tokens");
+    TemporaryFolder folder;
+    std::string text = small().dump();
+    text.replace(text.find("\"sun\""), 5, "\"##s\"");
+    CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("twice.json", text)),
+                         doctest::Contains("model.vocab has \"##s\" twice"), TokenizerError);
+}
+
+TEST_CASE("tokenizer.json: ids of added tokens") {
+    CHECK_SAID(f["added_tokens"][0]["id"] = 5,
+               "added_tokens[0].id is 5, expected 4, the token's own, for \"[MASK]\"");
+    CHECK_SAID(f["added_tokens"][2]["id"] = 12,
+               "added_tokens[2].id is 12, expected 9, the next free, for \"<e>\"");
+    CHECK_SAID(f["added_tokens"][1]["id"] = 5,
+               "added_tokens[1].id is 5, expected 8, the next free, for \"sunrise\"");
+    CHECK_SAID(f["added_tokens"][1]["content"] = "", "added_tokens[1].content is \"\", expected some text");
+    CHECK_SAID(f["added_tokens"][1].erase("lstrip"),
+               "added_tokens[1].lstrip is missing or null, expected true or false");
+    json file = small();
+    file["added_tokens"].push_back(file["added_tokens"][1]);
+    file["added_tokens"][3]["special"] = true;
+    HuggingFace one = read(file);
+    REQUIRE(one.added.size() == 3);
+    CHECK(one.added[1].special);
+    CHECK(one.vocabulary.size() == 10);
+}
+
+TEST_CASE("tokenizer.json: keys that are not known are noted") {
+    json file = small();
+    file["extra"] = 1;
+    file["model"]["dropout"] = nullptr;
+    file["model"].erase("type");
+    file["added_tokens"][1]["colour"] = "red";
+    file["normalizer"]["fold"] = true;
+    CHECK(read(file).notes ==
+          std::vector<std::string>{"extra is not known here and was passed over",
+                                   "model.type is missing and taken for WordPiece",
+                                   "model.dropout is not known here and was passed over",
+                                   "added_tokens[1].colour is not known here and was passed over",
+                                   "normalizer.fold is not known here and was passed over"});
+}
+
+TEST_CASE("tokenizer.json: any bytes are read or refused") {
+    TemporaryFolder folder;
+    auto refused = [&](const std::string& bytes, const char* why) {
+        CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("tokenizer.json", bytes)),
+                             doctest::Contains(why), TokenizerError);
+    };
+    refused("", "as JSON");
+    refused(small().dump() + "}", "as JSON");
+    refused(small().dump().substr(0, 400), "as JSON");
+    refused("{\"version\": \"\xff\"}", "as JSON");
+    refused(std::string(200000, '['), "as JSON");
+    refused(std::string(200000, '[') + std::string(200000, ']'),
+            "the whole is a list of 1, expected an object");
+    refused("{\"model\": " + std::string(200000, '[') + std::string(200000, ']') + "}",
+            "model is a list of 1");
+    CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path), doctest::Contains("directory"), TokenizerError);
+    CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path + "/none.json"), doctest::Contains("No such file"),
+                         TokenizerError);
+    std::string bytes = small().dump();
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::string broken = bytes;
+        broken[i] = char(broken[i] ^ 0x12);
+        try {
+            read_tokenizer_json(folder.write("tokenizer.json", broken));
+        } catch (const TokenizerError& error) {
+            CHECK(std::string(error.what()).size() < 500);
+        }
+    }
+}
+
+TEST_CASE("a tokenizer that was written is read as it was") {
+    TemporaryFolder folder;
+    std::string path = folder.path + "/tokenizer.json";
+    HuggingFace one = read(small());
+    one.added = {one.added[0], one.added[1], one.added[2]};
+    for (int id = 0; id < 4; id++)
+        one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.frame);
+    check_equal(read_tokenizer_json(path), one);
+
+    one.options.lower = one.options.clean = one.options.split_ideographs = false;
+    one.options.strip_accents = true;
+    one.options.single_digits = true;
+    one.options.max_word = 33;
+    one.options.replace = {{U'\u2026', U"..."}, {U'\U0001f600', U""}};
+    one.added[5].single_word = one.added[5].strip_left = one.added[6].strip_right = true;
+    one.frame.special = false;
+    one.frame.max_length = 128;
+    one.frame.overlap = 7;
+    one.frame.cut_left = true;
+    one.frame.truncation = Truncation::only_first;
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.frame);
+    check_equal(read_tokenizer_json(path), one);
+
+    // The special tokens are there even if nobody names them.
+    Vocabulary plain({"[UNK]", "a", "\"\\\u4e2d", "[SEP]", ""});
+    write_tokenizer_json(path, plain, {});
+    HuggingFace again = read_tokenizer_json(path);
+    CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
+    REQUIRE(again.added.size() == 2);
+    CHECK(again.added[1].text == "[SEP]");
+    CHECK_FALSE(again.frame.special);  // without [CLS]
+}
+
+TEST_CASE("what tokenizer.json cannot say is not written") {
+    TemporaryFolder folder;
+    std::string path = folder.path + "/tokenizer.json";
+    Vocabulary vocabulary({"[UNK]", "a", "b"});
+    auto refused = [&](const Vocabulary& v, const WordPiece::Options& options, std::vector<AddedToken> added,
+                       const Frame& frame, const char* why) {
+        CHECK_THROWS_WITH_AS(write_tokenizer_json(path, v, options, added, frame), doctest::Contains(why),
+                             TokenizerError);
+    };
+    refused(Vocabulary({"a"}), {}, {}, {}, "no [UNK]");
+    refused(Vocabulary({"[UNK]", "a", "a"}), {}, {}, {}, "tokens 1 and 2 are both \"a\"");
+    refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, {}, "not UTF-8");
+    refused(vocabulary, {}, {{"b", 1}}, {}, "the added token b has the id 1, expected 2");
+    AddedToken beyond{"a", 1};
+    beyond.beyond = true;
+    refused(vocabulary, {}, {beyond}, {}, "is not the model's own");
+    WordPiece::Options options;
+    options.unknown = Unknown::character;
+    refused(vocabulary, options, {}, {}, "unknown characters");
+    options = {};
+    options.replace = {{U'x', U"y"}, {U'y', U"z"}};
+    refused(vocabulary, options, {}, {}, "the replacement of y");
+    Frame frame;
+    frame.max_length = 5;
+    frame.truncation = Truncation::refuse;
+    refused(vocabulary, {}, {}, frame, "refused");
+    CHECK_THROWS_WITH_AS(write_tokenizer_json(folder.path + "/no/such/file", vocabulary, {}),
+                         doctest::Contains("No such file"), TokenizerError);
+}
+
+TEST_CASE("a tokenizer from whatever a path names") {
+    TemporaryFolder folder;
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path),
+                         doctest::Contains("neither tokenizer.json nor vocab.txt"), TokenizerError);
+    std::string vocab = folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsun\n##s\n");
+    for (const std::string& path : {vocab, folder.path}) {
+        HuggingFace plain = read_tokenizer(path);
+        CHECK(plain.vocabulary.size() == 7);
+        CHECK(plain.options.rules == Rules::google);
+        CHECK(plain.options.max_word == 200);
+        CHECK(plain.options.lower);
+        CHECK_FALSE(plain.options.recognise_special);
+        CHECK(plain.frame.special);
+        CHECK(plain.notes.empty());
+    }
+
+    json token = {{"content", "<e>"}, {"single_word", true}, {"lstrip", false},
+                  {"rstrip", true},   {"normalized", false}, {"special", true}};
+    json mask = token;
+    mask["content"] = "[MASK]";
+    json config = {{"do_lower_case", false},
+                   {"strip_accents", true},
+                   {"tokenize_chinese_chars", false},
+                   {"cls_token", "[CLS]"},
+                   {"unk_token", {{"content", "[UNK]"}}},
+                   {"added_tokens_decoder", {{"7", token}, {"4", mask}}}};
+    folder.write("tokenizer_config.json", config.dump());
+    HuggingFace set = read_tokenizer(folder.path);
+    CHECK(set.options.rules == Rules::hugging_face);
+    CHECK(set.options.max_word == 100);
+    CHECK_FALSE(set.options.lower);
+    CHECK(set.options.strip_accents == true);
+    CHECK_FALSE(set.options.split_ideographs);
+    CHECK(set.options.recognise_special);
+    REQUIRE(set.added.size() == 2);
+    CHECK(set.added[0].text == "[MASK]");
+    CHECK(set.added[1].beyond);
+    CHECK(set.vocabulary.token(7) == "<e>");
+    CHECK(read_tokenizer(vocab).options.lower);  // one file is one file
+
+    config["cls_token"] = "<s>";
+    folder.write("tokenizer_config.json", config.dump());
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path),
+                         doctest::Contains("cls_token is \"<s>\", expected \"[CLS]\""), TokenizerError);
+    folder.write("tokenizer_config.json", json{{"do_basic_tokenize", false}}.dump());
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("do_basic_tokenize is false"),
+                         TokenizerError);
+    folder.write("tokenizer_config.json", "{}");
+    folder.write("added_tokens.json", "{}");
+    CHECK(read_tokenizer(folder.path).notes.size() == 1);
+    folder.write("special_tokens_map.json", json{{"sep_token", "</s>"}}.dump());
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("sep_token is \"</s>\""),
+                         TokenizerError);
+
+    // A tokenizer.json is complete; what the other file says otherwise is said, not done.
+    folder.write("tokenizer.json", small().dump());
+    folder.write("tokenizer_config.json", json{{"do_lower_case", false}, {"strip_accents", nullptr}}.dump());
+    HuggingFace whole = read_tokenizer(folder.path);
+    CHECK(whole.options.lower);
+    CHECK(whole.vocabulary.size() == 10);
+    REQUIRE(whole.notes.size() == 1);
+    CHECK(whole.notes[0].find("do_lower_case and gives as false") != std::string::npos);
+    CHECK(read_tokenizer(folder.path + "/tokenizer.json").notes.empty());
+}

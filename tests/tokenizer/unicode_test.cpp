@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// The table of characters against a second source of Unicode's data, the library utf8proc, for every code
+// point; and the whole of it against the hash that its generator wrote.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tokenizer/characters_table.h"
+#if __has_include(<utf8proc.h>)
+#include <utf8proc.h>
+#endif
+
+using namespace masquerade;
+
+namespace {
+
+// 64-bit FNV-1a of numbers of 32 bits.
+class Hash {
+  public:
+    template <class Row, std::size_t n>
+    void add(const Row (&rows)[n]) {
+        for (const Row& row : rows) add(row);
+    }
+    std::uint64_t value() const { return value_; }
+
+  private:
+    void add(std::uint32_t number) { value_ = (value_ ^ number) * 0x100000001b3ull; }
+    void add(char32_t c) { add(std::uint32_t(c)); }
+    void add(int number) { add(std::uint32_t(number)); }
+    void add(const FlagRange& r) { add(r.first), add(r.last), add(r.flags); }
+    void add(const ShiftRange& r) { add(r.first), add(r.last), add(r.step), add(r.shift); }
+    void add(const Expansion& e) { add(e.from), add(e.to); }
+    void add(const CombiningClass& k) { add(k.c), add(k.value); }
+
+    std::uint64_t value_ = 0xcbf29ce484222325ull;
+};
+
+TEST_CASE("unicode: the table is what its generator wrote") {
+    Hash hash;
+    hash.add(flag_ranges);
+    hash.add(lower_shifts);
+    hash.add(lower_expansions);
+    hash.add(strip_shifts);
+    hash.add(strip_expansions);
+    hash.add(combining_classes);
+    hash.add(hugging_face_flags);
+    hash.add(hugging_face_lower);
+    hash.add(hugging_face_strip);
+    hash.add(hugging_face_classes);
+    CHECK(hash.value() == characters_table_hash);
+}
+
+#if __has_include(<utf8proc.h>)
+
+struct Range {
+    char32_t first, last;
+};
+
+template <std::size_t n>
+bool inside(char32_t c, const Range (&ranges)[n]) {
+    for (const Range& r : ranges)
+        if (c >= r.first && c <= r.last) return true;
+    return false;
+}
+
+// The 4489 characters that Unicode 15.0 added. (15.1 added 627 more, of which the table has nothing to say.)
+constexpr Range added[] = {{0xCF3, 0xCF3},     {0xECE, 0xECE},     {0x10EFD, 0x10EFF}, {0x1123F, 0x11241},
+                           {0x11B00, 0x11B09}, {0x11F00, 0x11F10}, {0x11F12, 0x11F3A}, {0x11F3E, 0x11F59},
+                           {0x1342F, 0x1342F}, {0x13439, 0x13455}, {0x1B132, 0x1B132}, {0x1B155, 0x1B155},
+                           {0x1D2C0, 0x1D2D3}, {0x1DF25, 0x1DF2A}, {0x1E030, 0x1E06D}, {0x1E08F, 0x1E08F},
+                           {0x1E4D0, 0x1E4F9}, {0x1F6DC, 0x1F6DC}, {0x1F774, 0x1F776}, {0x1F77B, 0x1F77F},
+                           {0x1F7D9, 0x1F7D9}, {0x1FA75, 0x1FA77}, {0x1FA87, 0x1FA88}, {0x1FAAD, 0x1FAAF},
+                           {0x1FABB, 0x1FABD}, {0x1FABF, 0x1FABF}, {0x1FACE, 0x1FACF}, {0x1FADA, 0x1FADB},
+                           {0x1FAE8, 0x1FAE8}, {0x1FAF7, 0x1FAF8}, {0x2B739, 0x2B739}, {0x31350, 0x323AF}};
+constexpr Range syllables[] = {{0xAC00, 0xD7A3}};  // Hangul; decomposed by arithmetic, not by the table
+constexpr Range surrogates[] = {{0xD800, 0xDFFF}};
+
+// BERT's ideographs (google-research/bert, tokenization.py).
+constexpr Range ideographs[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
+                                {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF},
+                                {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+constexpr Range ascii_punctuation[] = {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
+
+// What has case but is no letter of category Lu, Ll or Lt: feminine and masculine ordinal, Roman numerals,
+// letters in circles and squares (Unicode's Other_Uppercase and Other_Lowercase, less the ignorable).
+constexpr Range other_cased[] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},  {0x24B6, 0x24E9},
+                                 {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+// Ignorable punctuation: Unicode's Word_Break is MidLetter, MidNumLet or Single_Quote.
+constexpr Range inside_words[] = {{0x27, 0x27},     {0x2E, 0x2E},     {0x3A, 0x3A},     {0xB7, 0xB7},
+                                  {0x387, 0x387},   {0x55F, 0x55F},   {0x5F4, 0x5F4},   {0x2018, 0x2019},
+                                  {0x2024, 0x2024}, {0x2027, 0x2027}, {0xFE13, 0xFE13}, {0xFE52, 0xFE52},
+                                  {0xFE55, 0xFE55}, {0xFF07, 0xFF07}, {0xFF0E, 0xFF0E}, {0xFF1A, 0xFF1A}};
+
+constexpr char32_t end_of_code_points = 0x110000;
+
+// The table spread over all code points.
+struct Spread {
+    std::vector<std::uint32_t> flags = std::vector<std::uint32_t>(end_of_code_points);
+    std::vector<std::u32string> lower = every_code_point(), strip = lower;
+    std::vector<int> classes = std::vector<int>(end_of_code_points);
+
+    Spread() {
+        for (const FlagRange& r : flag_ranges)
+            for (char32_t c = r.first; c <= r.last; c++) flags[c] |= r.flags;
+        fill(lower, lower_shifts, lower_expansions);
+        fill(strip, strip_shifts, strip_expansions);
+        for (const CombiningClass& k : combining_classes) classes[k.c] = k.value;
+    }
+
+    static std::vector<std::u32string> every_code_point() {
+        std::vector<std::u32string> all(end_of_code_points);
+        for (char32_t c = 0; c < end_of_code_points; c++) all[c] = c;
+        return all;
+    }
+
+    template <std::size_t n, std::size_t m>
+    static void fill(std::vector<std::u32string>& to, const ShiftRange (&shifts)[n],
+                     const Expansion (&expansions)[m]) {
+        for (const ShiftRange& r : shifts)
+            for (char32_t c = r.first; c <= r.last; c += char32_t(r.step)) to[c] = c + char32_t(r.shift);
+        for (const Expansion& e : expansions) to[e.from] = e.to;
+    }
+};
+
+const Spread& table() {
+    static const Spread spread;
+    return spread;
+}
+
+utf8proc_category_t category(char32_t c) { return utf8proc_category(utf8proc_int32_t(c)); }
+const utf8proc_property_t& property(char32_t c) { return *utf8proc_get_property(utf8proc_int32_t(c)); }
+
+std::u32string decomposed(char32_t c) {
+    utf8proc_int32_t points[16];
+    int boundary = 0;
+    auto n = utf8proc_decompose_char(utf8proc_int32_t(c), points, 16, UTF8PROC_DECOMPOSE, &boundary);
+    REQUIRE((n >= 1 && n <= 16));
+    return std::u32string(points, points + n);
+}
+
+std::uint32_t expected_flags(char32_t c) {
+    auto kind = category(c);
+    auto direction = property(c).bidi_class;
+    auto any = [&](std::initializer_list<utf8proc_category_t> kinds) {
+        for (auto k : kinds)
+            if (k == kind) return true;
+        return false;
+    };
+    // Python's white space: Zs, and what Unicode's bidirectional algorithm takes for space or separators.
+    bool space = kind == UTF8PROC_CATEGORY_ZS || direction == UTF8PROC_BIDI_CLASS_WS ||
+                 direction == UTF8PROC_BIDI_CLASS_B || direction == UTF8PROC_BIDI_CLASS_S;
+    bool format = any({UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF});
+    bool ignorable = any({UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
+                          UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK}) ||
+                     inside(c, inside_words);
+    bool cased =
+        any({UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LT}) || inside(c, other_cased);
+    bool nonstarter = true;
+    for (char32_t d : decomposed(c)) nonstarter &= property(d).combining_class != 0;
+    bool punctuation =
+        any({UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PD, UTF8PROC_CATEGORY_PS, UTF8PROC_CATEGORY_PE,
+             UTF8PROC_CATEGORY_PI, UTF8PROC_CATEGORY_PF, UTF8PROC_CATEGORY_PO}) ||
+        inside(c, ascii_punctuation);
+    bool kept = c == '\t' || c == '\n' || c == '\r';
+    bool control = (format && !kept) || c == 0 || c == 0xFFFD;
+    return (control ? Fact::control : 0u) | (space ? Fact::space : 0u) |
+           (inside(c, ideographs) ? Fact::ideograph : 0u) | (punctuation ? Fact::punctuation : 0u) |
+           (kind == UTF8PROC_CATEGORY_MN ? Fact::mark : 0u) | (cased ? Fact::cased : 0u) |
+           (ignorable ? Fact::ignorable : 0u) | (nonstarter ? Fact::nonstarter : 0u);
+}
+
+// The first code points of Unicode 14 for which a statement is false; all of them are asked.
+template <class Holds>
+std::string exceptions(Holds holds) {
+    std::string list;
+    int count = 0;
+    for (char32_t c = 0; c < end_of_code_points; c++) {
+        if (inside(c, surrogates) || inside(c, added) || holds(c) || ++count > 5) continue;
+        char name[16];
+        std::snprintf(name, sizeof name, "U+%04X ", unsigned(c));
+        list += name;
+    }
+    return count > 5 ? list + "and " + std::to_string(count - 5) + " more" : list;
+}
+
+// Nothing that these versions said of older characters differs from 14.0.
+const char* reason_to_skip() {
+    static const std::string version = utf8proc_unicode_version(), table_version = unicode_data_version;
+    static const std::string reason = "utf8proc here has Unicode " + version + ", the table " + table_version;
+    bool known = version == "14.0.0" || version == "15.0.0" || version == "15.1.0";
+    return known && table_version == "14.0.0" ? nullptr : reason.c_str();
+}
+
+#define AGAINST_UTF8PROC doctest::skip(reason_to_skip() != nullptr) * doctest::description(reason_to_skip())
+
+TEST_CASE("unicode: flags of every code point are utf8proc's" * AGAINST_UTF8PROC) {
+    CHECK(exceptions([](char32_t c) { return table().flags[c] == expected_flags(c); }) == "");
+}
+
+TEST_CASE("unicode: lower case of every code point is utf8proc's" * AGAINST_UTF8PROC) {
+    // Its mapping is of one character to one. Capital I with a dot above is the only one that needs two.
+    CHECK(exceptions([](char32_t c) {
+              return table().lower[c] == std::u32string{char32_t(utf8proc_tolower(utf8proc_int32_t(c)))};
+          }) == "U+0130 ");
+    CHECK(table().lower[0x130] == U"i\u0307");
+}
+
+TEST_CASE("unicode: every code point decomposed and stripped is utf8proc's" * AGAINST_UTF8PROC) {
+    CHECK(exceptions([](char32_t c) {
+              bool without_row = inside(c, syllables) || table().flags[c] & (Fact::mark | Fact::space);
+              std::u32string stripped;
+              for (char32_t d : decomposed(c))
+                  if (category(d) != UTF8PROC_CATEGORY_MN) stripped += d;
+              return table().strip[c] == (without_row ? std::u32string{c} : stripped);
+          }) == "");
+}
+
+TEST_CASE("unicode: combining classes that stripping leaves are utf8proc's" * AGAINST_UTF8PROC) {
+    CHECK(exceptions([](char32_t c) {
+              bool stripped = category(c) == UTF8PROC_CATEGORY_MN;
+              return table().classes[c] == (stripped ? 0 : property(c).combining_class);
+          }) == "");
+}
+
+TEST_CASE("unicode: characters newer than the table are nothing special in it" * AGAINST_UTF8PROC) {
+    int count = 0, special = 0;
+    for (const Range& r : added)
+        for (char32_t c = r.first; c <= r.last; c++) {
+            std::u32string itself{c};
+            bool plain = table().flags[c] == (inside(c, ideographs) ? Fact::ideograph : 0u) &&
+                         table().lower[c] == itself && table().strip[c] == itself;
+            count++, special += !plain;
+        }
+    CHECK(count == 4489);
+    CHECK(special == 0);
+}
+
+#else
+
+TEST_CASE("unicode: every code point against utf8proc" * doctest::skip() *
+          doctest::description("built without utf8proc.h (Debian: libutf8proc-dev)")) {}
+
+#endif
+
+}  // namespace

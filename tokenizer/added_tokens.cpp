@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/added_tokens.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "tokenizer/normalise.h"
+#include "tokenizer/utf8.h"
+#include "tokenizer/vocabulary.h"
+#include "tokenizer/word_characters.h"
+
+namespace masquerade {
+
+namespace {
+
+// Unicode's White_Space.
+bool is_white_space(char32_t c) {
+    return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+           c == 0x3000;
+}
+
+// The code point that ends before byte `end` of valid UTF-8, end > 0.
+CodePoint code_point_before(std::string_view text, std::size_t end) {
+    std::size_t begin = end - 1;
+    while (begin > 0 && !starts_code_point(text[begin])) begin--;
+    return decode_utf8(text, begin);
+}
+
+bool word_touches(std::string_view text, std::size_t begin, std::size_t end) {
+    auto is_word = [](CodePoint c) { return c.length > 0 && is_word_character(c.value); };
+    return (begin > 0 && is_word(code_point_before(text, begin))) ||
+           (end < text.size() && is_word(decode_utf8(text, end)));
+}
+
+// Where the white space before byte `at` begins, not before `from`.
+std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t from) {
+    while (at > from) {
+        CodePoint c = code_point_before(text, at);
+        if (c.length == 0 || !is_white_space(c.value)) break;
+        at -= std::size_t(c.length);
+    }
+    return at;
+}
+
+std::size_t white_space_after(std::string_view text, std::size_t at) {
+    while (at < text.size()) {
+        CodePoint c = decode_utf8(text, at);
+        if (c.length == 0 || !is_white_space(c.value)) break;
+        at += std::size_t(c.length);
+    }
+    return at;
+}
+
+bool is_valid(std::string_view line) {
+    for (std::size_t at = 0; at < line.size();) {
+        int length = decode_utf8(line, at).length;
+        if (length == 0) return false;
+        at += std::size_t(length);
+    }
+    return true;
+}
+
+bool is_ascii(std::string_view line) {
+    unsigned char bits = 0;
+    for (char c : line) bits |= (unsigned char)c;
+    return bits < 0x80;
+}
+
+// What of a line is UTF-8.
+Normalised valid_part(std::string_view line) {
+    Normalised valid;
+    for (std::size_t at = 0; at < line.size();) {
+        int length = decode_utf8(line, at).length;
+        for (int i = 0; i < length; i++) {
+            valid.text += line[at + std::size_t(i)];
+            valid.spans.push_back({int(at) + i, int(at) + i + 1});
+        }
+        at += std::size_t(std::max(length, 1));
+    }
+    return valid;
+}
+
+// Fills the bytes between tokens with ordinary text.
+class Filler {
+  public:
+    Filler(std::vector<AddedTokens::Part>& parts, int begin) : parts_(parts), next_(begin) {}
+    void token(Span span, int id) {
+        text_until(span.begin);
+        int end = std::max(span.end, next_);
+        parts_.push_back({next_, end, id});
+        next_ = end;
+    }
+    void text_until(int end) {
+        if (next_ < end) parts_.push_back({next_, end, -1});
+        next_ = std::max(next_, end);
+    }
+
+  private:
+    std::vector<AddedTokens::Part>& parts_;
+    int next_;
+};
+
+AddedTokens::Normaliser normaliser_of(const Characters& characters) {
+    auto copy = std::make_shared<const Characters>(characters);
+    return [copy](std::string_view line) { return normalise(line, *copy); };
+}
+
+bool any_normalised(const std::vector<AddedToken>& tokens) {
+    return std::any_of(tokens.begin(), tokens.end(), [](const AddedToken& t) { return t.normalised; });
+}
+
+}  // namespace
+
+bool is_word_character(char32_t c) {
+    auto range = std::lower_bound(std::begin(word_ranges), std::end(word_ranges), c,
+                                  [](const WordRange& r, char32_t value) { return r.last < value; });
+    return range != std::end(word_ranges) && range->first <= c;
+}
+
+// Words leave out what is between them; it is read again, for the spaces.
+Normalised normalise(std::string_view line, const Characters& characters) {
+    Normalised result;
+    if (!characters.replaces() && is_ascii(line)) {
+        result.text.resize(line.size());
+        result.spans.resize(line.size());
+        std::size_t size = 0;
+        for (std::size_t at = 0; at < line.size(); at++) {
+            Characters::Kind kind = characters.kind(line[at]);
+            char letter = characters.letter_of(line[at]);
+            result.text[size] = kind == Characters::space ? ' ' : letter != 0 ? letter : line[at];
+            result.spans[size] = {int(at), int(at) + 1};
+            size += kind != Characters::dropped;
+        }
+        result.text.resize(size);
+        result.spans.resize(size);
+        return result;
+    }
+    Words words(line, characters, true);
+    auto append = [&](std::string_view bytes, Span span) {
+        result.text += bytes;
+        result.spans.insert(result.spans.end(), bytes.size(), span);
+    };
+    for (std::size_t at = 0;; at = words.at()) {
+        bool more = words.next(), ideograph = false;
+        while (at < words.line().size()) {
+            CodePoint c = decode_utf8(words.line(), at);
+            std::size_t end = at + std::size_t(std::max(c.length, 1));
+            Character what = characters[c.value];
+            if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
+                ideograph = what.is(Character::ideograph);
+                if (!what.is(Character::space)) break;
+                append(" ", words.source(at, end));
+            }
+            at = end;
+        }
+        if (!more) return result;
+        Span first = words.spans().front(), last = words.spans().back();
+        if (ideograph) append(" ", {first.begin, first.begin});
+        std::size_t next = 0;
+        for (Span span : words.spans()) {
+            std::size_t begin = next;
+            next += std::size_t(decode_utf8(words.text(), begin).length);
+            append(std::string_view(words.text()).substr(begin, next - begin), span);
+        }
+        if (ideograph) append(" ", {last.end, last.end});
+    }
+}
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special)
+    : AddedTokens(tokens, any_normalised(tokens) ? normaliser_of(characters) : nullptr, special) {}
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser, bool special)
+    : tokens_(std::move(tokens)), normaliser_(std::move(normaliser)), special_(special) {
+    if (!normaliser_) normaliser_ = valid_part;
+    std::vector<std::string> forms;
+    for (const AddedToken& token : tokens_) {
+        if (!is_valid(token.text))
+            throw TokenizerError("the added token with id " + std::to_string(token.id) + " is not UTF-8");
+        if (token.id < 0)
+            throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
+                                 ", expected 0 or more");
+        forms.push_back(token.normalised ? normaliser_(token.text).text : token.text);
+    }
+    exact_ = make_set(forms, false);
+    normalised_ = make_set(forms, true);
+}
+
+// Of equal forms the first counts (in the library any of them may): the trie takes the last of its entries.
+AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
+    Set set;
+    std::vector<Trie::Entry> entries;
+    bool any = false;  // that can be found
+    for (std::size_t i = tokens_.size(); i-- > 0;) {
+        if (tokens_[i].normalised != normalised || forms[i].empty()) continue;
+        entries.push_back({forms[i], int(i)});
+        any |= special_ || !tokens_[i].special;
+    }
+    if (!any) return set;
+    for (const Trie::Entry& entry : entries) {
+        bool& is_first = set.is_first[(unsigned char)entry.first[0]];
+        if (!is_first) set.firsts += entry.first[0];
+        is_first = true;
+    }
+    set.trie = Trie(std::move(entries));
+    return set;
+}
+
+// The next byte that a token may begin with; the end of the text if there is none.
+std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
+    if (firsts.empty()) return text.size();
+    if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
+    while (from < text.size() && !is_first[(unsigned char)text[from]]) from++;
+    return from;
+}
+
+bool AddedTokens::may_hold(std::string_view line) const {
+    return (!normalised_.firsts.empty() && !line.empty()) || exact_.candidate(line, 0) < line.size();
+}
+
+// emit(begin, end, id) for each token of valid UTF-8. What a token refuses (single_word) is not offered to
+// the shorter tokens in it, nor what follows within it.
+template <class Emit>
+void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
+    std::size_t taken = 0,
+                last = 0;  // what tokens and the white space they took cover; the end of the last one
+    for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
+        Trie::Match match = set.trie.longest(text.substr(at));
+        if (match.length == 0) {
+            at++;
+            continue;
+        }
+        const AddedToken& token = tokens_[std::size_t(match.value)];
+        std::size_t begin = at, end = at + std::size_t(match.length);
+        at = end;
+        if (token.special && !special_) continue;
+        if (token.single_word && word_touches(text, begin, end)) continue;
+        if (token.strip_right) end = end < taken ? taken : white_space_after(text, end);
+        if (token.strip_left) begin = std::max(white_space_before(text, begin, taken), last);
+        if (begin >= end) continue;  // an earlier one took it all
+        last = end;
+        emit(std::max(begin, taken), std::max(end, taken), token.id);
+        taken = std::max(end, taken);
+    }
+}
+
+void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
+    parts.clear();
+    if (!may_hold(line)) {
+        if (!line.empty()) parts.push_back({0, int(line.size()), -1});
+        return;
+    }
+    // Parts of line[begin, end), whose text this is.
+    auto append_parts = [&](const Set& set, const Normalised& of, std::string_view text, int begin, int end) {
+        Filler filler(parts, begin);
+        find(set, text, [&](std::size_t from, std::size_t to, int id) {
+            Span span{0, 0};
+            if (from < to && of.spans.empty()) span = {int(from), int(to)};
+            if (from < to && !of.spans.empty()) span = {of.spans[from].begin, of.spans[to - 1].end};
+            filler.token({begin + span.begin, begin + span.end}, id);
+        });
+        filler.text_until(end);
+    };
+    if (is_valid(line)) {
+        append_parts(exact_, {}, line, 0, int(line.size()));
+    } else {
+        Normalised valid = valid_part(line);
+        append_parts(exact_, valid, valid.text, 0, int(line.size()));
+    }
+    if (normalised_.firsts.empty()) return;
+
+    std::vector<Part> exact;
+    exact.swap(parts);
+    for (const Part& part : exact) {
+        if (part.id >= 0) {
+            parts.push_back(part);
+            continue;
+        }
+        std::string_view text = line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin));
+        Normalised normal = normaliser_(text);
+        if (normal.spans.size() != normal.text.size())
+            throw TokenizerError("the normaliser gave " + std::to_string(normal.spans.size()) +
+                                 " spans for " + std::to_string(normal.text.size()) +
+                                 " bytes, expected one a byte");
+        append_parts(normalised_, normal, normal.text, part.begin, part.end);
+    }
+}
+
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
+    std::vector<Part> parts;
+    split(line, parts);
+    return parts;
+}
+
+}  // namespace masquerade

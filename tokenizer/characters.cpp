@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/characters.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "tokenizer/characters_table.h"
+#include "tokenizer/utf8.h"
+
+namespace masquerade {
+
+namespace {
+
+using Map = std::map<char32_t, std::u32string>;  // a code point, what becomes of it
+
+bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
+
+template <class Use>
+void each_of(const ShiftRange& r, Use use) {
+    for (char32_t c = r.first; c <= r.last; c += char32_t(r.step)) use(c, char32_t(int(c) + r.shift));
+}
+
+template <class Shifts, class Expansions>
+Map make_map(const Shifts& shifts, const Expansions& expansions) {
+    Map map;
+    for (const ShiftRange& r : shifts) each_of(r, [&](char32_t c, char32_t to) { map[c] = {to}; });
+    for (const Expansion& e : expansions) map[e.from] = e.to;
+    return map;
+}
+
+}  // namespace
+
+Characters::Characters(const NormaliseOptions& options)
+    : lower_(options.lower), digits_alone_(options.single_digits), table_(256), block_of_(0x110000 / 256) {
+    set_flags(options);
+    set_results(options);
+    share_equal_blocks();
+    set_ascii();
+    for (const auto& [from, to] : options.replace) {
+        std::string& text = replaced_[from];
+        text.clear();
+        for (char32_t c : to) append_utf8(text, c);
+    }
+}
+
+Character& Characters::make(char32_t c) {
+    std::uint16_t& block = block_of_[c >> 8];
+    if (block == 0) {
+        block = std::uint16_t(table_.size() / 256);
+        table_.resize(table_.size() + 256);
+    }
+    return table_[block * 256u + (c & 0xFF)];
+}
+
+void Characters::set_flags(const NormaliseOptions& options) {
+    bool google = options.rules == Rules::google;
+    auto set = [&](const FlagRange& r) {
+        std::uint32_t flags = 0;
+        auto translate = [&](std::uint32_t fact, Character::Flag flag) {
+            if (r.flags & fact) flags |= flag;
+        };
+        if (options.clean && (r.flags & Fact::control)) {
+            flags = Character::drop;
+        } else {
+            translate(Fact::space, Character::space);
+            translate(Fact::punctuation, Character::punctuation);
+            if (options.split_ideographs) translate(Fact::ideograph, Character::ideograph);
+            if (options.strips()) {
+                translate(Fact::mark, Character::mark);
+                translate(Fact::nonstarter, Character::nonstarter);
+            }
+        }
+        if (google && options.lower) {
+            translate(Fact::cased, Character::cased);
+            translate(Fact::ignorable, Character::ignorable);
+        }
+        for (char32_t c = r.first; c <= r.last; c++) make(c).flags = flags & 0x7FF;
+    };
+    for (const FlagRange& r : flag_ranges) set(r);
+    if (!google)
+        for (const FlagRange& r : hugging_face_flags) set(r);
+    for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
+}
+
+// Lower case, then decomposition, each code point by itself: their order makes no difference to any.
+void Characters::set_results(const NormaliseOptions& options) {
+    Map lower, strip;
+    if (options.lower) lower = make_map(lower_shifts, lower_expansions);
+    if (options.strips()) strip = make_map(strip_shifts, strip_expansions);
+    for (const CombiningClass& k : combining_classes) classes_.push_back({k.c, k.value});
+    if (options.rules == Rules::hugging_face) {
+        if (options.lower)
+            for (const Expansion& e : hugging_face_lower) lower[e.from] = e.to;
+        if (options.strips())
+            for (const Expansion& e : hugging_face_strip) strip[e.from] = e.to;
+        for (const CombiningClass& k : hugging_face_classes) classes_.push_back({k.c, k.value});
+    }
+    for (const auto& [c, result] : strip)
+        if (lower.count(c) == 0) set_result(c, result);
+    for (const auto& [c, lowered] : lower) {
+        std::u32string result;
+        for (char32_t l : lowered) {
+            auto found = strip.find(l);
+            if (found != strip.end())
+                result += found->second;
+            else if (!(*this)[l].is(Character::mark))
+                result += l;
+        }
+        set_result(c, result);
+    }
+    if (options.strips())
+        for (char32_t c = 0xAC00; c <= 0xD7A3; c++) make(c).flags |= Character::syllable;
+    if (options.lower && options.rules == Rules::google) make(0x3A3).flags |= Character::sigma;
+}
+
+void Characters::set_result(char32_t c, const std::u32string& result) {
+    Character& what = make(c);
+    if (what.is(Character::drop) || what.is(Character::mark) || what.is(Character::space)) return;
+    std::uint32_t flags = what.flags & ~std::uint32_t(Character::punctuation);
+    for (char32_t r : result) flags |= (*this)[r].flags & Character::punctuation;
+    if (result.empty()) {
+        flags |= Character::drop;
+    } else if (result.size() == 1) {
+        what.to = result[0] & 0x1FFFFF;
+    } else {
+        flags |= Character::expands;
+        what.to = std::uint32_t(pool_.size()) & 0x1FFFFF;
+        pool_.insert(pool_.end(), result.begin(), result.end());
+        pool_.push_back(0);
+    }
+    what.flags = flags & 0x7FF;
+}
+
+// Ideographs fill hundreds of blocks that are all the same: neighbours that are equal become one.
+void Characters::share_equal_blocks() {
+    std::vector<Character> kept(table_.begin(), table_.begin() + 256);
+    for (std::uint16_t& block : block_of_) {
+        if (block == 0) continue;
+        const Character* entries = &table_[block * 256u];
+        if (std::memcmp(entries, &kept[kept.size() - 256], 256 * sizeof(Character)) != 0)
+            kept.insert(kept.end(), entries, entries + 256);
+        block = std::uint16_t(kept.size() / 256 - 1);
+    }
+    table_ = std::move(kept);
+}
+
+void Characters::set_ascii() {
+    for (char32_t c = 0; c < 128; c++) {
+        Character what = (*this)[c];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+        ascii_[c] = what.is(Character::drop)    ? dropped
+                    : what.is(Character::space) ? space
+                    : what.is(Character::alone) ? alone
+                    : plain                     ? letter
+                                                : other;
+        if (ascii_[c] == letter) letters_[c] = char(what.to != 0 ? what.to : c);
+    }
+}
+
+int Characters::combining_class(char32_t c) const {
+    for (const auto& [character, value] : classes_)
+        if (character == c) return value;
+    return 0;
+}
+
+void Characters::replace(std::string_view line, std::string& text, std::vector<Span>& sources) const {
+    text.clear();
+    sources.clear();
+    for (std::size_t at = 0, next; at < line.size(); at = next) {
+        CodePoint c = decode_utf8(line, at);
+        next = at + std::size_t(std::max(c.length, 1));
+        auto found = c.length == 0 ? replaced_.end() : replaced_.find(c.value);
+        if (found != replaced_.end()) {
+            text += found->second;
+            sources.resize(text.size(), {int(at), int(next)});
+            continue;
+        }
+        text.append(line, at, next - at);
+        for (; at < next; at++) sources.push_back({int(at), int(at) + 1});
+    }
+}
+
+bool stands_alone(char32_t c) {
+    static const Characters reference(NormaliseOptions{});
+    return reference[c].is(Character::alone);
+}
+
+const char* unicode_version() { return unicode_data_version; }
+
+}  // namespace masquerade

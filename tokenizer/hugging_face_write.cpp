@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// tokenizer.json from a tokenizer of ours.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/hugging_face.h"
+#include "tokenizer/utf8.h"
+
+namespace masquerade {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string to_utf8(std::u32string_view characters) {
+    std::string text;
+    for (char32_t c : characters) append_utf8(text, c);
+    return text;
+}
+
+Json normalizer(const NormaliseOptions& options) {
+    Json bert = {{"type", "BertNormalizer"},
+                 {"clean_text", options.clean},
+                 {"handle_chinese_chars", options.split_ideographs},
+                 {"strip_accents", nullptr},
+                 {"lowercase", options.lower}};
+    if (options.strip_accents) bert["strip_accents"] = *options.strip_accents;
+    if (options.replace.empty()) return bert;
+    Json list = Json::array();
+    std::u32string before;  // the characters and texts that later replacements would change again
+    for (const auto& [from, to] : options.replace) {
+        if (before.find(from) != before.npos)
+            throw TokenizerError("the replacement of " + to_utf8({&from, 1}) +
+                                 " cannot be written: one before it takes or makes that character, and in "
+                                 "tokenizer.json one is done after the other");
+        (before += from) += to;
+        list.push_back(
+            {{"type", "Replace"}, {"pattern", {{"String", to_utf8({&from, 1})}}}, {"content", to_utf8(to)}});
+    }
+    list.push_back(std::move(bert));
+    return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
+}
+
+Json pre_tokenizer(const NormaliseOptions& options) {
+    Json bert = {{"type", "BertPreTokenizer"}};
+    if (!options.single_digits) return bert;
+    Json digits = {
+        {"type", "Split"}, {"pattern", {{"Regex", "[0-9]"}}}, {"behavior", "Isolated"}, {"invert", false}};
+    return {{"type", "Sequence"}, {"pretokenizers", Json::array({bert, digits})}};
+}
+
+// With the special tokens of the vocabulary, by id.
+std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
+    std::map<int, AddedToken> all;
+    for (const char* token : special_tokens)
+        if (int id = vocabulary.id(token); id >= 0) all[id] = {token, id};
+    for (const AddedToken& token : added) {
+        if (vocabulary.id(token.text) != token.id || token.id < 0)
+            throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
+                                 ", expected " + std::to_string(vocabulary.id(token.text)) +
+                                 ", its id in the vocabulary (-1: it is not there)");
+        all[token.id] = token;
+    }
+    return all;
+}
+
+Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added, int max_word) {
+    int size = vocabulary.size();
+    for (auto last = added.rbegin(); last != added.rend() && last->first == size - 1 && last->second.beyond;
+         ++last)
+        size--;
+    std::vector<std::pair<std::string, Json>> tokens;
+    for (int id = 0; id < size; id++) {
+        const std::string& token = vocabulary.token(id);
+        auto found = added.find(id);
+        if (found != added.end() && found->second.beyond)
+            throw TokenizerError("the added token " + token + " with id " + std::to_string(id) +
+                                 " is not the model's own, but those that follow it are");
+        if (vocabulary.id(token) != id)
+            throw TokenizerError("tokens " + std::to_string(id) + " and " +
+                                 std::to_string(vocabulary.id(token)) + " are both \"" + token +
+                                 "\": tokenizer.json holds each token once");
+        tokens.push_back({token, id});
+    }
+    // Filled at once: ordered_json looks for each new key among all it has.
+    Json::object_t ids(tokens.begin(), tokens.end());
+    return {{"type", "WordPiece"},
+            {"unk_token", "[UNK]"},
+            {"continuing_subword_prefix", "##"},
+            {"max_input_chars_per_word", max_word},
+            {"vocab", std::move(ids)}};
+}
+
+Json post_processor(const Vocabulary& vocabulary, bool special) {
+    if (!special || vocabulary.cls() < 0 || vocabulary.sep() < 0) return nullptr;
+    return {{"type", "BertProcessing"},
+            {"sep", Json::array({"[SEP]", vocabulary.sep()})},
+            {"cls", Json::array({"[CLS]", vocabulary.cls()})}};
+}
+
+Json truncation(const Frame& frame) {
+    if (frame.max_length == 0) return nullptr;
+    const char* strategies[] = {"LongestFirst", "OnlyFirst", "OnlySecond"};
+    if (frame.truncation == Truncation::refuse)
+        throw TokenizerError("tokenizer.json cannot say that long texts are refused: choose what is cut");
+    return {{"direction", frame.cut_left ? "Left" : "Right"},
+            {"max_length", frame.max_length},
+            {"strategy", strategies[int(frame.truncation)]},
+            {"stride", frame.overlap}};
+}
+
+}  // namespace
+
+void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
+                          const WordPiece::Options& options, const std::vector<AddedToken>& added,
+                          const Frame& frame) {
+    if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
+    if (options.unknown != Unknown::word)
+        throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself");
+    const std::map<int, AddedToken> all = all_added(vocabulary, added);
+    Json tokens = Json::array();
+    for (const auto& [id, token] : all)
+        tokens.push_back({{"id", id},
+                          {"content", token.text},
+                          {"single_word", token.single_word},
+                          {"lstrip", token.strip_left},
+                          {"rstrip", token.strip_right},
+                          {"normalized", token.normalised},
+                          {"special", token.special}});
+    const Json file = {{"version", "1.0"},
+                       {"truncation", truncation(frame)},
+                       {"padding", nullptr},
+                       {"added_tokens", std::move(tokens)},
+                       {"normalizer", normalizer(options)},
+                       {"pre_tokenizer", pre_tokenizer(options)},
+                       {"post_processor", post_processor(vocabulary, frame.special)},
+                       {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                       {"model", model(vocabulary, all, options.max_word)}};
+    std::string text;
+    try {
+        text = file.dump(2) + '\n';
+    } catch (const nlohmann::json::exception&) {
+        throw TokenizerError("a token of the vocabulary is not UTF-8 and cannot be written to " + path);
+    }
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) throw TokenizerError("cannot write " + path + ": " + std::strerror(errno));
+}
+
+}  // namespace masquerade

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Added tokens as Hugging Face's files list them; read by hugging_face.cpp and read_tokenizer.cpp.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/json_field.h"
+
+namespace masquerade {
+
+// A list of {id, content, single_word, lstrip, rstrip, normalized, special}, of which other keys get a note.
+// `tokens` is the model's vocabulary; what it lacks goes on at its end, and must have the ids of there. Of a
+// token that is there twice the last counts.
+std::vector<AddedToken> read_added_tokens(const JsonField& list, std::vector<std::string>& tokens,
+                                          std::vector<std::string>& notes);
+
+}  // namespace masquerade

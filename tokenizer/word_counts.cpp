@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/word_counts.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "tokenizer/threads.h"
+#include "tokenizer/vocabulary.h"
+
+namespace masquerade {
+
+namespace {
+
+constexpr std::size_t part_lines = 1024, part_bytes = 1 << 16;  // what a thread takes at a time
+
+}  // namespace
+
+// run(counts, part) for each part. Every thread counts by itself; in the end all is added up here.
+template <class Run>
+void WordCounts::share(int threads, std::size_t parts, Run run) {
+    if (threads < 1)
+        throw TokenizerError("words cannot be counted by " + std::to_string(threads) +
+                             " threads, expected 1 or more");
+    std::size_t of_use = std::min(std::size_t(threads), std::max(parts, std::size_t(1)));
+    std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
+    std::atomic<std::size_t> taken{0};
+    share_out(int(of_use), parts, [&] {
+        std::size_t mine = taken++;
+        WordCounts& counts = mine == 0 ? *this : others[mine - 1];
+        return [&counts, &run](std::size_t part) { run(counts, part); };
+    });
+    for (WordCounts& other : others) {
+        add_all(other);
+        other = WordCounts(characters_);
+    }
+}
+
+void WordCounts::add(std::string_view line) {
+    Words words(*characters_);
+    add_line(line, words);
+}
+
+void WordCounts::add(const std::string* lines, std::size_t count, int threads) {
+    std::size_t parts = (count + part_lines - 1) / part_lines;
+    share(threads, parts, [&](WordCounts& counts, std::size_t part) {
+        Words words(*characters_);
+        std::size_t end = std::min(count, (part + 1) * part_lines);
+        for (std::size_t i = part * part_lines; i < end; i++) counts.add_line(lines[i], words);
+    });
+}
+
+void WordCounts::add_text(std::string_view text, int threads) {
+    std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
+    share(threads, parts, [&](WordCounts& counts, std::size_t part) {
+        Words words(*characters_);
+        // The lines that begin in this part, wherever they end.
+        std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
+        if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
+        while (begin < last) {
+            std::size_t end = std::min(text.find('\n', begin), text.size());
+            counts.add_line(text.substr(begin, end - begin), words);
+            begin = end + 1;
+        }
+    });
+}
+
+void WordCounts::add_line(std::string_view line, Words& words) {
+    lines_++;
+    bytes_ += std::int64_t(line.size());
+    for (words.begin(line); words.next();) add_word(words.text(), 1);
+}
+
+void WordCounts::add_word(std::string_view word, std::int64_t by) {
+    words_ += by;
+    std::size_t hash = std::hash<std::string_view>()(word), last = slots_.size() - 1;
+    std::uint32_t rest = std::uint32_t(std::uint64_t(hash) >> 32);
+    std::size_t slot = hash & last;
+    for (; slots_[slot].entry != 0; slot = (slot + 1) & last) {
+        if (slots_[slot].hash != rest) continue;
+        Entry& entry = entries_[slots_[slot].entry - 1];
+        if (text_of(entry) != word) continue;
+        entry.count += by;
+        return;
+    }
+    if (entries_.size() == UINT32_MAX)
+        throw TokenizerError("the text has more than " + std::to_string(UINT32_MAX) + " different words");
+    entries_.push_back({texts_.size(), word.size(), by});
+    texts_ += word;
+    slots_[slot] = {rest, std::uint32_t(entries_.size())};
+    if (2 * entries_.size() > slots_.size()) grow();
+}
+
+void WordCounts::grow() {
+    std::vector<Slot> slots(2 * slots_.size());
+    for (std::size_t i = 0; i < entries_.size(); i++) {
+        std::size_t hash = std::hash<std::string_view>()(text_of(entries_[i])),
+                    slot = hash & (slots.size() - 1);
+        while (slots[slot].entry != 0) slot = (slot + 1) & (slots.size() - 1);
+        slots[slot] = {std::uint32_t(std::uint64_t(hash) >> 32), std::uint32_t(i + 1)};
+    }
+    slots_ = std::move(slots);
+}
+
+void WordCounts::add_all(const WordCounts& other) {
+    other.each([&](std::string_view word, std::int64_t count) { add_word(word, count); });
+    lines_ += other.lines_;
+    bytes_ += other.bytes_;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The different words of a text and how often each occurs: all that training a vocabulary, or a report on one,
+// needs to know of it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/normalise.h"
+
+namespace masquerade {
+
+// Memory grows with the different words, not with the text.
+class WordCounts {
+  public:
+    explicit WordCounts(const NormaliseOptions& options = {})
+        : characters_(std::make_shared<const Characters>(options)), slots_(1024) {}
+
+    // One line.
+    void add(std::string_view line);
+
+    // Several lines, by several threads: the counts depend on neither the number of threads nor the order.
+    void add(const std::string* lines, std::size_t count, int threads);
+    void add(const std::vector<std::string>& lines, int threads) { add(lines.data(), lines.size(), threads); }
+
+    // Whole lines that end at LF; the last one may lack it.
+    void add_text(std::string_view text, int threads = 1);
+
+    // use(word, count), in no particular order. A word is normalised, never empty, and may have any length.
+    template <class Use>
+    void each(Use use) const {
+        for (const Entry& entry : entries_) use(text_of(entry), entry.count);
+    }
+
+    std::size_t different() const { return entries_.size(); }
+    std::int64_t words() const { return words_; }
+    std::int64_t lines() const { return lines_; }
+    std::int64_t bytes() const { return bytes_; }  // of the lines as they were, without their LF
+    const Characters& characters() const { return *characters_; }
+
+  private:
+    struct Entry {
+        std::size_t begin, length;  // in texts_
+        std::int64_t count;
+    };
+    struct Slot {
+        std::uint32_t hash = 0, entry = 0;  // entry + 1; 0: free
+    };
+
+    explicit WordCounts(std::shared_ptr<const Characters> characters)
+        : characters_(std::move(characters)), slots_(1024) {}
+
+    template <class Run>
+    void share(int threads, std::size_t parts, Run run);
+    void add_line(std::string_view line, Words& words);
+    void add_word(std::string_view word, std::int64_t by);
+    void add_all(const WordCounts& other);
+    void grow();
+    std::string_view text_of(const Entry& entry) const {
+        return std::string_view(texts_).substr(entry.begin, entry.length);
+    }
+
+    std::shared_ptr<const Characters> characters_;
+    std::string texts_;  // of the words, one after the other
+    std::vector<Entry> entries_;
+    std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
+    std::int64_t words_ = 0, lines_ = 0, bytes_ = 0;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Standard input to standard output, one line out for one line in, on every thread. What has come is answered at
+// once, so that a program at the other end of a pipe gets its answers.
+#pragma once
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/ops/cpu/parallel.h"
+#include "tools/program.h"
+
+namespace masquerade {
+
+// Calls use(line, number from 1) for each line of the text.
+template <class Use>
+void each_line(std::string_view text, long number, Use use) {
+    while (!text.empty()) {
+        std::size_t end = text.find('\n');
+        use(text.substr(0, end), number++);
+        if (end == text.npos) return;
+        text.remove_prefix(end + 1);
+    }
+}
+
+// Appends what standard input has to give, at most `most` bytes: waits for the first, not for more. False at its end.
+// BadInput where it cannot be read, and after Ctrl-C.
+inline bool read_some(std::string& bytes, std::size_t most) {
+    std::size_t end = bytes.size(), first = end;
+    bytes.resize(end + most);
+    ssize_t got = 1;
+    while (end < bytes.size() && got > 0) {
+        pollfd input{STDIN_FILENO, POLLIN, 0};
+        int ready = poll(&input, 1, end > first ? 0 : -1);
+        if (ready < 0 && stop_requested()) throw BadInput("stopped");
+        if (ready == 0) break;
+        do got = read(STDIN_FILENO, &bytes[end], bytes.size() - end);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) throw BadInput(text("standard input cannot be read: ", std::strerror(errno)));
+        end += std::size_t(got);
+    }
+    bytes.resize(end);
+    return got > 0;
+}
+
+// Calls use(block, number of its first line) with all that has come of standard input, whole lines; a last line
+// without a line feed counts. Blocks hold 4 MB, or one line that is longer.
+template <class Use>
+void each_block(Use use) {
+    constexpr std::size_t size = 4 << 20;
+    std::string bytes;  // those that are held from block to block have no line feed
+    long number = 1;
+    for (bool more = true; more;) {
+        std::size_t held = bytes.size();
+        more = read_some(bytes, std::max(size, held));
+        std::size_t last = std::string_view(bytes).substr(held).rfind('\n');
+        std::size_t whole = !more ? bytes.size() : last == bytes.npos ? 0 : held + last + 1;
+        if (whole == 0) continue;
+        std::string_view block(bytes.data(), whole);
+        use(block, number);
+        number += std::count(block.begin(), block.end(), '\n');
+        bytes.erase(0, whole);
+    }
+}
+
+// work(line, number, out) appends what the line becomes, without its line feed; lines are worked on side by side. When
+// it throws, the lines before are written first.
+template <class Work>
+void filter_lines(Work work) {
+    constexpr std::size_t piece = 64 << 10;
+    struct Part {
+        std::string_view in;
+        long number;
+        std::string out = {};
+        std::exception_ptr thrown = nullptr;
+    };
+    each_block([&](std::string_view block, long number) {
+        std::vector<Part> pieces;
+        while (!block.empty()) {
+            std::size_t end = block.size() <= piece ? block.npos : block.find('\n', piece);
+            end = end == block.npos ? block.size() : end + 1;
+            pieces.push_back({block.substr(0, end), number});
+            number += std::count(block.begin(), block.begin() + std::ptrdiff_t(end), '\n');
+            block.remove_prefix(end);
+        }
+        parallel_each(std::int64_t(pieces.size()), [&](std::int64_t i) {
+            Part& p = pieces[std::size_t(i)];
+            try {
+                each_line(p.in, p.number, [&](std::string_view line, long n) {
+                    work(line, n, p.out);
+                    p.out += '\n';
+                });
+            } catch (...) {
+                p.thrown = std::current_exception();
+            }
+        });
+        for (const Part& p : pieces) {
+            std::fwrite(p.out.data(), 1, p.out.size(), stdout);
+            if (p.thrown) std::rethrow_exception(p.thrown);
+        }
+        std::fflush(stdout);
+    });
+}
+
+}  // namespace masquerade

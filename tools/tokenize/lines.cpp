@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Lines to tokens, and tokens to lines.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "tokenizer/batch.h"
+#include "tokenizer/decoder.h"
+#include "tokenizer/hugging_face.h"
+#include "tokenizer/restoration.h"
+#include "tools/line_filter.h"
+#include "tools/program.h"
+#include "tools/tokenize/tokenize.h"
+
+namespace masquerade {
+
+Replacements replacements_of(const TokenizeSettings& s) {
+    if (s.replace.empty()) return {};
+    return s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
+}
+
+// What files say is overridden by what the command line says.
+WordPiece open_tokenizer(const TokenizeSettings& s) {
+    HuggingFace read = read_tokenizer(s.vocabulary);
+    for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
+    WordPiece::Options& options = read.options;
+    if (s.cased) options.lower = false;
+    if (s.rules == "google") options.rules = Rules::google, options.max_word = 200;
+    if (s.rules == "hugging-face") options.rules = Rules::hugging_face, options.max_word = 100;
+    if (s.max_word > 0) options.max_word = s.max_word;
+    if (s.unknown == "character") options.unknown = Unknown::character;
+    if (s.single_digits) options.single_digits = true;
+    options.recognise_special = s.recognise;
+    if (!s.replace.empty()) options.replace = replacements_of(s);
+    return WordPiece(std::move(read.vocabulary), std::move(options), std::move(read.added));
+}
+
+namespace {
+
+// Sequence b as a line: ids or tokens, and what was asked for beside them.
+void print_sequence(const PackedBatch& batch, int b, const WordPiece& tokenizer, const TokenizeSettings& s,
+                    std::string& out) {
+    for (int i = batch.starts[std::size_t(b)]; i < batch.starts[std::size_t(b) + 1]; i++) {
+        std::size_t at = std::size_t(i);
+        if (i > batch.starts[std::size_t(b)]) out += ' ';
+        if (s.ids) {
+            char digits[12];
+            out.append(digits, std::to_chars(digits, digits + 12, batch.ids[at]).ptr);
+        } else {
+            out += tokenizer.vocabulary().token(batch.ids[at]);
+        }
+        if (s.types) out += batch.types[at] == 0 ? "/0" : "/1";
+        if (s.offsets) {
+            const Piece& p = batch.pieces[at];
+            out += '@' + std::to_string(p.begin) + ':' + std::to_string(p.end);
+        }
+    }
+}
+
+// The offsets of a block's pieces, from bytes to characters of their text.
+void to_code_points(const std::vector<Input>& inputs, PackedBatch& batch) {
+    for (std::size_t b = 0; b < inputs.size(); b++) {
+        int begin = batch.starts[b], middle = begin, end = batch.starts[b + 1];
+        while (middle < end && batch.types[std::size_t(middle)] == 0) middle++;
+        Piece* pieces = batch.pieces.data();
+        to_code_points(inputs[b].first, pieces + begin, pieces + middle);
+        to_code_points(inputs[b].second.value_or(""), pieces + middle, pieces + end);
+    }
+}
+
+// -1 where the field is no number.
+int number_in(std::string_view field) {
+    int number = -1;
+    const char* last = field.data() + field.size();
+    auto [end, error] = std::from_chars(field.data(), last, number);
+    return error == std::errc() && end == last ? number : -1;
+}
+
+// Fields separated by spaces: ids, or tokens as encoding prints them.
+std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary,
+                          bool as_ids) {
+    std::vector<int> ids;
+    while (true) {
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+        if (line.empty()) return ids;
+        std::string_view field = line.substr(0, line.find_first_of(" \t\r"));
+        line.remove_prefix(field.size());
+        ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
+        if (ids.back() < 0 || ids.back() >= vocabulary.size())
+            throw BadInput(text("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
+                                " of the vocabulary; ", as_ids ? "without" : "with",
+                                " --ids, --decode reads ", as_ids ? "tokens" : "ids"));
+    }
+}
+
+}  // namespace
+
+void encode_lines(const TokenizeSettings& s) {
+    WordPiece tokenizer = open_tokenizer(s);
+    each_block([&](std::string_view block, long first_number) {
+        std::vector<Input> inputs;
+        each_line(block, first_number, [&](std::string_view line, long) {
+            Input input{line, {}};
+            if (s.pairs) {
+                std::size_t tab = line.find('\t');
+                if (tab != line.npos) input = {line.substr(0, tab), line.substr(tab + 1)};
+            }
+            inputs.push_back(input);
+        });
+        PackedBatch batch = encode_batch(
+            tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads());
+        if (s.characters) to_code_points(inputs, batch);
+        constexpr int lines = 1000;
+        std::vector<std::string> out(std::size_t(batch.size() + lines - 1) / lines);
+        parallel_each(std::int64_t(out.size()), [&](std::int64_t i) {
+            for (int b = int(i) * lines; b < std::min(int(i + 1) * lines, batch.size()); b++) {
+                print_sequence(batch, b, tokenizer, s, out[std::size_t(i)]);
+                out[std::size_t(i)] += '\n';
+            }
+        });
+        for (const std::string& part : out) std::fwrite(part.data(), 1, part.size(), stdout);
+        std::fflush(stdout);
+    });
+}
+
+void decode_lines(const TokenizeSettings& s) {
+    WordPiece tokenizer = open_tokenizer(s);
+    Decoder::Options options;
+    options.spaces = s.plain ? Decoder::Spaces::plain : Decoder::Spaces::restored;
+    filter_lines([&](std::string_view line, long number, std::string& out) {
+        Decoder decoder(tokenizer, options);
+        for (int id : read_ids(line, number, tokenizer.vocabulary(), s.ids)) decoder.push(id, out);
+        decoder.finish(out);
+    });
+}
+
+// Lines that come back otherwise are shown, the first ten of them.
+void measure_restoration(const TokenizeSettings& s) {
+    WordPiece tokenizer = open_tokenizer(s);
+    std::vector<std::string> lines;
+    each_block([&](std::string_view block, long first) {
+        each_line(block, first, [&](std::string_view line, long) { lines.emplace_back(line); });
+    });
+    int shown = 0;
+    Restoration r = restoration(tokenizer, lines, [&](const std::string& wanted, const std::string& got) {
+        if (shown++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
+    });
+    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n",
+                             r.lines, r.unknown, r.exact, r.lines - r.unknown, 100 * r.share());
+}
+
+}  // namespace masquerade

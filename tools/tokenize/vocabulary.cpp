@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Vocabularies: learned from text, reported on, made smaller, written in another form.
+#include <sys/stat.h>
+
+#include "tokenizer/hugging_face.h"
+#include "tokenizer/report.h"
+#include "tokenizer/simplify.h"
+#include "tokenizer/trainer.h"
+#include "tools/line_filter.h"
+#include "tools/program.h"
+#include "tools/progress.h"
+#include "tools/tokenize/tokenize.h"
+
+namespace masquerade {
+
+namespace {
+
+// Bytes of standard input where it is a file; else 0.
+double input_size() {
+    struct stat status {};
+    return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? double(status.st_size) : 0;
+}
+
+// Feeds standard input to add(block), which counts words, and shows how far it is.
+template <class Add>
+void count_words(Add add, const WordCounts& words) {
+    ProgressBar bar;
+    const double size = input_size();
+    each_block([&](std::string_view block, long) {
+        if (stop_requested()) throw BadInput("stopped while words were counted; nothing was written");
+        add(block);
+        bar.show("counting words", size > 0 ? double(words.bytes() + words.lines()) / size : -1,
+                 text(words.different(), " different"));
+    });
+}
+
+}  // namespace
+
+// Ctrl-C leaves no vocabulary behind.
+void train_vocabulary(const TokenizeSettings& s) {
+    TrainerOptions options;
+    options.lower = !s.cased;
+    options.single_digits = s.single_digits;
+    options.rules = s.rules == "hugging-face" ? Rules::hugging_face : Rules::google;
+    options.replace = replacements_of(s);
+    options.score = s.score == "likelihood" ? Score::likelihood : Score::count;
+    options.min_count = s.min_count;
+    if (s.max_word > 0) options.max_word = s.max_word;
+    VocabularyTrainer trainer(options);
+    count_words([&](std::string_view block) { trainer.add_text(block, threads()); }, trainer.words());
+    ProgressBar bar;
+    Vocabulary vocabulary = trainer.train(s.train, [&](const char* phase, double done) {
+        bar.show(phase, done);
+        return !stop_requested();
+    });
+    bar.clear();
+    vocabulary.save(s.vocabulary);
+    log_line(s.vocabulary, ": ", vocabulary.size(), " tokens");
+    if (vocabulary.size() < s.train)
+        log_line("note: nothing more occurs ", s.min_count, " times in this text; ", s.train,
+                 " tokens need more of it");
+    WordPiece::Options reading;
+    static_cast<NormaliseOptions&>(reading) = options;
+    std::cout << format(report(trainer.words(), WordPiece(std::move(vocabulary), reading)));
+}
+
+// The table of a text; the words are counted as the tokenizer reads them.
+void report_text(const TokenizeSettings& s) {
+    WordPiece tokenizer = open_tokenizer(s);
+    WordCounts words(tokenizer.options());
+    count_words([&](std::string_view block) { words.add_text(block, threads()); }, words);
+    std::cout << format(report(words, tokenizer));
+}
+
+void simplify_vocabulary(const TokenizeSettings& s) {
+    Simplified simplified = simplify(open_tokenizer(s).vocabulary());
+    simplified.vocabulary.save(s.simplify);
+    log_line(s.simplify, ": ", simplified.vocabulary.size(), " tokens");
+    for (int id : simplified.keep_tokens) std::cout << id << '\n';
+}
+
+void write_json(const TokenizeSettings& s) {
+    WordPiece tokenizer = open_tokenizer(s);
+    Frame frame = s.frame;
+    frame.special = true;
+    write_tokenizer_json(s.write_json, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added(), frame);
+    log_line(s.write_json, ": ", tokenizer.vocabulary().size(), " tokens");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""Two judges of what a code point is to a BERT tokenizer: the reference and the Hugging Face library.
+
+Each has flags(c), and lower(c), strip(c) and both(c): the code points that c becomes when it is lower-cased,
+when it is decomposed (NFD) and stripped of marks, and when both is done.
+"""
+import sys
+import unicodedata
+
+from tokenizers import normalizers, pre_tokenizers
+
+CONTROL, SPACE, IDEOGRAPH, PUNCTUATION, MARK, CASED, IGNORABLE, NONSTARTER = (1 << i for i in range(8))
+IDEOGRAPHS = [(0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+              (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)]
+ASCII_PUNCTUATION = [(33, 47), (58, 64), (91, 96), (123, 126)]
+SYLLABLES = range(0xAC00, 0xD7A4)
+POINTS = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF]
+
+
+def inside(c, ranges):
+    return any(first <= c <= last for first, last in ranges)
+
+
+class Google:
+    """The reference, by Python's own functions; a code point by itself."""
+
+    def flags(self, c):
+        x = chr(c)
+        category = unicodedata.category(x)
+        flags = 0
+        if c in (0, 0xFFFD) or (category in ("Cc", "Cf") and x not in "\t\n\r"):
+            flags |= CONTROL
+        if x.isspace():
+            flags |= SPACE
+        if inside(c, IDEOGRAPHS):
+            flags |= IDEOGRAPH
+        if inside(c, ASCII_PUNCTUATION) or category.startswith("P"):
+            flags |= PUNCTUATION
+        if category == "Mn":
+            flags |= MARK
+        # Cased and Case_Ignorable are not in unicodedata; how a final sigma is lower-cased shows them.
+        if (x + "\u03a3").lower().endswith("\u03c2"):
+            flags |= CASED
+        elif ("A" + x + "\u03a3").lower().endswith("\u03c2"):
+            flags |= IGNORABLE
+        if all(map(unicodedata.combining, unicodedata.normalize("NFD", x))):
+            flags |= NONSTARTER
+        return flags
+
+    def lower(self, c):
+        return [ord(x) for x in chr(c).lower()]
+
+    def strip(self, c):
+        return [ord(x) for x in unicodedata.normalize("NFD", chr(c)) if unicodedata.category(x) != "Mn"]
+
+    def both(self, c):
+        """What the reference does: lower case, decomposition, marks dropped."""
+        decomposed = unicodedata.normalize("NFD", chr(c).lower())
+        return [ord(x) for x in decomposed if unicodedata.category(x) != "Mn"]
+
+
+class HuggingFace:
+    """The library, asked; a code point between letters, so that nothing is trimmed."""
+
+    def __init__(self, google):
+        def bert(**switches):
+            off = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+            return normalizers.BertNormalizer(**{**off, **switches})
+        self.google = google
+        self.cleaner = bert(clean_text=True)
+        self.spacer = bert(handle_chinese_chars=True)
+        self.stripper = bert(strip_accents=True)
+        self.lowerer = bert(lowercase=True)
+        self.together = bert(strip_accents=True, lowercase=True)
+        self.splitter = pre_tokenizers.BertPreTokenizer()
+        self.decompose = normalizers.NFD().normalize_str
+        # One mark of each combining class, one that the library sorts: its data is older than Python's.
+        marks = {1: "\u0334"}
+        for c in POINTS:
+            if unicodedata.combining(chr(c)) and self.decompose(chr(c) + marks[1]) == marks[1] + chr(c):
+                marks.setdefault(unicodedata.combining(chr(c)), chr(c))
+        self.marks = sorted(marks.items())
+        for (_, first), (_, second) in zip(self.marks, self.marks[1:]):
+            assert self.decompose(second + first) == first + second
+
+    def ask(self, normalizer, c):
+        """What becomes of the code point."""
+        text = normalizer.normalize_str(f"ab{chr(c)}de")
+        assert text.startswith("ab") and text.endswith("de")
+        alone = normalizer.normalize_str(chr(c))
+        assert alone == text[2:-2]
+        return alone
+
+    def combining_class(self, c):
+        """By how it is sorted among marks of every class; 0 for a starter."""
+        decompose = self.decompose
+        (_, lowest), (_, highest) = self.marks[0], self.marks[-1]
+        x = chr(c)
+        if decompose(x + lowest) != lowest + x and decompose(highest + x) != x + highest:
+            return 0
+        equal = [k for k, m in self.marks if decompose(x + m) == x + m and decompose(m + x) == m + x]
+        assert len(equal) == 1
+        return equal[0]
+
+    def flags(self, c):
+        x = chr(c)
+        flags = self.google.flags(c) & (CASED | IGNORABLE)
+        cleaned = self.ask(self.cleaner, c)
+        pieces = [p for p, _ in self.splitter.pre_tokenize_str(f"ab{x}de")]
+        assert cleaned in ("", " ", x) and pieces in (["ab", "de"], ["ab", x, "de"], [f"ab{x}de"])
+        assert cleaned != " " or pieces == ["ab", "de"]
+        if cleaned == "":
+            flags |= CONTROL
+        if pieces == ["ab", "de"]:
+            flags |= SPACE
+        if pieces == ["ab", x, "de"]:
+            flags |= PUNCTUATION
+        spaced = self.ask(self.spacer, c)
+        assert spaced in (x, f" {x} ")
+        if spaced != x:
+            flags |= IDEOGRAPH
+        if self.ask(self.stripper, c) == "":
+            flags |= MARK
+        if all(self.combining_class(ord(y)) for y in self.decompose(x)):
+            flags |= NONSTARTER
+        return flags
+
+    def lower(self, c):
+        return [ord(x) for x in self.ask(self.lowerer, c)]
+
+    def strip(self, c):
+        return [ord(x) for x in self.ask(self.stripper, c)]
+
+    def both(self, c):
+        return [ord(x) for x in self.ask(self.together, c)]
