@@ -3,6 +3,7 @@
 # make test         the tests; ONLY='layernorm*' some cases,      make data     the default corpora, into corpus/
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
+# make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
 # make cuda-check   compile the CUDA half with nvcc               make clean
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands.
 
@@ -73,7 +74,7 @@ $(call stamp,build/cuda/flags,$(NVCC) $(nvcc_flags))
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan cuda-check install clean needs needs-tests $(shown)
+.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check install clean needs needs-tests $(shown)
 all: $(shown)
 	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH))'
 	@for note in $(NOTES); do echo "note: $$note"; done
@@ -95,7 +96,7 @@ $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $<'
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
--include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp tools/*/*.cpp)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp tools/*/*.cpp tests/fuzz/*.cpp)))
 
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
@@ -110,6 +111,14 @@ $(BUILD)/tests: $(call object,$(tests)) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
+
+# Needs nothing but the tokenizer; what breaks a promise is left in build/fuzz-failure.
+fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
+run-fuzz: $(BUILD)/fuzz
+	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure
+$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$(sources)))
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 
 # Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
 row_ops := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
