@@ -31,43 +31,47 @@ void each_line(std::string_view text, long number, Use use) {
     }
 }
 
-// Appends what standard input has to give, at most `most` bytes: waits for the first, not for more. False at its end.
-// BadInput where it cannot be read, and after Ctrl-C.
-inline bool read_some(std::string& bytes, std::size_t most) {
-    std::size_t end = bytes.size(), first = end;
-    bytes.resize(end + most);
-    ssize_t got = 1;
-    while (end < bytes.size() && got > 0) {
+// Reads what standard input has to give into buffer[end, size): waits for the first, not for more. The new end, the old
+// one where there is no more. BadInput where it cannot be read, and after Ctrl-C.
+inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
+    const std::size_t first = end;
+    while (end < size) {
         pollfd input{STDIN_FILENO, POLLIN, 0};
         int ready = poll(&input, 1, end > first ? 0 : -1);
         if (ready < 0 && stop_requested()) throw BadInput("stopped");
         if (ready == 0) break;
-        do got = read(STDIN_FILENO, &bytes[end], bytes.size() - end);
-        while (got < 0 && errno == EINTR);
+        ssize_t got = read(STDIN_FILENO, buffer + end, size - end);
+        if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw BadInput(text("standard input cannot be read: ", std::strerror(errno)));
+        if (got == 0) break;
         end += std::size_t(got);
     }
-    bytes.resize(end);
-    return got > 0;
+    return end;
 }
 
 // Calls use(block, number of its first line) with all that has come of standard input, whole lines; a last line
 // without a line feed counts. Blocks hold 4 MB, or one line that is longer.
 template <class Use>
 void each_block(Use use) {
-    constexpr std::size_t size = 4 << 20;
-    std::string bytes;  // those that are held from block to block have no line feed
+    std::vector<char> buffer(4 << 20);
+    std::size_t held = 0;  // bytes that no line feed has followed yet
     long number = 1;
-    for (bool more = true; more;) {
-        std::size_t held = bytes.size();
-        more = read_some(bytes, std::max(size, held));
-        std::size_t last = std::string_view(bytes).substr(held).rfind('\n');
-        std::size_t whole = !more ? bytes.size() : last == bytes.npos ? 0 : held + last + 1;
-        if (whole == 0) continue;
-        std::string_view block(bytes.data(), whole);
-        use(block, number);
-        number += std::count(block.begin(), block.end(), '\n');
-        bytes.erase(0, whole);
+    while (true) {
+        if (2 * held > buffer.size()) buffer.resize(2 * buffer.size());
+        std::size_t end = read_some(buffer.data(), held, buffer.size());
+        std::size_t last = std::string_view(buffer.data() + held, end - held).rfind('\n');
+        bool more = end > held;
+        std::size_t whole = !more ? end : last == std::string_view::npos ? 0 : held + last + 1;
+        held = end;
+        if (whole > 0) {
+            std::string_view block(buffer.data(), whole);
+            use(block, number);
+            number += std::count(block.begin(), block.end(), '\n');
+            std::copy(buffer.begin() + std::ptrdiff_t(whole), buffer.begin() + std::ptrdiff_t(end),
+                      buffer.begin());
+            held -= whole;
+        }
+        if (!more) return;
     }
 }
 

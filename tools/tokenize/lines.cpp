@@ -2,6 +2,7 @@
 // Lines to tokens, and tokens to lines.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "tokenizer/decoder.h"
 #include "tokenizer/hugging_face.h"
 #include "tokenizer/restoration.h"
+#include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/tokenize/tokenize.h"
@@ -23,7 +25,13 @@ Replacements replacements_of(const TokenizeSettings& s) {
 // What files say is overridden by what the command line says.
 WordPiece open_tokenizer(const TokenizeSettings& s) {
     HuggingFace read = read_tokenizer(s.vocabulary);
-    for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
+    std::vector<std::string>& notes = read.notes;
+    if (s.cased) {  // what was noted of the case is not what was asked for
+        notes.erase(std::remove(notes.begin(), notes.end(), casing_note(read.vocabulary, true)), notes.end());
+        std::string note = casing_note(read.vocabulary, false);
+        if (!note.empty() && read.options.lower) notes.push_back(note);
+    }
+    for (const std::string& note : notes) log_line("note: ", s.vocabulary, ": ", note);
     WordPiece::Options& options = read.options;
     if (s.cased) options.lower = false;
     if (s.rules == "google") options.rules = Rules::google, options.max_word = 200;

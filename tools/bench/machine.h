@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Where numbers come from: the processor, what the program was built for, and the commit it lies in.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace masquerade {
+
+struct Machine {
+    std::string processor;
+    int threads;               // those this program may use
+    double load;               // programs that ran at the start, the mean of a minute; -1: not known
+    std::string instructions;  // the widest the compiler was allowed
+    std::string compiler;
+    bool optimised;
+    std::string
+        commit;  // of the folder the program lies in, "+" where files have changed since; may be empty
+};
+
+Machine this_machine();
+nlohmann::ordered_json json_of(const Machine& machine);
+
+// Of a file of the source tree, from its root: found from where the program lies, else from here.
+std::filesystem::path source_file(const std::string& name);
+
+}  // namespace masquerade

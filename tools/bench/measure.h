@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Timing: the seconds of a piece of work, and the median and spread of several such times.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace masquerade {
+
+struct Spread {
+    double median, least, most;
+};
+
+// Of one value or more; where their number is even the median is the mean of the two in the middle.
+inline Spread spread_of(std::vector<double> values) {
+    if (values.empty()) throw std::logic_error("spread_of: there are no values");
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
+}
+
+// Amounts a second from seconds: the longest run is the slowest.
+inline Spread rate_of(double amount, const Spread& seconds) {
+    return {amount / seconds.median, amount / seconds.most, amount / seconds.least};
+}
+
+inline double steady_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Seconds of one call of work(): the mean of as many as fill a fifth of a second.
+template <class Work, class Clock = double (*)()>
+double seconds_of(Work work, Clock now = steady_seconds) {
+    const double start = now();
+    for (int calls = 1;; calls++) {
+        work();
+        const double passed = now() - start;
+        if (passed >= 0.2) return passed / calls;
+    }
+}
+
+// Three figures, as a table shows them: 1234, 312, 31.2, 3.12, 0.03.
+inline std::string figures(double value) {
+    return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "tools/bench/tokenizer_work.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "engine/base/error.h"
+#include "tokenizer/batch.h"
+#include "tokenizer/hugging_face.h"
+#include "tokenizer/trainer.h"
+#include "tools/bench/peer.h"
+#include "tools/program.h"
+
+namespace masquerade {
+namespace {
+
+// Where the results of work go that leaves nothing else behind, so that the compiler must do it.
+volatile std::size_t seen = 0;
+
+std::string with_threads(const std::string& name, int n) {
+    return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
+}
+
+// 1, 2, 4 ... and the most.
+std::vector<int> thread_counts(int most) {
+    std::vector<int> counts;
+    for (int n = 1; n < most; n *= 2) counts.push_back(n);
+    counts.push_back(most);
+    return counts;
+}
+
+void expect(std::size_t tokens, std::size_t expected, const std::string& what) {
+    if (tokens != expected)
+        throw Error(text(what, " gave ", tokens, " tokens where encoding line by line gave ", expected));
+}
+
+}  // namespace
+
+Vocabulary train_on(std::string_view lines, const NormaliseOptions& options, int threads) {
+    VocabularyTrainer trainer{TrainerOptions(options)};
+    trainer.add_text(lines, threads);
+    try {
+        return trainer.train(trained_size, [](const char*, double) { return !stop_requested(); });
+    } catch (const TrainingStopped&) {
+        throw Stopped{};
+    }
+}
+
+std::vector<TokenizerWork> tokenizer_work(const BenchText& text, const WordPiece& tokenizer,
+                                          const std::string& vocabulary_path, int threads) {
+    auto ids_of_lines = std::make_shared<std::vector<std::vector<int>>>();
+    std::size_t tokens = 0;
+    for (std::string_view line : text.lines) {
+        ids_of_lines->push_back(tokenizer.encode(line));
+        tokens += ids_of_lines->back().size();
+    }
+    std::vector<TokenizerWork> all;
+    auto add = [&](const char* key, const std::string& label, const char* peer_work, int count,
+                   std::function<void()> run) {
+        const double bytes = double(text.bytes.size());
+        all.push_back({{key, label, bytes, double(tokens), {}, {}}, peer_work, count, std::move(run)});
+    };
+
+    auto ids = std::make_shared<std::vector<int>>();
+    add("encode", "encode", "encode", 1, [&text, &tokenizer, ids, tokens] {
+        ids->clear();
+        Encoder encoder(tokenizer);
+        for (std::string_view line : text.lines) encoder.append(line, *ids);
+        expect(ids->size(), tokens, "Encoder");
+    });
+    auto pieces = std::make_shared<std::vector<Piece>>();
+    add("pieces", "encode with offsets", "pieces", 1, [&text, &tokenizer, pieces, tokens] {
+        pieces->clear();
+        Encoder encoder(tokenizer);
+        for (std::string_view line : text.lines) encoder.append(line, *pieces);
+        expect(pieces->size(), tokens, "Encoder with pieces");
+    });
+    for (int n : thread_counts(threads))
+        add("batch", with_threads("batch", n), "encode", n, [&text, &tokenizer, tokens, n] {
+            Frame plain;
+            plain.special = false;
+            expect(encode_batch(tokenizer, text.lines, plain, n).ids.size(), tokens, "encode_batch");
+        });
+    add("decode", "decode", "decode", 1, [&tokenizer, ids_of_lines] {
+        for (const std::vector<int>& line : *ids_of_lines) seen = seen + tokenizer.decode(line).size();
+    });
+    for (int n : threads == 1 ? std::vector<int>{1} : std::vector<int>{1, threads}) {
+        add("train", with_threads(fmt::format("train {}", trained_size), n), "train", n,
+            [&text, &tokenizer, n] {
+                seen = seen + std::size_t(train_on(text.bytes, tokenizer.options(), n).size());
+            });
+        all.back().row.tokens = 0;
+    }
+    add("load", "load vocabulary", "load", 1, [vocabulary_path] {
+        HuggingFace read = read_tokenizer(vocabulary_path);
+        WordPiece loaded(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
+        seen = seen + std::size_t(loaded.vocabulary().size());
+    });
+    all.back().row.bytes = all.back().row.tokens = 0;
+    return all;
+}
+
+}  // namespace masquerade
