@@ -50,7 +50,7 @@ std::vector<Chunk> chunks_of(const Inputs& inputs, std::size_t count) {
 // Room for a word cache of as many bytes as the text has, up to the usual one's size.
 int remembered(std::size_t bytes) {
     int bits = 4;
-    while (bits < 13 && (std::size_t(32) << bits) < bytes) bits++;
+    while (bits < 14 && (std::size_t(32) << bits) < bytes) bits++;
     return bits;
 }
 
@@ -84,10 +84,11 @@ class Worker {
   private:
     void encode(std::size_t number) {
         Input input = inputs_(number);
-        first_.read(input.first, encoder_, frame_.with_pieces);
+        if (!frame_.with_pieces && frame_.max_length == 0) return encode_whole(number, input);
+        read(input.first, first_);
         std::optional<int> second_length;
         if (input.second) {
-            second_.read(*input.second, encoder_, frame_.with_pieces);
+            read(*input.second, second_);
             second_length = int(second_.ids.size());
         }
         cut(frame_, tokenizer_.options().rules, int(first_.ids.size()), second_length, shares_);
@@ -105,21 +106,40 @@ class Worker {
         }
     }
 
+    // Where nothing is cut the ids go at once where they belong.
+    void encode_whole(std::size_t number, const Input& input) {
+        std::size_t begin = made_.ids.size();
+        special(tokenizer_.vocabulary().cls());
+        append(input.first, made_.ids);
+        special(tokenizer_.vocabulary().sep());
+        std::size_t middle = made_.ids.size();
+        if (input.second) {
+            append(*input.second, made_.ids);
+            special(tokenizer_.vocabulary().sep());
+        }
+        made_.sequences.push_back({int(number), int(made_.ids.size() - begin), int(middle - begin)});
+    }
+
+    template <class Tokens>
+    void append(std::string_view text, Tokens& tokens) {
+        if (text.size() > INT_MAX)
+            throw TokenizerError("a text of " + std::to_string(text.size()) +
+                                 " bytes, expected less than 2 GiB: cut it into lines");
+        encoder_.append(text, tokens);
+    }
+
     struct Encoded {
         std::vector<int> ids;
         std::vector<Piece> pieces;
-
-        void read(std::string_view text, Encoder& encoder, bool with_pieces) {
-            if (text.size() > INT_MAX)
-                throw TokenizerError("a text of " + std::to_string(text.size()) +
-                                     " bytes, expected less than 2 GiB: cut it into lines");
-            ids.clear();
-            pieces.clear();
-            if (!with_pieces) return encoder.append(text, ids);
-            encoder.append(text, pieces);
-            for (const Piece& piece : pieces) ids.push_back(piece.id);
-        }
     };
+
+    void read(std::string_view text, Encoded& encoded) {
+        encoded.ids.clear();
+        encoded.pieces.clear();
+        if (!frame_.with_pieces) return append(text, encoded.ids);
+        append(text, encoded.pieces);
+        for (const Piece& piece : encoded.pieces) encoded.ids.push_back(piece.id);
+    }
 
     void copy(const Encoded& text, Stretch part) {
         made_.ids.insert(made_.ids.end(), text.ids.begin() + part.begin, text.ids.begin() + part.end);

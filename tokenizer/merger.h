@@ -36,11 +36,11 @@ class TokenList {
 };
 
 // How it finds the best pair: all pairs that may be merged stand in a binary heap, and each knows its place
-// there. A merge of a and b changes the counts of the pairs beside them, and with Score::likelihood the scores
-// of all pairs that a or b is part of, up (fewer of a and b are left) or down (one pair's count fell). Each of
-// them is moved to where it belongs before the next pair is taken, so the top is always the best; no score in
-// the heap is ever out of date. Scores are compared exactly, equal ones by the strings: the smaller left token
-// comes first, then the smaller right one.
+// there. A merge of a and b changes the counts of the pairs beside them, and with Score::likelihood the
+// scores of all pairs that a or b is part of: up, where fewer of a and b are left, or down, where the pair
+// itself became rarer. Each of them is moved to where it belongs before the next pair is taken: no score in
+// the heap is ever out of date, and the top is the best. Scores are compared exactly. Equal ones go by the
+// strings, the smaller left token first, then the smaller right one.
 class Merger {
   public:
     using Count = std::int64_t;

@@ -16,9 +16,9 @@ struct TextReport {
         std::int64_t count;
     };
 
-    // Words are those of the normaliser, so punctuation marks and ideographs count; characters are those of the
-    // words, so white space does not; bytes are those of the lines, without line feeds. [CLS], [SEP] and other
-    // special tokens are left out: what looks like one in the text is text.
+    // Words are those of the normaliser, so punctuation marks and ideographs count; characters are those of
+    // the words, so white space does not; bytes are those of the lines, without line feeds. No [CLS] or [SEP]
+    // is added, and what looks like one in the text is text.
     std::int64_t lines = 0, bytes = 0, words = 0, different_words = 0, characters = 0, tokens = 0;
     std::int64_t letter_words = 0, letter_tokens = 0;  // words of letters only: no digit, symbol, punctuation
     std::int64_t whole_words = 0;                      // that are one token, and not [UNK]

@@ -8,7 +8,8 @@ namespace masquerade {
 
 namespace {
 
-// As the token is written: in lower case and without marks, U+2260 would be an equals sign and thus punctuation.
+// As the token is written: in lower case and without marks, U+2260 would be an equals sign, which is
+// punctuation.
 Characters as_written() {
     NormaliseOptions options;
     options.lower = false;

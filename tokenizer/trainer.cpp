@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/trainer.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -98,8 +99,8 @@ Vocabulary VocabularyTrainer::train(int size, const TrainingProgress& progress) 
             piece.assign(cut.empty() ? "" : "##").append(c);
             cut.push_back(tokens.find(piece));
         });
-        // Encoding makes a word that is too long, or has an unknown character, [UNK]: its pieces would be of no
-        // use.
+        // Encoding makes a word that is too long, or has an unknown character, [UNK]: its pieces would be of
+        // no use.
         bool unknown = std::count(cut.begin(), cut.end(), -1) > 0;
         if (!unknown && cut.size() <= std::size_t(options_.max_word)) merger.add(cut, count);
     });

@@ -3,7 +3,6 @@
 // (merger.h), with "##" before pieces that continue a word. The merges are thrown away; what stays is the
 // vocabulary.
 #pragma once
-#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <string>
@@ -21,23 +20,22 @@ struct TrainerOptions : NormaliseOptions {
     TrainerOptions(NormaliseOptions normalise) : NormaliseOptions(std::move(normalise)) {}
 
     Score score = Score::count;
-    int min_count = 2;  // a character seen less often is no token, nor is a pair
-    int min_pair_count =
-        0;  // of a pair, where it differs; 0: min_count. Score::likelihood prefers what is rare,
-            // and needs a high one
+    int min_count = 2;       // a character seen less often is no token, nor is a pair
+    int min_pair_count = 0;  // the same for pairs alone; 0: min_count. Score::likelihood needs a high one
     int max_characters = 0;  // of the alphabet, the most frequent; 0: all
     int max_token = 0;       // no pair becomes a token of more code points, "##" not counted; 0: any length
     int max_word = 200;      // a longer word teaches nothing: WordPiece makes it [UNK]
-    std::vector<std::string> special{std::begin(special_tokens),
-                                     std::end(special_tokens)};  // first, in this order
+
+    // They come first, in this order.
+    std::vector<std::string> special{std::begin(special_tokens), std::end(special_tokens)};
 };
 
 // Asked now and then with "counting" or "merging" and the share of it that is done, 0 to 1; false stops the
 // training.
 using TrainingProgress = std::function<bool(const char* phase, double done)>;
 
-// What training throws when it is stopped: there is no vocabulary, for one that depends on when would look like
-// any other.
+// What training throws when it is stopped. There is no vocabulary then: one that depends on when it was
+// stopped would look like any other.
 struct TrainingStopped : TokenizerError {
     using TokenizerError::TokenizerError;
 };
@@ -56,8 +54,8 @@ class VocabularyTrainer {
     void add_text(std::string_view text, int threads = 1) { words_.add_text(text, threads); }
 
     // At most `size` tokens: the special ones; the characters, most frequent first, each with its "##" form
-    // unless it stands alone (punctuation, ideographs); then merged pieces, the pair with the best score first.
-    // Ties go to the smaller string. Only where nothing is left to merge are there fewer.
+    // unless it stands alone (punctuation, ideographs); then merged pieces, the pair with the best score
+    // first. Ties go to the smaller string. Only where nothing is left to merge are there fewer.
     Vocabulary train(int size, const TrainingProgress& progress = {}) const;
 
     const WordCounts& words() const { return words_; }

@@ -2,39 +2,68 @@
 #include "tokenizer/trie.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace masquerade {
 
-Trie::Trie(std::vector<Entry> entries) : nodes_(512) {
-    auto by_string = [](const Entry& a, const Entry& b) { return a.first < b.first; };
-    std::stable_sort(entries.begin(), entries.end(), by_string);
-    auto begin = entries.cbegin();
-    while (begin != entries.cend() && begin->first.empty()) ++begin;
-    nodes_[0].parent = -2;  // not free, and no node's child
-    insert(0, 0, begin, entries.cend());
+namespace {
+
+// The first eight bytes as a number: it is in the order of the strings, but for those that agree in them.
+std::uint64_t prefix(std::string_view s) {
+    std::uint64_t x = 0;
+    for (std::size_t i = 0; i < 8; i++) x = x << 8 | (i < s.size() ? (unsigned char)s[i] : 0);
+    return x;
 }
 
-// The entries from begin to end are sorted, agree in their first `depth` bytes, and are longer than that, or
-// equal to the string of the node.
-void Trie::insert(int node, std::size_t depth, Iterator begin, Iterator end) {
-    for (; begin != end && begin->first.size() == depth; ++begin)
-        nodes_[std::size_t(node)].value = begin->second;
-    std::vector<int> bytes;
-    std::vector<Iterator> starts;
-    for (Iterator i = begin; i != end; ++i) {
-        int byte = (unsigned char)i->first[depth];
-        if (bytes.empty() || bytes.back() != byte) {
+std::vector<Trie::Entry> sorted(const std::vector<Trie::Entry>& entries) {
+    std::vector<std::pair<std::uint64_t, std::size_t>> order;
+    for (std::size_t i = 0; i < entries.size(); i++) order.push_back({prefix(entries[i].first), i});
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+        if (a.first != b.first) return a.first < b.first;
+        int strings = entries[a.second].first.compare(entries[b.second].first);
+        return strings != 0 ? strings < 0 : a.second < b.second;
+    });
+    std::vector<Trie::Entry> result;
+    for (const auto& place : order) result.push_back(entries[place.second]);
+    return result;
+}
+
+}  // namespace
+
+Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
+    std::vector<Entry> entries = sorted(unsorted);
+    nodes_[0].parent = -2;  // not free, and no node's child
+
+    // Entries from begin to end agree in their first `depth` bytes, which lead to the node.
+    struct Group {
+        int node;
+        std::size_t depth, begin, end;
+    };
+    std::vector<Group> open{{0, 0, 0, entries.size()}};
+    std::vector<int> bytes;           // of the node's children
+    std::vector<std::size_t> starts;  // of their entries
+    while (!open.empty()) {
+        Group group = open.back();
+        open.pop_back();
+        std::size_t i = group.begin;
+        for (; i < group.end && entries[i].first.size() == group.depth; i++)
+            if (group.depth > 0) nodes_[std::size_t(group.node)].value = entries[i].second;
+        bytes.clear();
+        starts.clear();
+        for (; i < group.end; i++) {
+            int byte = (unsigned char)entries[i].first[group.depth];
+            if (!bytes.empty() && bytes.back() == byte) continue;
             bytes.push_back(byte);
             starts.push_back(i);
         }
+        if (bytes.empty()) continue;
+        starts.push_back(group.end);
+        int base = find_base(bytes);
+        nodes_[std::size_t(group.node)].base = base;
+        for (int byte : bytes) nodes_[std::size_t(base + byte)].parent = group.node;
+        for (std::size_t k = bytes.size(); k-- > 0;)
+            open.push_back({base + bytes[k], group.depth + 1, starts[k], starts[k + 1]});
     }
-    if (bytes.empty()) return;
-    starts.push_back(end);
-    int base = find_base(bytes);
-    nodes_[std::size_t(node)].base = base;
-    for (int byte : bytes) nodes_[std::size_t(base + byte)].parent = node;
-    for (std::size_t k = 0; k < bytes.size(); k++)
-        insert(base + bytes[k], depth + 1, starts[k], starts[k + 1]);
 }
 
 // A base at which the places of all bytes are free. An only child fits every free place and takes the first;

@@ -13,7 +13,7 @@ class Trie {
     using Entry = std::pair<std::string_view, int>;  // a string and its value, not negative
 
     // Of equal strings the last counts. The empty string is left out: it never matches.
-    explicit Trie(std::vector<Entry> entries);
+    explicit Trie(const std::vector<Entry>& entries);
 
     struct Match {
         int length = 0;  // in bytes; 0: no string of the set begins the text
@@ -40,9 +40,7 @@ class Trie {
         int parent = -1;  // -1: the place is free; the root, node 0, has none
         int value = -1;
     };
-    using Iterator = std::vector<Entry>::const_iterator;
 
-    void insert(int node, std::size_t depth, Iterator begin, Iterator end);
     int find_base(const std::vector<int>& bytes);
 
     std::vector<Node> nodes_;  // 256 free places past the last base, so that a step needs no check of bounds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The different words of a text and how often each occurs: all that training a vocabulary, or a report on one,
-// needs to know of it.
+// The different words of a text and how often each occurs: all that training a vocabulary, or a report on
+// one, needs to know of it.
 #pragma once
 #include <cstdint>
 #include <memory>

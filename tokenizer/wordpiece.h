@@ -78,7 +78,7 @@ class WordPiece {
 class Encoder {
   public:
     // Of at most 2^remembered words it remembers the ids, with 32 bytes each.
-    explicit Encoder(const WordPiece& tokenizer, int remembered = 13);
+    explicit Encoder(const WordPiece& tokenizer, int remembered = 14);
 
     // What WordPiece::encode and encode_pieces give, after what is there.
     void append(std::string_view line, std::vector<int>& ids);
