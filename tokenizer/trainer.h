@@ -20,8 +20,9 @@ struct TrainerOptions : NormaliseOptions {
     TrainerOptions(NormaliseOptions normalise) : NormaliseOptions(std::move(normalise)) {}
 
     Score score = Score::count;
-    int min_count = 2;       // a character seen less often is no token, nor is a pair
-    int min_pair_count = 0;  // the same for pairs alone; 0: min_count. Score::likelihood needs a high one
+    int min_count = 2;  // a character seen less often is no token, nor is a pair
+    // Of a pair, where it differs; 0: min_count. Score::likelihood prefers what is rare, and needs a high one.
+    int min_pair_count = 0;
     int max_characters = 0;  // of the alphabet, the most frequent; 0: all
     int max_token = 0;       // no pair becomes a token of more code points, "##" not counted; 0: any length
     int max_word = 200;      // a longer word teaches nothing: WordPiece makes it [UNK]

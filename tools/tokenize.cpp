@@ -52,6 +52,8 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     option("--train", s.train, "SIZE", "learn SIZE tokens, write them to --vocab")
         ->check(CLI::Range(6, 10'000'000));
     one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood");
+    option("--min-pair-count", s.min_pair_count, "N", "the same of a pair (--score likelihood: a high one)")
+        ->check(CLI::Range(1, 1'000'000'000));
     option("--min-count", s.min_count, "N", "what is seen less often is no token (2)")
         ->check(CLI::Range(1, 1'000'000'000));
     option("--simplify", s.simplify, "FILE", "drop tokens that never match; print ids kept");
@@ -71,6 +73,10 @@ void check(TokenizeSettings& s) {
             "--offsets, --characters, --special, --pairs and --types say how encoded lines are written; "
             "leave them out here");
     if (instead == 1 && s.ids && !s.decode) throw BadUsage("--ids goes with encoding and --decode");
+    if (s.score == "likelihood" && s.min_pair_count == 0)
+        throw BadUsage(
+            "--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
+            "for instance 100, to ask for more");
     if (s.plain && !s.decode) throw BadUsage("--plain goes with --decode");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");

@@ -16,7 +16,7 @@ struct TokenizeSettings {
          pairs = false;
     bool single_digits = false, recognise = false, decode = false, plain = false, report = false,
          restore = false;
-    int max_word = 0, train = 0, min_count = 2;
+    int max_word = 0, train = 0, min_count = 2, min_pair_count = 0;
     Frame frame;
 };
 

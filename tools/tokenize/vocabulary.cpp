@@ -45,6 +45,7 @@ void train_vocabulary(const TokenizeSettings& s) {
     options.replace = replacements_of(s);
     options.score = s.score == "likelihood" ? Score::likelihood : Score::count;
     options.min_count = s.min_count;
+    options.min_pair_count = s.min_pair_count;
     if (s.max_word > 0) options.max_word = s.max_word;
     VocabularyTrainer trainer(options);
     count_words([&](std::string_view block) { trainer.add_text(block, threads()); }, trainer.words());
