@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// fuzz [--minutes M] [--seed S] [--out FILE] [FILE...]
+// Runs the files, or else makes inputs and changes earlier ones, without libFuzzer. A failure is cut down to a small
+// input and written to --out. Status 1 then, 2 for wrong usage.
+#include <csignal>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+#include <vector>
+
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/grammar.h"
+#include "tests/fuzz/tokenizer.h"
+
+using namespace masquerade::fuzz;
+
+// Sanitizers end in SIGABRT, where the input is written down.
+extern "C" const char* __asan_default_options() { return "abort_on_error=1"; }
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
+extern "C" const char* __tsan_default_options() { return "halt_on_error=1:abort_on_error=1"; }
+
+namespace {
+
+constexpr unsigned seconds_allowed = 30;  // for one input, in a build however slow
+
+std::string current;
+const char* out = "fuzz-failure";
+
+std::string broken(const std::string& input) {
+    current = input;
+    alarm(seconds_allowed);
+    return broken_property(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+}
+
+// Only what a signal handler may call.
+void write_current() {
+    int file = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (file < 0 || write(file, current.data(), current.size()) != ssize_t(current.size())) _exit(1);
+    close(file);
+}
+
+void stop(int signal) {
+    const char* why =
+        signal == SIGALRM ? "broken: it ends in time (SIGALRM)\n" : "broken: it does not crash\n";
+    if (write(2, why, std::strlen(why)) < 0) _exit(1);
+    write_current();
+    const char* where[] = {"the input is in ", out, "\n"};
+    for (const char* part : where)
+        if (write(2, part, std::strlen(part)) < 0) break;
+    _exit(1);
+}
+
+// The name of a property, without what was found.
+std::string name_of(const std::string& property) { return property.substr(0, property.find_first_of(";:")); }
+
+// Leaves out parts, ever smaller ones, as long as the same property stays broken.
+std::string smaller(std::string input, const std::string& property) {
+    for (std::size_t part = input.size() / 2; part > 0; part /= 2)
+        for (std::size_t at = header; at + part <= input.size();) {
+            std::string shorter = input;
+            shorter.erase(at, part);
+            if (name_of(broken(shorter)) == name_of(property))
+                input = shorter;
+            else
+                at += part;
+        }
+    return input;
+}
+
+int report(const std::string& input) {
+    std::string property = broken(input), least = property.empty() ? input : smaller(input, property);
+    if (property.empty()) property = "the same input gives the same result, twice in one process";
+    if (std::string found = broken(least); !found.empty()) property = found;
+    write_current();
+    std::printf("broken: %s\nthe input is in %s:", property.c_str(), out);
+    for (unsigned char byte : least) std::printf(" %02x", byte);
+    std::printf("\n");
+    return 1;
+}
+
+int run_files(const std::vector<const char*>& files) {
+    for (const char* path : files) {
+        std::ifstream file(path, std::ios::binary);
+        if (!file) {
+            std::fprintf(stderr, "error: cannot read %s\n", path);
+            return 1;
+        }
+        std::string input(std::istreambuf_iterator<char>(file), {});
+        if (!broken(input).empty()) return report(input);
+    }
+    std::printf("%zu inputs, no property broken\n", files.size());
+    return 0;
+}
+
+int run_random(double minutes, std::uint64_t seed) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::size_t kept = 512;
+    Grammar grammar(seed);
+    std::vector<std::string> texts(1, "");
+    std::size_t inputs = 0, bytes = 0;
+    auto begin = Clock::now();
+    double shown = 0;
+    for (double seconds = 0; seconds < 60 * minutes; inputs++) {
+        std::string text = grammar.below(2) == 0 ? grammar.text()
+                                                 : grammar.mutated(texts[grammar.below(texts.size())],
+                                                                   texts[grammar.below(texts.size())]);
+        if (text.size() < 4000) {
+            if (texts.size() < kept) texts.emplace_back();
+            texts[grammar.below(texts.size())] = text;
+        }
+        std::string input = {char(grammar.below(tokenizer_count())), char(grammar.below(256))};
+        input += text;
+        bytes += input.size();
+        if (!broken(input).empty()) return report(input);
+        seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        if (seconds - shown > 15 || seconds >= 60 * minutes) {
+            shown = seconds;
+            const Counts& c = counts();
+            std::printf(
+                "%zu inputs, %zu bytes, %.0f seconds; %zu without [UNK], batches: %zu, %zu refused, "
+                "%zu of two threads\n",
+                inputs + 1, bytes, seconds, c.without_unknown, c.framed, c.refused, c.threaded);
+            std::fflush(stdout);
+        }
+    }
+    std::printf("seed %llu: no property broken\n", (unsigned long long)seed);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    double minutes = 1;
+    std::uint64_t seed = 1;
+    std::vector<const char*> files;
+    for (int i = 1; i < argc; i++) {
+        bool valued = i + 1 < argc;
+        if (valued && std::strcmp(argv[i], "--minutes") == 0) {
+            minutes = std::atof(argv[++i]);
+        } else if (valued && std::strcmp(argv[i], "--seed") == 0) {
+            seed = std::strtoull(argv[++i], nullptr, 10);
+        } else if (valued && std::strcmp(argv[i], "--out") == 0) {
+            out = argv[++i];
+        } else if (argv[i][0] == '-') {
+            std::fprintf(stderr, "usage: fuzz [--minutes M] [--seed S] [--out FILE] [FILE...]\n");
+            return 2;
+        } else {
+            files.push_back(argv[i]);
+        }
+    }
+    for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM}) std::signal(signal, stop);
+    return files.empty() ? run_random(minutes, seed) : run_files(files);
+}
