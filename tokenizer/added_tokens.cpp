@@ -53,15 +53,6 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-bool is_valid(std::string_view line) {
-    for (std::size_t at = 0; at < line.size();) {
-        int length = decode_utf8(line, at).length;
-        if (length == 0) return false;
-        at += std::size_t(length);
-    }
-    return true;
-}
-
 bool is_ascii(std::string_view line) {
     unsigned char bits = 0;
     for (char c : line) bits |= (unsigned char)c;
@@ -176,7 +167,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser, 
     if (!normaliser_) normaliser_ = valid_part;
     std::vector<std::string> forms;
     for (const AddedToken& token : tokens_) {
-        if (!is_valid(token.text))
+        if (!is_utf8(token.text))
             throw TokenizerError("the added token with id " + std::to_string(token.id) + " is not UTF-8");
         if (token.id < 0)
             throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
@@ -262,7 +253,7 @@ void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
         });
         filler.text_until(end);
     };
-    if (is_valid(line)) {
+    if (is_utf8(line)) {
         append_parts(exact_, {}, line, 0, int(line.size()));
     } else {
         Normalised valid = valid_part(line);

@@ -56,11 +56,11 @@ int remembered(std::size_t bytes) {
 
 class Worker {
   public:
-    Worker(const WordPiece& tokenizer, const Inputs& inputs, std::size_t count, const Frame& frame,
+    Worker(const WordPiece& tokenizer, const Inputs& inputs, std::size_t first_input, const Frame& frame,
            int remember)
         : tokenizer_(tokenizer),
           inputs_(inputs),
-          count_(count),
+          first_input_(first_input),
           frame_(frame),
           encoder_(tokenizer, remember) {}
 
@@ -72,8 +72,7 @@ class Worker {
             try {
                 encode(i);
             } catch (const TokenizerError& error) {
-                throw TokenizerError("input " + std::to_string(i + 1) + " of " + std::to_string(count_) +
-                                     ": " + error.what());
+                throw TokenizerError("input " + std::to_string(first_input_ + i) + ": " + error.what());
             }
         }
         chunk.ids = made_.ids;  // copies, which have no room to spare
@@ -110,22 +109,14 @@ class Worker {
     void encode_whole(std::size_t number, const Input& input) {
         std::size_t begin = made_.ids.size();
         special(tokenizer_.vocabulary().cls());
-        append(input.first, made_.ids);
+        encoder_.append(input.first, made_.ids);
         special(tokenizer_.vocabulary().sep());
         std::size_t middle = made_.ids.size();
         if (input.second) {
-            append(*input.second, made_.ids);
+            encoder_.append(*input.second, made_.ids);
             special(tokenizer_.vocabulary().sep());
         }
         made_.sequences.push_back({int(number), int(made_.ids.size() - begin), int(middle - begin)});
-    }
-
-    template <class Tokens>
-    void append(std::string_view text, Tokens& tokens) {
-        if (text.size() > INT_MAX)
-            throw TokenizerError("a text of " + std::to_string(text.size()) +
-                                 " bytes, expected less than 2 GiB: cut it into lines");
-        encoder_.append(text, tokens);
     }
 
     struct Encoded {
@@ -136,8 +127,8 @@ class Worker {
     void read(std::string_view text, Encoded& encoded) {
         encoded.ids.clear();
         encoded.pieces.clear();
-        if (!frame_.with_pieces) return append(text, encoded.ids);
-        append(text, encoded.pieces);
+        if (!frame_.with_pieces) return encoder_.append(text, encoded.ids);
+        encoder_.append(text, encoded.pieces);
         for (const Piece& piece : encoded.pieces) encoded.ids.push_back(piece.id);
     }
 
@@ -156,7 +147,7 @@ class Worker {
 
     const WordPiece& tokenizer_;
     const Inputs& inputs_;
-    std::size_t count_;
+    std::size_t first_input_;
     const Frame& frame_;
     Encoder encoder_;
     Encoded first_, second_;
@@ -215,7 +206,7 @@ void copy(const Chunk& chunk, PackedBatch& batch) {
 }  // namespace
 
 PackedBatch encode_batch(const WordPiece& tokenizer, std::size_t count, const Inputs& inputs,
-                         const Frame& frame, int threads) {
+                         const Frame& frame, int threads, std::size_t first_input) {
     check(tokenizer, count, frame);
     if (threads <= 0) threads = std::max(1, int(std::thread::hardware_concurrency()));
     std::vector<Chunk> chunks = chunks_of(inputs, count);
@@ -224,9 +215,8 @@ PackedBatch encode_batch(const WordPiece& tokenizer, std::size_t count, const In
     for (const Chunk& chunk : chunks) bytes += chunk.bytes;
     int remember = remembered(bytes);
     share_out(threads, chunks.size(), [&] {
-        return [&chunks, worker = Worker(tokenizer, inputs, count, frame, remember)](std::size_t i) mutable {
-            worker.encode(chunks[i]);
-        };
+        return [&chunks, worker = Worker(tokenizer, inputs, first_input, frame, remember)](
+                   std::size_t i) mutable { worker.encode(chunks[i]); };
     });
     PackedBatch batch;
     lay_out(chunks, frame, threads, batch);

@@ -33,10 +33,10 @@ struct PackedBatch {
 
 // input(i) for i below `count`, called from several threads at once; what it refers to must stay. The result is
 // the same for any number of threads; 0: one for each processor. What goes wrong with an input, or in a thread,
-// is thrown here: the first input's error, with its number.
+// is thrown here: the first input's error, with its number, which is counted from first_input.
 PackedBatch encode_batch(const WordPiece& tokenizer, std::size_t count,
                          const std::function<Input(std::size_t)>& input, const Frame& frame = {},
-                         int threads = 1);
+                         int threads = 1, std::size_t first_input = 1);
 
 // Lines: a vector of strings or views.
 template <class Lines>

@@ -176,6 +176,7 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
             sources.resize(text.size(), {int(at), int(next)});
             continue;
         }
+        if (c.length == 0) continue;  // stray bytes would join where a character between them goes
         text.append(line, at, next - at);
         for (; at < next; at++) sources.push_back({int(at), int(at) + 1});
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Encoding a line: simple words by their bytes, all others normalised first; then the longest match.
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "tokenizer/utf8.h"
@@ -12,6 +13,13 @@ namespace {
 
 // Few lines need more; a longer one makes room for itself.
 constexpr std::size_t room = 1024;
+
+// Places in a line are ints.
+void check_size(std::string_view line) {
+    if (line.size() > INT_MAX)
+        throw TokenizerError("a text of " + std::to_string(line.size()) +
+                             " bytes, expected less than 2 GiB: cut it into lines");
+}
 
 }  // namespace
 
@@ -94,6 +102,7 @@ int Encoder::single_id(char32_t c) const {
 }
 
 void Encoder::append(std::string_view line, std::vector<int>& ids) {
+    check_size(line);
     count_ = 0;
     if (!of_.in_text_.may_hold(line)) {
         append_text(line);
@@ -113,7 +122,7 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
 // Room for one id a byte, and for the unused ones of a remembered word.
 void Encoder::make_room(std::size_t bytes) {
     std::size_t needed = count_ + bytes + WordCache::most;
-    if (ids_.size() < needed) ids_.resize(std::max(2 * needed, room));
+    if (ids_.size() < needed) ids_.resize(std::max({needed, 2 * ids_.size(), room}));
 }
 
 void Encoder::append_text(std::string_view text) {
@@ -168,6 +177,7 @@ std::string_view Encoder::lower(std::string_view bytes) {
 }
 
 void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
+    check_size(line);
     int word = 0;
     if (!of_.in_text_.may_hold(line)) return append_pieces(line, 0, word, pieces);
     of_.in_text_.split(line, parts_);

@@ -92,8 +92,7 @@ void cut(const Frame& frame, Rules rules, int first, std::optional<int> second, 
     if (room < 0)
         throw TokenizerError("max_length is " + std::to_string(frame.max_length) +
                              ", less than the special tokens of a sequence; expected at least " +
-                             std::to_string(frame.special_tokens(second.has_value())) +
-                             ", or 0 for no limit");
+                             std::to_string(frame.special_tokens(second.has_value())));
     if ((long long)first + second.value_or(0) <= room) {
         shares.push_back(whole);
         return;

@@ -49,6 +49,15 @@ inline void append_utf8(std::string& s, char32_t c) {
     }
 }
 
+inline bool is_utf8(std::string_view s) {
+    for (std::size_t at = 0; at < s.size();) {
+        int length = decode_utf8(s, at).length;
+        if (length == 0) return false;
+        at += std::size_t(length);
+    }
+    return true;
+}
+
 // In valid UTF-8, whether a byte starts a code point; counting those counts code points.
 inline bool starts_code_point(char byte) { return (byte & 0xC0) != 0x80; }
 

@@ -42,6 +42,7 @@ Vocabulary Vocabulary::load(const std::string& path) {
     std::vector<std::string> tokens;
     for (std::string line; std::getline(file, line);) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (tokens.empty() && line.compare(0, 3, "\xEF\xBB\xBF") == 0) line.erase(0, 3);
         tokens.push_back(std::move(line));
     }
     if (file.bad()) throw TokenizerError("cannot read the vocabulary " + path + ": " + std::strerror(errno));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Words of ASCII letters and digits, eight bytes at a time, and a bounded memory of how they were cut.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -70,7 +71,9 @@ class WordCache {
         int ids[most] = {-1, -1, -1, -1};  // the first -1 ends them
     };
 
-    explicit WordCache(int bits) : entries_(std::size_t(1) << bits), shift_(64 - bits) {}
+    // For 2^bits words, from 2 of them to 2^30.
+    explicit WordCache(int bits)
+        : entries_(std::size_t(1) << std::clamp(bits, 1, 30)), shift_(64 - std::clamp(bits, 1, 30)) {}
 
     // The place of a word, which holds it, or another one.
     Entry& place(const PlainWord& word) {

@@ -8,14 +8,15 @@ namespace masquerade {
 namespace {
 
 // Of a vocabulary's tokens those that begin words, or those that continue them. Nothing is lost by keeping
-// "##" out of the first: words hold no "#" but the word "#". Nor by leaving out what is longer than any word.
+// "##" out of the first: words hold no "#" but the word "#". Nor by leaving out what is longer than any word, or
+// is not UTF-8, as words are.
 std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond,
                                  bool continuing, int max_word) {
     std::vector<Trie::Entry> chosen;
     for (int id = 0; id < vocabulary.size(); id++) {
         std::string_view token = vocabulary.token(id);
         if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) &&
-            !beyond[std::size_t(id)])
+            !beyond[std::size_t(id)] && is_utf8(token))
             chosen.push_back({token.substr(continuing ? 2 : 0), id});
     }
     return chosen;

@@ -39,7 +39,7 @@ class WordPiece {
     explicit WordPiece(Vocabulary vocabulary) : WordPiece(std::move(vocabulary), Options()) {}
 
     // Any bytes are text: those that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from
-    // several threads. For many lines an Encoder is faster.
+    // several threads. For many lines an Encoder is faster. Lines of less than 2 GiB, else TokenizerError.
     std::vector<int> encode(std::string_view line) const;
 
     // The same ids with where they come from. Pieces of one Hangul syllable may share its bytes.
@@ -79,6 +79,7 @@ class Encoder {
   public:
     // Of at most 2^remembered words it remembers the ids, with 32 bytes each.
     explicit Encoder(const WordPiece& tokenizer, int remembered = 14);
+    explicit Encoder(WordPiece&& tokenizer, int remembered = 14) = delete;
 
     // What WordPiece::encode and encode_pieces give, after what is there.
     void append(std::string_view line, std::vector<int>& ids);

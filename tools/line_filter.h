@@ -75,6 +75,16 @@ void each_block(Use use) {
     }
 }
 
+// Output that cannot be written is an error at once: a disk may be full.
+inline void write_out(std::string_view bytes) {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
+        throw BadInput(text("standard output cannot be written: ", std::strerror(errno)));
+}
+inline void flush_out() {
+    if (std::fflush(stdout) != 0)
+        throw BadInput(text("standard output cannot be written: ", std::strerror(errno)));
+}
+
 // work(line, number, out) appends what the line becomes, without its line feed; lines are worked on side by side. When
 // it throws, the lines before are written first.
 template <class Work>
@@ -107,10 +117,10 @@ void filter_lines(Work work) {
             }
         });
         for (const Part& p : pieces) {
-            std::fwrite(p.out.data(), 1, p.out.size(), stdout);
+            write_out(p.out);
             if (p.thrown) std::rethrow_exception(p.thrown);
         }
-        std::fflush(stdout);
+        flush_out();
     });
 }
 

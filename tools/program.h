@@ -80,7 +80,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         set_threads(common.threads);
         body(static_cast<const Common&>(common));
         std::cout.flush();
-        if (!std::cout || std::fflush(stdout) != 0)
+        if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))
             throw BadInput("standard output cannot be written: is the disk full?");
         return 0;
     } catch (const CLI::Success& help) {

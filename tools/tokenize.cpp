@@ -20,14 +20,14 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
                       const char* text) {
         return option(name, value, "NAME", text)->check(CLI::IsMember(names));
     };
-    option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json, or a folder with either")->required();
+    option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder")->required();
 
     app.option_defaults()->group("How text is read");
     flag("--cased", s.cased, "keep upper case and accents");
-    one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's reference) or hugging-face");
+    one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     option("--max-word", s.max_word, "N", "longest word (200; hugging-face: 100)")
         ->check(CLI::Range(1, 1'000'000'000));
-    one_of("--unknown", s.unknown, {"word", "character"}, "what becomes [UNK]: a word, or each character");
+    one_of("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
     flag("--single-digits", s.single_digits, "every digit a token of its own");
     flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
     option("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
@@ -35,29 +35,36 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     app.option_defaults()->group("What is written");
     flag("--ids", s.ids, "numbers instead of tokens");
     flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
-    flag("--characters", s.characters, "the same in code points");
+    flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
     flag("--special", s.special, "add [CLS] and [SEP]");
     flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
-    option("--max-length", s.frame.max_length, "N", "cut to N tokens, special ones counted")
-        ->check(CLI::Range(1, 1'000'000'000));
-    one_of("--truncate", s.truncate, {"longest", "first", "second"}, "which text of a pair is cut");
-    flag("--cut-left", s.frame.cut_left, "cut the beginning, not the end");
+    CLI::Option* cut =
+        option("--max-length", s.frame.max_length, "N", "cut to N tokens, special ones counted")
+            ->check(CLI::Range(1, 1'000'000'000));
+    one_of("--truncate", s.truncate, {"longest", "first", "second"},
+           "longest (default), first or second is cut")
+        ->needs(cut);
+    flag("--cut-left", s.frame.cut_left, "cut the beginning, not the end")->needs(cut);
 
-    app.option_defaults()->group("Instead of that");
-    flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    flag("--plain", s.plain, "decode with a space between all words");
+    app.option_defaults()->group("Other work than encoding");
+    CLI::Option* decode = flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
+    flag("--plain", s.plain, "decode with a space between all words")->needs(decode);
     flag("--report", s.report, "how the vocabulary fits the text");
     flag("--restore", s.restore, "share of lines that decoding brings back");
-    option("--train", s.train, "SIZE", "learn SIZE tokens, write them to --vocab")
-        ->check(CLI::Range(6, 10'000'000));
-    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood");
-    option("--min-pair-count", s.min_pair_count, "N", "the same of a pair (--score likelihood: a high one)")
-        ->check(CLI::Range(1, 1'000'000'000));
-    option("--min-count", s.min_count, "N", "what is seen less often is no token (2)")
-        ->check(CLI::Range(1, 1'000'000'000));
-    option("--simplify", s.simplify, "FILE", "drop tokens that never match; print ids kept");
-    option("--write-json", s.write_json, "FILE", "write Hugging Face's tokenizer.json");
+    option("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
+    option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
+
+    app.option_defaults()->group("Learning a vocabulary");
+    CLI::Option* train = option("--train", s.train, "SIZE", "learn SIZE tokens from the text, write --vocab")
+                             ->check(CLI::Range(6, 10'000'000));
+    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood")
+        ->needs(train);
+    auto count = [&](const char* name, int& value, const char* text) {
+        option(name, value, "N", text)->check(CLI::Range(1, 1'000'000'000))->needs(train);
+    };
+    count("--min-count", s.min_count, "what is seen less often is no token (2)");
+    count("--min-pair-count", s.min_pair_count, "pairs seen less often stay apart (min-count)");
     app.option_defaults()->group("Options");
 }
 
@@ -77,7 +84,7 @@ void check(TokenizeSettings& s) {
         throw BadUsage(
             "--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
             "for instance 100, to ask for more");
-    if (s.plain && !s.decode) throw BadUsage("--plain goes with --decode");
+    if (instead == 1 && s.frame.max_length > 0) throw BadUsage("--max-length goes with encoding");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
     if (s.truncate != "longest" && !s.pairs)

@@ -205,4 +205,6 @@ TEST_CASE("characters are replaced before anything else, and spans still show th
     while (words.next())
         for (Span s : words.spans()) spans += std::to_string(s.begin) + "-" + std::to_string(s.end) + " ";
     CHECK(spans == "0-1 1-4 1-4 1-4 4-5 6-9 9-10 ");
+    Characters without = with([](NormaliseOptions& o) { o.replace = {{U'\u3000', U""}}; });
+    CHECK(joined("a\xEB\u3000\xB5\xBF z", without) == "a z");  // stray bytes do not join to a character
 }

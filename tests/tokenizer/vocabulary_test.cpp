@@ -51,6 +51,13 @@ TEST_CASE("a vocabulary's lines end at LF alone") {
     CHECK_FALSE(v.is_special(1));
 }
 
+TEST_CASE("a byte order mark is no part of the first token") {
+    TemporaryFile file;
+    Vocabulary v = Vocabulary::load(file.write("\xEF\xBB\xBF[PAD]\n\xEF\xBB\xBF[UNK]\n"));
+    CHECK(v.pad() == 0);
+    CHECK(v.token(1) == "\xEF\xBB\xBF[UNK]");
+}
+
 TEST_CASE("of equal lines the last counts, and later ids do not shift") {
     Vocabulary v({"a", "b", "a", "c"});
     CHECK(v.id("a") == 2);

@@ -204,3 +204,23 @@ TEST_CASE("pieces show where they come from, replaced characters too") {
                   std::to_string(p.end) + "/" + std::to_string(p.word) + " ";
     CHECK(places == "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");
 }
+
+TEST_CASE("tokens that are not UTF-8 match no part of a character") {
+    for (Unknown unknown : {Unknown::word, Unknown::character}) {
+        Options options = with([&](Options& o) { o.lower = false, o.unknown = unknown; });
+        WordPiece tokenizer{Vocabulary({"[PAD]", "[UNK]", "\xC3", "##\xA9", "b"}), options};
+        CHECK(tokenizer.encode("é b") == std::vector<int>{1, 4});
+        std::vector<Piece> pieces = tokenizer.encode_pieces("é b");
+        REQUIRE(pieces.size() == 2);
+        CHECK(pieces[0].end == 2);
+    }
+}
+
+TEST_CASE("any cache will do") {
+    WordPiece tokenizer{Vocabulary(tokens)};
+    for (int remembered : {-1, 0, 1, 20}) {
+        std::vector<int> ids;
+        Encoder(tokenizer, remembered).append("hello run unwanted hello", ids);
+        CHECK(ids == tokenizer.encode("hello run unwanted hello"));
+    }
+}

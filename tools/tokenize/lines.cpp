@@ -33,7 +33,7 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
     }
     for (const std::string& note : notes) log_line("note: ", s.vocabulary, ": ", note);
     WordPiece::Options& options = read.options;
-    if (s.cased) options.lower = false;
+    if (s.cased) options.lower = false, options.strip_accents = false;
     if (s.rules == "google") options.rules = Rules::google, options.max_word = 200;
     if (s.rules == "hugging-face") options.rules = Rules::hugging_face, options.max_word = 100;
     if (s.max_word > 0) options.max_word = s.max_word;
@@ -59,7 +59,7 @@ void print_sequence(const PackedBatch& batch, int b, const WordPiece& tokenizer,
             out += tokenizer.vocabulary().token(batch.ids[at]);
         }
         if (s.types) out += batch.types[at] == 0 ? "/0" : "/1";
-        if (s.offsets) {
+        if (s.offsets || s.characters) {
             const Piece& p = batch.pieces[at];
             out += '@' + std::to_string(p.begin) + ':' + std::to_string(p.end);
         }
@@ -95,7 +95,10 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
         std::string_view field = line.substr(0, line.find_first_of(" \t\r"));
         line.remove_prefix(field.size());
         ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
-        if (ids.back() < 0 || ids.back() >= vocabulary.size())
+        if (as_ids && ids.back() >= vocabulary.size())
+            throw BadInput(text("line ", line_number, ": the vocabulary has no id ", ids.back(),
+                                "; its ids are 0 to ", vocabulary.size() - 1));
+        if (ids.back() < 0)
             throw BadInput(text("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
                                 " of the vocabulary; ", as_ids ? "without" : "with",
                                 " --ids, --decode reads ", as_ids ? "tokens" : "ids"));
@@ -117,7 +120,8 @@ void encode_lines(const TokenizeSettings& s) {
             inputs.push_back(input);
         });
         PackedBatch batch = encode_batch(
-            tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads());
+            tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads(),
+            std::size_t(first_number));
         if (s.characters) to_code_points(inputs, batch);
         constexpr int lines = 1000;
         std::vector<std::string> out(std::size_t(batch.size() + lines - 1) / lines);
@@ -127,8 +131,8 @@ void encode_lines(const TokenizeSettings& s) {
                 out[std::size_t(i)] += '\n';
             }
         });
-        for (const std::string& part : out) std::fwrite(part.data(), 1, part.size(), stdout);
-        std::fflush(stdout);
+        for (const std::string& part : out) write_out(part);
+        flush_out();
     });
 }
 

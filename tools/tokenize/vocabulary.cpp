@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Vocabularies: learned from text, reported on, made smaller, written in another form.
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "tokenizer/hugging_face.h"
 #include "tokenizer/report.h"
 #include "tokenizer/simplify.h"
 #include "tokenizer/trainer.h"
+#include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -14,6 +18,20 @@
 namespace masquerade {
 
 namespace {
+
+// Whether a new file can be written there: asked before hours of work, not after.
+void check_new_file(const std::string& path, const char* option) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    fs::path folder = fs::path(path).parent_path();
+    if (fs::exists(path, none))
+        throw BadUsage(text(path, " is there already; remove it, or name another file with ", option));
+    if (!folder.empty() && !fs::is_directory(folder, none))
+        throw BadUsage(
+            text("the folder ", folder.string(), " is not there; make it, or name another with ", option));
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+        throw BadUsage(text("the folder of ", path, " cannot be written to; name another with ", option));
+}
 
 // Bytes of standard input where it is a file; else 0.
 double input_size() {
@@ -38,6 +56,7 @@ void count_words(Add add, const WordCounts& words) {
 
 // Ctrl-C leaves no vocabulary behind.
 void train_vocabulary(const TokenizeSettings& s) {
+    check_new_file(s.vocabulary, "--vocab");
     TrainerOptions options;
     options.lower = !s.cased;
     options.single_digits = s.single_digits;
@@ -68,12 +87,15 @@ void train_vocabulary(const TokenizeSettings& s) {
 // The table of a text; the words are counted as the tokenizer reads them.
 void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
+    for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
+        log_line("note: ", s.vocabulary, ": ", note);
     WordCounts words(tokenizer.options());
     count_words([&](std::string_view block) { words.add_text(block, threads()); }, words);
     std::cout << format(report(words, tokenizer));
 }
 
 void simplify_vocabulary(const TokenizeSettings& s) {
+    check_new_file(s.simplify, "--simplify");
     Simplified simplified = simplify(open_tokenizer(s).vocabulary());
     simplified.vocabulary.save(s.simplify);
     log_line(s.simplify, ": ", simplified.vocabulary.size(), " tokens");
@@ -81,6 +103,7 @@ void simplify_vocabulary(const TokenizeSettings& s) {
 }
 
 void write_json(const TokenizeSettings& s) {
+    check_new_file(s.write_json, "--write-json");
     WordPiece tokenizer = open_tokenizer(s);
     Frame frame = s.frame;
     frame.special = true;

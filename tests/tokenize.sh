@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# ./tokenize as a user meets it: lines out for lines in, options, messages, and what becomes of a full disk.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+vocab=tests/golden/tokenizer/vocab.txt
+failed=0 passed=0
+
+# is NAME EXPECTED FOUND
+is() {
+    if [ "$2" = "$3" ]; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$2" "$3"
+}
+# says NAME STATUS PART OPTION...: fails with this status and one line that has this part
+says() {
+    local message status
+    message=$(echo hello | ./tokenize "${@:4}" 2>&1 >/dev/null)
+    status=$?
+    is "$1: status" "$2" "$status"
+    case "$message" in *"$3"*) is "$1" 1 "$(grep -c '^error: ' <<< "$message")" ;; *) is "$1" "$3" "$message" ;; esac
+}
+tokenize() { ./tokenize --vocab "$vocab" "$@"; }
+
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\nwor\n##ld\n,\n[\n]\nmask\n"\n' > "$folder/vocab.txt"
+vocab=$folder/vocab.txt
+is 'tokens' 'hello , world' "$(echo 'Hello, WÖRLD' | tokenize)"
+is 'ids' '5 9 6' "$(echo 'Hello, WÖRLD' | tokenize --ids)"
+is 'special' '[CLS] hello [SEP]' "$(echo hello | tokenize --special)"
+is 'bytes' 'hello@0:5 world@6:12' "$(echo 'hello wörld' | tokenize --offsets)"
+is 'characters' 'hello@0:5 world@6:11' "$(echo 'hello wörld' | tokenize --characters)"
+is 'pairs' '[CLS]/0 hello/0 [SEP]/0 world/1 [SEP]/1' "$(printf 'hello\tworld\n' | tokenize --pairs --special --types)"
+is 'cut' '[CLS] hello [SEP] world [SEP]' "$(printf 'hello , ,\tworld ,\n' | tokenize --pairs --special --max-length 5)"
+is 'special tokens are text' '[ mask ]' "$(echo '[MASK]' | tokenize)"
+is 'unless asked' '[MASK]' "$(echo '[MASK]' | tokenize --recognise)"
+is 'replaced' '" hello "' "$(echo '“hello”' | tokenize --replace ascii)"
+is 'back' 'hello, world' "$(echo '5 9 6' | tokenize --decode --ids)"
+is 'back, plain' 'hello , world' "$(echo '5 9 6' | tokenize --decode --ids --plain)"
+is 'lines' '||hello||' "$(printf '\n\nhello\n\n' | tokenize | tr '\n' '|')"
+is 'a last line without its end' 'hello|hello|' "$(printf 'hello\nhello' | tokenize | tr '\n' '|')"
+is 'nothing' '' "$(tokenize < /dev/null)"
+is 'CR LF' 'hello|' "$(printf 'hello\r\n' | tokenize | tr '\n' '|')"
+is 'any bytes' 3 "$(printf 'a\xff\n\x00\xe4\xb8\nhello' | tokenize | wc -l)"
+is 'threads' "$(yes 'hello, wörld' | head -n 200000 | tokenize --threads 1 | cksum)" \
+    "$(yes 'hello, wörld' | head -n 200000 | tokenize --threads 3 | cksum)"
+
+printf 'hello world\nhello worlds\nhello\n' | ./tokenize --vocab "$folder/learned" --train 30 > "$folder/report" 2> /dev/null
+is 'training' 0 $?
+is 'report' 1 "$(grep -c 'tokens per word' "$folder/report")"
+is 'report is 80 wide' 0 "$(awk 'length > 80' "$folder/report" | wc -l)"
+is 'help is 80 wide' 0 "$(./tokenize --help | awk 'length > 80' | wc -l)"
+
+says 'a file is kept' 2 'is there already' --vocab "$vocab" --train 30
+says 'a folder that is not there' 2 'is not there' --vocab "$folder/none/v" --train 30
+says 'no vocabulary' 1 'cannot open' --vocab "$folder/none"
+says 'wrong id' 1 'is no id' --vocab "$vocab" --decode --ids
+says 'two kinds of work' 2 'one at a time' --vocab "$vocab" --decode --report
+says 'no train' 2 'requires' --vocab "$vocab" --score likelihood
+if [ -e /dev/full ]; then
+    echo hello | tokenize > /dev/full 2> "$folder/error"
+    is 'a full disk' 1 $?
+    is 'a full disk' 1 "$(grep -c 'cannot be written' "$folder/error")"
+fi
+
+echo "tokenize: $passed passed, $failed failed"
+[ $failed = 0 ]
