@@ -53,12 +53,6 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-bool is_ascii(std::string_view line) {
-    unsigned char bits = 0;
-    for (char c : line) bits |= (unsigned char)c;
-    return bits < 0x80;
-}
-
 // What of a line is UTF-8.
 Normalised valid_part(std::string_view line) {
     Normalised valid;
@@ -108,55 +102,6 @@ bool is_word_character(char32_t c) {
     auto range = std::lower_bound(std::begin(word_ranges), std::end(word_ranges), c,
                                   [](const WordRange& r, char32_t value) { return r.last < value; });
     return range != std::end(word_ranges) && range->first <= c;
-}
-
-// Words leave out what is between them; it is read again, for the spaces.
-Normalised normalise(std::string_view line, const Characters& characters) {
-    Normalised result;
-    if (!characters.replaces() && is_ascii(line)) {
-        result.text.resize(line.size());
-        result.spans.resize(line.size());
-        std::size_t size = 0;
-        for (std::size_t at = 0; at < line.size(); at++) {
-            Characters::Kind kind = characters.kind(line[at]);
-            char letter = characters.letter_of(line[at]);
-            result.text[size] = kind == Characters::space ? ' ' : letter != 0 ? letter : line[at];
-            result.spans[size] = {int(at), int(at) + 1};
-            size += kind != Characters::dropped;
-        }
-        result.text.resize(size);
-        result.spans.resize(size);
-        return result;
-    }
-    Words words(line, characters, true);
-    auto append = [&](std::string_view bytes, Span span) {
-        result.text += bytes;
-        result.spans.insert(result.spans.end(), bytes.size(), span);
-    };
-    for (std::size_t at = 0;; at = words.at()) {
-        bool more = words.next(), ideograph = false;
-        while (at < words.line().size()) {
-            CodePoint c = decode_utf8(words.line(), at);
-            std::size_t end = at + std::size_t(std::max(c.length, 1));
-            Character what = characters[c.value];
-            if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
-                ideograph = what.is(Character::ideograph);
-                if (!what.is(Character::space)) break;
-                append(" ", words.source(at, end));
-            }
-            at = end;
-        }
-        if (!more) return result;
-        Span first = words.spans().front(), last = words.spans().back();
-        if (ideograph) append(" ", {first.begin, first.begin});
-        std::size_t next = 0;
-        for (Span span : words.spans()) {
-            std::size_t begin = next;
-            next += std::size_t(decode_utf8(words.text(), begin).length);
-            append(std::string_view(words.text()).substr(begin, next - begin), span);
-        }
-        if (ideograph) append(" ", {last.end, last.end});
-    }
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special)

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/characters.h"
+#include "tokenizer/normalise.h"
 #include "tokenizer/trie.h"
 
 namespace masquerade {
@@ -23,16 +23,6 @@ struct AddedToken {
     bool normalised = false;   // sought in the normalised text, by its own normalised form
     bool beyond = false;       // past the model's own vocabulary: words are never cut into it
 };
-
-// A text and, for each of its bytes, the bytes [begin, end) of the line it came from, which never go back.
-struct Normalised {
-    std::string text;
-    std::vector<Span> spans;
-};
-
-// A line cleaned, with spaces around its ideographs, lower-cased and stripped as the options ask, punctuation
-// still where it was. White space is one " " for each character of it.
-Normalised normalise(std::string_view line, const Characters& characters);
 
 class AddedTokens {
   public:

@@ -12,6 +12,12 @@ namespace {
 constexpr char32_t small_sigma = 0x3C3, final_sigma = 0x3C2;
 constexpr char32_t first_syllable = 0xAC00;  // of Hangul
 
+bool is_ascii(std::string_view line) {
+    unsigned char bits = 0;
+    for (char c : line) bits |= (unsigned char)c;
+    return bits < 0x80;
+}
+
 }  // namespace
 
 void Words::begin(std::string_view line) {
@@ -134,6 +140,55 @@ void Words::sort_run() {
         for (char32_t c : run) append_utf8(text_, c);
     }
     run_length_ = 0;
+}
+
+// Words leave out what is between them; it is read again, for the spaces.
+Normalised normalise(std::string_view line, const Characters& characters) {
+    Normalised result;
+    if (!characters.replaces() && is_ascii(line)) {
+        result.text.resize(line.size());
+        result.spans.resize(line.size());
+        std::size_t size = 0;
+        for (std::size_t at = 0; at < line.size(); at++) {
+            Characters::Kind kind = characters.kind(line[at]);
+            char letter = characters.letter_of(line[at]);
+            result.text[size] = kind == Characters::space ? ' ' : letter != 0 ? letter : line[at];
+            result.spans[size] = {int(at), int(at) + 1};
+            size += kind != Characters::dropped;
+        }
+        result.text.resize(size);
+        result.spans.resize(size);
+        return result;
+    }
+    Words words(line, characters, true);
+    auto append = [&](std::string_view bytes, Span span) {
+        result.text += bytes;
+        result.spans.insert(result.spans.end(), bytes.size(), span);
+    };
+    for (std::size_t at = 0;; at = words.at()) {
+        bool more = words.next(), ideograph = false;
+        while (at < words.line().size()) {
+            CodePoint c = decode_utf8(words.line(), at);
+            std::size_t end = at + std::size_t(std::max(c.length, 1));
+            Character what = characters[c.value];
+            if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
+                ideograph = what.is(Character::ideograph);
+                if (!what.is(Character::space)) break;
+                append(" ", words.source(at, end));
+            }
+            at = end;
+        }
+        if (!more) return result;
+        Span first = words.spans().front(), last = words.spans().back();
+        if (ideograph) append(" ", {first.begin, first.begin});
+        std::size_t next = 0;
+        for (Span span : words.spans()) {
+            std::size_t begin = next;
+            next += std::size_t(decode_utf8(words.text(), begin).length);
+            append(std::string_view(words.text()).substr(begin, next - begin), span);
+        }
+        if (ideograph) append(" ", {last.end, last.end});
+    }
 }
 
 }  // namespace masquerade

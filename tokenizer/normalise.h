@@ -77,4 +77,14 @@ class Words {
     int run_length_ = 0;
 };
 
+// A text and, for each of its bytes, the bytes [begin, end) of the line it came from, which never go back.
+struct Normalised {
+    std::string text;
+    std::vector<Span> spans;
+};
+
+// A line cleaned, with spaces around its ideographs, lower-cased and stripped as the options ask, punctuation
+// still where it was. White space is one " " for each character of it.
+Normalised normalise(std::string_view line, const Characters& characters);
+
 }  // namespace masquerade
