@@ -5,7 +5,7 @@
 
 #include "data/text.h"
 #include "engine/base/error.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 
 namespace masquerade {
 namespace {

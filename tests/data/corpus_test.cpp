@@ -9,7 +9,7 @@
 #include "data/text.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 
 namespace masquerade {
 namespace {

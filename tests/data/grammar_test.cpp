@@ -6,7 +6,7 @@
 #include <set>
 
 #include "data/text.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 
 namespace masquerade {
 

@@ -7,7 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 
 namespace masquerade {
 namespace {

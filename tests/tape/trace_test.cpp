@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "engine/tape/trace.h"
+#include "tests/folder.h"
 #include "tests/tape/net.h"
 
 using namespace masquerade;
@@ -29,12 +30,6 @@ struct Spoil : Observer {
     void after(const Record& r, bool backward) override {
         if (backward && r.path == "layer.1.ffn.gelu") r.in[0]->grad_view().as<float>()[3] = INFINITY;
     }
-};
-
-struct Folder {
-    std::string path = (std::filesystem::temp_directory_path() / "masquerade-XXXXXX").string();
-    Folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-    ~Folder() { std::filesystem::remove_all(path); }
 };
 
 std::string read(const std::string& file) {
@@ -74,7 +69,7 @@ TEST_CASE("trace: a gradient is named, too") {
 }
 
 TEST_CASE("trace: a dump holds every value, every gradient and the program, as numpy reads them") {
-    Folder folder;
+    TemporaryFolder folder;
     Net net;
     Dump dump(folder.path + "/dump");
     net.tape.observe(&dump);

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "doctest/doctest.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 
 using namespace masquerade;
 using nlohmann::json;

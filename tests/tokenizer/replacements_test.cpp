@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "doctest/doctest.h"
-#include "tests/data/folder.h"
+#include "tests/folder.h"
 #include "tokenizer/vocabulary.h"
 
 using namespace masquerade;

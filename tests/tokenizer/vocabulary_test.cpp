@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/vocabulary.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
 #include "doctest/doctest.h"
+#include "tests/folder.h"
 
 using namespace masquerade;
 
 namespace {
 
-// A file in a folder of its own, gone at the end.
-class TemporaryFile {
-  public:
-    TemporaryFile() {
-        std::string folder = (std::filesystem::temp_directory_path() / "vocabulary-XXXXXX").string();
-        REQUIRE(mkdtemp(folder.data()) != nullptr);
-        folder_ = folder;
-    }
-    ~TemporaryFile() { std::filesystem::remove_all(folder_); }
-    std::string path() const { return (folder_ / "vocab.txt").string(); }
-    std::string write(const std::string& bytes) const {
-        std::ofstream(path(), std::ios::binary) << bytes;
-        return path();
-    }
-
-  private:
-    std::filesystem::path folder_;
+struct TemporaryFile : TemporaryFolder {
+    std::string path() const { return file("vocab.txt"); }
+    std::string write(const std::string& bytes) const { return TemporaryFolder::write("vocab.txt", bytes); }
 };
 
 }  // namespace

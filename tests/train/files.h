@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Folders for the tests of files, and the message of what they refuse.
+// For the tests of files: the message of what they refuse.
 #pragma once
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "engine/base/error.h"
-
-// A folder of its own, gone with all in it at the end of the test.
-struct TemporaryFolder {
-    TemporaryFolder() {
-        const char* where = std::getenv("TMPDIR");
-        path = std::string(where && *where ? where : "/tmp") + "/masquerade-test-XXXXXX";
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-    std::string file(const std::string& name) const { return path + "/" + name; }
-    std::string path;
-};
+#include "tests/folder.h"
 
 // What f says when it throws an E; "" when it throws nothing.
 template <class E, class F>

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A folder of a test's own, gone with all in it at the end.
+#pragma once
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "doctest/doctest.h"
+
+namespace masquerade {
+
+struct TemporaryFolder {
+    std::string path = (std::filesystem::temp_directory_path() / "masquerade-test-XXXXXX").string();
+
+    TemporaryFolder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+
+    std::string file(const std::string& name) const { return path + "/" + name; }
+
+    // A file with these bytes; its path.
+    std::string write(const std::string& name, const std::string& bytes) const {
+        std::ofstream(file(name), std::ios::binary) << bytes;
+        return file(name);
+    }
+};
+
+}  // namespace masquerade
