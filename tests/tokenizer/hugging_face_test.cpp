@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 
 #include <fstream>
 #include <functional>

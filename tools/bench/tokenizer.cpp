@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/ops/cpu/parallel.h"
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/bench/case.h"
 #include "tools/bench/machine.h"
 #include "tools/bench/measure.h"

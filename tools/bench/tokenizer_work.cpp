@@ -7,7 +7,7 @@
 
 #include "engine/base/error.h"
 #include "tokenizer/batch.h"
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/trainer.h"
 #include "tools/bench/peer.h"
 #include "tools/program.h"

@@ -8,7 +8,7 @@
 
 #include "tokenizer/batch.h"
 #include "tokenizer/decoder.h"
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/restoration.h"
 #include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"

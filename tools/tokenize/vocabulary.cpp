@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/report.h"
 #include "tokenizer/simplify.h"
 #include "tokenizer/trainer.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Added tokens as Hugging Face's files list them; read by hugging_face.cpp and read_tokenizer.cpp.
+// Added tokens as Hugging Face's files list them; read by read_json.cpp and read_tokenizer.cpp.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/json_field.h"
+#include "tokenizer/hugging_face/json_field.h"
 
 namespace masquerade {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 
 #include <algorithm>
 
-#include "tokenizer/json_field.h"
-#include "tokenizer/read_added_tokens.h"
+#include "tokenizer/hugging_face/json_field.h"
+#include "tokenizer/hugging_face/read_added_tokens.h"
 #include "tokenizer/utf8.h"
 
 namespace masquerade {

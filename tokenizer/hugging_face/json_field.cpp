@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/json_field.h"
+#include "tokenizer/hugging_face/json_field.h"
 
 #include <algorithm>
 #include <cerrno>

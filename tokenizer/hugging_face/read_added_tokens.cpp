@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/read_added_tokens.h"
+#include "tokenizer/hugging_face/read_added_tokens.h"
 
 #include <unordered_map>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/hugging_face.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/utf8.h"
 
 namespace masquerade {

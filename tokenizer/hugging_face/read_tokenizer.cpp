@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tokenizer/hugging_face.h"
-#include "tokenizer/json_field.h"
-#include "tokenizer/read_added_tokens.h"
+#include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/hugging_face/json_field.h"
+#include "tokenizer/hugging_face/read_added_tokens.h"
 #include "tokenizer/vocabulary_notes.h"
 
 namespace masquerade {
