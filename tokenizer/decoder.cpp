@@ -13,8 +13,8 @@ namespace {
 // inside can arise whatever is done.)
 std::vector<std::string> recognised(const WordPiece& tokenizer) {
     std::vector<std::string> texts;
-    if (!tokenizer.options().recognise_special) return texts;
     for (const AddedToken& token : tokenizer.added()) {
+        if (!tokenizer.recognises(token)) continue;
         std::string text = token.normalised ? normalise(token.text, tokenizer.characters()).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) texts.push_back(std::move(text));
@@ -32,7 +32,7 @@ Decoder::Decoder(const WordPiece& tokenizer, Options options)
       spacing_(tokenizer.characters().digits_alone(), recognised(tokenizer)) {
     for (const AddedToken& token : tokenizer.added()) {
         if (token.special && !tokenizer.vocabulary().is_special(token.id)) more_special_.push_back(token.id);
-        if (token.single_word && tokenizer.options().recognise_special) single_words_.push_back(token.id);
+        if (token.single_word && tokenizer.recognises(token)) single_words_.push_back(token.id);
     }
     std::sort(more_special_.begin(), more_special_.end());
     std::sort(single_words_.begin(), single_words_.end());

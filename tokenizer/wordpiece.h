@@ -55,6 +55,9 @@ class WordPiece {
     const Characters& characters() const { return characters_; }
     const std::vector<AddedToken>& added() const { return added_; }
 
+    // Whether the token is found where it is written in a text.
+    bool recognises(const AddedToken& token) const { return options_.recognise_special || !token.special; }
+
   private:
     friend class Encoder;
 
@@ -77,9 +80,11 @@ class WordPiece {
 // were cut. For one thread; the tokenizer must outlive it.
 class Encoder {
   public:
+    static constexpr int usual = 14;
+
     // Of at most 2^remembered words it remembers the ids, with 32 bytes each.
-    explicit Encoder(const WordPiece& tokenizer, int remembered = 14);
-    explicit Encoder(WordPiece&& tokenizer, int remembered = 14) = delete;
+    explicit Encoder(const WordPiece& tokenizer, int remembered = usual);
+    explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 
     // What WordPiece::encode and encode_pieces give, after what is there.
     void append(std::string_view line, std::vector<int>& ids);

@@ -267,6 +267,19 @@ TEST_CASE("encoding what was decoded: no token is found that was not there, and 
     }
 }
 
+TEST_CASE("encoding what was decoded: added tokens that are not special are found without being asked for") {
+    WordPiece::Options options;
+    Vocabulary vocabulary = of_characters(restored, options, {"c++"});
+    AddedToken token{"c++", vocabulary.id("c++")};
+    token.special = false;
+    WordPiece tokenizer(vocabulary, options, {token});
+    std::vector<int> apart = tokenizer.encode("c + +"), one = tokenizer.encode("c++");
+    REQUIRE(one == std::vector<int>{token.id});
+    REQUIRE(apart.size() == 3);
+    CHECK(tokenizer.encode(tokenizer.decode(apart)) == apart);
+    CHECK(tokenizer.encode(tokenizer.decode(one)) == one);
+}
+
 TEST_CASE("decoding one word of very many pieces") {
     WordPiece tokenizer = make();
     const Vocabulary& v = tokenizer.vocabulary();
