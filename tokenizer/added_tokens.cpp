@@ -139,7 +139,7 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
         if (!is_first) set.firsts += entry.first[0];
         is_first = true;
     }
-    set.trie = Trie(std::move(entries));
+    set.trie = Trie(entries);
     return set;
 }
 

@@ -50,7 +50,7 @@ std::vector<Chunk> chunks_of(const Inputs& inputs, std::size_t count) {
 // Room for a word cache of as many bytes as the text has, up to the usual one's size.
 int remembered(std::size_t bytes) {
     int bits = 4;
-    while (bits < 14 && (std::size_t(32) << bits) < bytes) bits++;
+    while (bits < Encoder::usual && (sizeof(WordCache::Entry) << bits) < bytes) bits++;
     return bits;
 }
 
@@ -91,29 +91,28 @@ class Worker {
             second_length = int(second_.ids.size());
         }
         cut(frame_, tokenizer_.options().rules, int(first_.ids.size()), second_length, shares_);
-        for (const Share& share : shares_) {
-            std::size_t begin = made_.ids.size();
-            special(tokenizer_.vocabulary().cls());
-            copy(first_, share.first);
-            special(tokenizer_.vocabulary().sep());
-            std::size_t middle = made_.ids.size();
-            if (input.second) {
-                copy(second_, share.second);
-                special(tokenizer_.vocabulary().sep());
-            }
-            made_.sequences.push_back({int(number), int(made_.ids.size() - begin), int(middle - begin)});
-        }
+        for (const Share& share : shares_)
+            frame(
+                number, input, [&] { copy(first_, share.first); }, [&] { copy(second_, share.second); });
     }
 
     // Where nothing is cut the ids go at once where they belong.
     void encode_whole(std::size_t number, const Input& input) {
+        frame(
+            number, input, [&] { encoder_.append(input.first, made_.ids); },
+            [&] { encoder_.append(*input.second, made_.ids); });
+    }
+
+    // A sequence of what first() and second() append.
+    template <class First, class Second>
+    void frame(std::size_t number, const Input& input, First first, Second second) {
         std::size_t begin = made_.ids.size();
         special(tokenizer_.vocabulary().cls());
-        encoder_.append(input.first, made_.ids);
+        first();
         special(tokenizer_.vocabulary().sep());
         std::size_t middle = made_.ids.size();
         if (input.second) {
-            encoder_.append(*input.second, made_.ids);
+            second();
             special(tokenizer_.vocabulary().sep());
         }
         made_.sequences.push_back({int(number), int(made_.ids.size() - begin), int(middle - begin)});

@@ -26,15 +26,6 @@ WordPiece for_words(const WordPiece& tokenizer) {
     return WordPiece(tokenizer.vocabulary(), options);
 }
 
-template <class Use>
-void each_character(std::string_view word, Use use) {
-    for (std::size_t i = 0; i < word.size();) {
-        CodePoint c = decode_utf8(word, i);
-        use(c.value, word.substr(i, std::size_t(c.length)));
-        i += std::size_t(c.length);
-    }
-}
-
 bool is_letter(char32_t c) { return is_word_character(c) && !(c >= '0' && c <= '9') && c != '_'; }
 
 void keep_most(std::vector<Item>& items, int most) {

@@ -13,16 +13,6 @@ namespace {
 
 constexpr std::size_t lines_between_questions = 1 << 16;
 
-// Calls use(character) for each code point of a normalised word.
-template <class Use>
-void each_character(std::string_view word, Use use) {
-    for (std::size_t i = 0; i < word.size();) {
-        std::size_t length = std::size_t(decode_utf8(word, i).length);
-        use(word.substr(i, length));
-        i += length;
-    }
-}
-
 void check(const char* name, int value, int least) {
     if (value < least)
         throw TokenizerError(std::string(name) + " is " + std::to_string(value) + ", expected " +
@@ -58,7 +48,7 @@ VocabularyTrainer::VocabularyTrainer(TrainerOptions options)
 std::vector<std::string> VocabularyTrainer::alphabet() const {
     std::unordered_map<char32_t, std::int64_t> counts;
     words_.each([&](std::string_view word, std::int64_t count) {
-        each_character(word, [&](std::string_view c) { counts[decode_utf8(c, 0).value] += count; });
+        each_character(word, [&](char32_t c, std::string_view) { counts[c] += count; });
     });
     std::vector<std::pair<std::int64_t, char32_t>> ranked;
     for (const auto& [c, count] : counts)
@@ -95,7 +85,7 @@ Vocabulary VocabularyTrainer::train(int size, const TrainingProgress& progress) 
     std::string piece;
     words_.each([&](std::string_view word, std::int64_t count) {
         cut.clear();
-        each_character(word, [&](std::string_view c) {
+        each_character(word, [&](char32_t, std::string_view c) {
             piece.assign(cut.empty() ? "" : "##").append(c);
             cut.push_back(tokens.find(piece));
         });

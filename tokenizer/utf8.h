@@ -49,6 +49,16 @@ inline void append_utf8(std::string& s, char32_t c) {
     }
 }
 
+// use(code point, its bytes) for each character of valid UTF-8.
+template <class Use>
+void each_character(std::string_view s, Use use) {
+    for (std::size_t at = 0; at < s.size();) {
+        CodePoint c = decode_utf8(s, at);
+        use(c.value, s.substr(at, std::size_t(c.length)));
+        at += std::size_t(c.length);
+    }
+}
+
 inline bool is_utf8(std::string_view s) {
     for (std::size_t at = 0; at < s.size();) {
         int length = decode_utf8(s, at).length;

@@ -24,11 +24,8 @@ class ProgressBar {
         drawn_ = true;
         std::string head = what, tail = detail;
         if (done >= 0) {
-            int width = 24, full = int(std::min(done, 1.0) * width);
-            std::string bar(std::size_t(full), '=');
-            if (full < width) bar += '>';
-            bar.resize(std::size_t(width), ' ');
-            head = fmt::format("[{}] {:3.0f} % {}", bar, 100 * std::min(done, 1.0), what);
+            double share = std::min(done, 1.0);
+            head = fmt::format("[{}] {:3.0f} % {}", bar_of(share, 24), 100 * share, what);
         }
         std::string line = head + (tail.empty() ? "" : " " + tail);
         fmt::print(stderr, "\r\x1b[K{}", line.substr(0, std::size_t(terminal_width() - 1)));

@@ -15,4 +15,13 @@ void log_line(const Parts&... parts) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+// "=====>    ", width columns of it: how much of something is done, 0 to 1.
+inline std::string bar_of(double share, int width) {
+    int full = int(share * width);
+    std::string bar(std::size_t(full), '=');
+    if (full < width) bar += '>';
+    bar.resize(std::size_t(width), ' ');
+    return bar;
+}
+
 }  // namespace masquerade

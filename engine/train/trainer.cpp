@@ -170,11 +170,8 @@ void Trainer::progress(double loss, double now) const {
         fmt::print("{}\n", numbers);
     } else {
         int width = std::max(0, std::min(24, columns - 4 - int(numbers.size())));
-        int full = int(share * width);
-        std::string bar(std::size_t(full), '=');
-        if (full < width) bar += '>';
-        bar.resize(std::size_t(width), ' ');
-        fmt::print("\r\x1b[K[{}] {}", bar, numbers.substr(0, std::size_t(std::max(0, columns - width - 4))));
+        fmt::print("\r\x1b[K[{}] {}", bar_of(share, width),
+                   numbers.substr(0, std::size_t(std::max(0, columns - width - 4))));
     }
     std::fflush(stdout);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/replacements.h"
 
-#include <fstream>
-
 #include "doctest/doctest.h"
 #include "tests/folder.h"
 #include "tokenizer/vocabulary.h"
@@ -13,8 +11,7 @@ namespace {
 
 Replacements read(const std::string& text) {
     TemporaryFolder folder;
-    std::ofstream(folder.path + "/replacements", std::ios::binary) << text;
-    return read_replacements(folder.path + "/replacements");
+    return read_replacements(folder.write("replacements", text));
 }
 
 }  // namespace

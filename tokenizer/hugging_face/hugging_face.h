@@ -60,6 +60,7 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
 //   else        a vocab.txt: BERT's reference with its settings, lower case
 // A note says where capital letters are kept and the vocabulary knows none, or the other way round: the
 // tokenizer_config.json of bert-base-chinese has do_lower_case false, though its authors use lower case.
-HuggingFace read_tokenizer(const std::string& path);
+// cased: capitals and accents stay, whatever the files say; the note is about that.
+HuggingFace read_tokenizer(const std::string& path, bool cased = false);
 
 }  // namespace masquerade

@@ -82,7 +82,7 @@ void check_roles(const JsonField& config) {
 
 }  // namespace
 
-HuggingFace read_tokenizer(const std::string& path) {
+HuggingFace read_tokenizer(const std::string& path, bool cased) {
     std::error_code ignored;
     HuggingFace read;
     if (!fs::is_directory(path, ignored)) {
@@ -120,6 +120,7 @@ HuggingFace read_tokenizer(const std::string& path) {
         if (!has_whole && !more && fs::exists(file_in("added_tokens.json"), ignored))
             read.notes.push_back("added_tokens.json is not read: a tokenizer.json would hold its tokens");
     }
+    if (cased) read.options.lower = false, read.options.strip_accents = false;
     std::string casing = casing_note(read.vocabulary, read.options.lower);
     if (!casing.empty()) read.notes.push_back(casing);
     return read;

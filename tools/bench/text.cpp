@@ -9,6 +9,7 @@
 #include "data/training_text.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
+#include "tools/line_filter.h"
 
 namespace masquerade {
 namespace {
@@ -21,22 +22,16 @@ void add_line(const std::string& line, std::string& bytes) {
 void add_file(const std::string& path, std::string& bytes) {
     const std::string file = read_bytes(path);
     TextCounts counts;
-    for (std::string_view rest = file; !rest.empty();) {
-        const std::size_t end = rest.find('\n');
-        add_line(clean_line(rest.substr(0, end), std::numeric_limits<std::size_t>::max(), counts), bytes);
-        rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-    }
+    each_line(file, 1, [&](std::string_view line, long) {
+        add_line(clean_line(line, std::numeric_limits<std::size_t>::max(), counts), bytes);
+    });
     if (counts.invalid_bytes > 0)
         log_line("warning: ", path, ": ", counts.invalid_bytes, " invalid bytes dropped");
 }
 
 std::vector<std::string_view> lines_of(std::string_view bytes) {
     std::vector<std::string_view> lines;
-    while (!bytes.empty()) {
-        const std::size_t end = bytes.find('\n');
-        lines.push_back(bytes.substr(0, end));
-        bytes.remove_prefix(end + 1);
-    }
+    each_line(bytes, 1, [&](std::string_view line, long) { lines.push_back(line); });
     return lines;
 }
 

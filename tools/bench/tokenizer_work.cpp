@@ -62,20 +62,17 @@ std::vector<TokenizerWork> tokenizer_work(const BenchText& text, const WordPiece
         all.push_back({{key, label, bytes, double(tokens), {}, {}}, peer_work, count, std::move(run)});
     };
 
-    auto ids = std::make_shared<std::vector<int>>();
-    add("encode", "encode", "encode", 1, [&text, &tokenizer, ids, tokens] {
-        ids->clear();
-        Encoder encoder(tokenizer);
-        for (std::string_view line : text.lines) encoder.append(line, *ids);
-        expect(ids->size(), tokens, "Encoder");
-    });
-    auto pieces = std::make_shared<std::vector<Piece>>();
-    add("pieces", "encode with offsets", "pieces", 1, [&text, &tokenizer, pieces, tokens] {
-        pieces->clear();
-        Encoder encoder(tokenizer);
-        for (std::string_view line : text.lines) encoder.append(line, *pieces);
-        expect(pieces->size(), tokens, "Encoder with pieces");
-    });
+    auto add_encoding = [&](const char* key, const char* label,
+                            auto into) {  // what the lines are appended to
+        add(key, label, key, 1, [&text, &tokenizer, into, tokens, label] {
+            into->clear();
+            Encoder encoder(tokenizer);
+            for (std::string_view line : text.lines) encoder.append(line, *into);
+            expect(into->size(), tokens, label);
+        });
+    };
+    add_encoding("encode", "encode", std::make_shared<std::vector<int>>());
+    add_encoding("pieces", "encode with offsets", std::make_shared<std::vector<Piece>>());
     for (int n : thread_counts(threads))
         add("batch", with_threads("batch", n), "encode", n, [&text, &tokenizer, tokens, n] {
             Frame plain;

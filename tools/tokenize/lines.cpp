@@ -9,38 +9,31 @@
 #include "tokenizer/batch.h"
 #include "tokenizer/decoder.h"
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/replacements.h"
 #include "tokenizer/restoration.h"
-#include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/tokenize/tokenize.h"
 
 namespace masquerade {
 
-Replacements replacements_of(const TokenizeSettings& s) {
-    if (s.replace.empty()) return {};
-    return s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
+void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
+    if (s.cased) options.lower = false, options.strip_accents = false;
+    if (!s.rules.empty()) options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
+    if (s.single_digits) options.single_digits = true;
+    if (!s.replace.empty())
+        options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
 
-// What files say is overridden by what the command line says.
 WordPiece open_tokenizer(const TokenizeSettings& s) {
-    HuggingFace read = read_tokenizer(s.vocabulary);
-    std::vector<std::string>& notes = read.notes;
-    if (s.cased) {  // what was noted of the case is not what was asked for
-        notes.erase(std::remove(notes.begin(), notes.end(), casing_note(read.vocabulary, true)), notes.end());
-        std::string note = casing_note(read.vocabulary, false);
-        if (!note.empty() && read.options.lower) notes.push_back(note);
-    }
-    for (const std::string& note : notes) log_line("note: ", s.vocabulary, ": ", note);
+    HuggingFace read = read_tokenizer(s.vocabulary, s.cased);
+    for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
     WordPiece::Options& options = read.options;
-    if (s.cased) options.lower = false, options.strip_accents = false;
-    if (s.rules == "google") options.rules = Rules::google, options.max_word = 200;
-    if (s.rules == "hugging-face") options.rules = Rules::hugging_face, options.max_word = 100;
+    override_reading(s, options);
+    if (!s.rules.empty()) options.max_word = options.rules == Rules::google ? 200 : 100;
     if (s.max_word > 0) options.max_word = s.max_word;
     if (s.unknown == "character") options.unknown = Unknown::character;
-    if (s.single_digits) options.single_digits = true;
     options.recognise_special = s.recognise;
-    if (!s.replace.empty()) options.replace = replacements_of(s);
     return WordPiece(std::move(read.vocabulary), std::move(options), std::move(read.added));
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "tokenizer/frame.h"
-#include "tokenizer/replacements.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
@@ -22,7 +21,9 @@ struct TokenizeSettings {
 
 // The tokenizer as its file says and the settings override; notes on it are logged.
 WordPiece open_tokenizer(const TokenizeSettings& s);
-Replacements replacements_of(const TokenizeSettings& s);
+
+// What the command line says of how text is read, over what a file says.
+void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 
 // Standard input to standard output.
 void encode_lines(const TokenizeSettings& s);

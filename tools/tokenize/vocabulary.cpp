@@ -58,10 +58,7 @@ void count_words(Add add, const WordCounts& words) {
 void train_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
     TrainerOptions options;
-    options.lower = !s.cased;
-    options.single_digits = s.single_digits;
-    options.rules = s.rules == "hugging-face" ? Rules::hugging_face : Rules::google;
-    options.replace = replacements_of(s);
+    override_reading(s, options);
     options.score = s.score == "likelihood" ? Score::likelihood : Score::count;
     options.min_count = s.min_count;
     options.min_pair_count = s.min_pair_count;
