@@ -59,7 +59,7 @@ Tensor* Backbone::head(Tape& tape, Tensor* x) const {
 }
 
 Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
-    return linear(tape, h, token_, head_bias_, "logits");
+    return linear_unrounded(tape, h, token_, head_bias_, "logits");
 }
 
 Tensor* Backbone::losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {

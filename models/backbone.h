@@ -47,8 +47,10 @@ class Backbone {
     Tensor* finish(Tape& tape, Tensor* x) const;
     // h(N,C): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V)
+    Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
     Tensor* losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N)
+
+    DType storage() const { return token_->dtype; }  // of its matrices: the type of a tape that runs it
 
     const BackboneOptions options;
     std::vector<Block> layers;

@@ -11,11 +11,11 @@ namespace {
 constexpr std::size_t slots = 64;  // documents that are written at a time
 }
 
-UniVaeDecoder::UniVaeDecoder(const UniVae& model, DType dtype, Special special)
+UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model),
       special_(std::move(special)),
       arena_(Device::cpu, false),
-      tape_(arena_, dtype),
+      tape_(arena_, model.backbone.storage()),
       capacity_(model.options.max_length) {
     const int L = model.options.backbone.layers, K = model.options.latent_layers;
     for (int l = 0; l < K; l++) memory_.push_back(stored("cache.memory", slots));
@@ -86,7 +86,7 @@ View UniVaeDecoder::step(const std::vector<Row>& rows, int t) {
 
 std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests,
                                          const SamplingOptions& sampling, std::uint64_t seed) {
-    if (tape_.dtype != DType::f32) throw Error("sentences are written by a model in f32");
+    if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("sentences are written by a model in f32 or bf16");
     std::vector<Tokens> texts(requests.size());
     for (std::size_t first = 0; first < requests.size(); first += slots) {
         std::size_t count = std::min(slots, requests.size() - first);
@@ -128,11 +128,11 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
     return all;
 }
 
-std::vector<std::vector<double>> mean_latents(const UniVae& model, DType dtype,
+std::vector<std::vector<double>> mean_latents(const UniVae& model,
                                               const std::vector<const Sentence*>& sentences) {
     std::vector<std::vector<double>> all;
     Arena arena(Device::cpu, false);
-    Tape tape(arena, dtype);
+    Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += slots) {
         std::size_t count = std::min(slots, sentences.size() - first);
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});

@@ -24,7 +24,7 @@ class UniVaeDecoder {
         int cls = 2, sep = 3;
         std::vector<int> forbidden = {0, 2, 4};
     };
-    UniVaeDecoder(const UniVae& model, DType dtype, Special special);
+    UniVaeDecoder(const UniVae& model, Special special);
 
     // One sentence per request, without [CLS] and [SEP], at most max_length - 2 tokens.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
@@ -56,7 +56,7 @@ class UniVaeDecoder {
 };
 
 // The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
-std::vector<std::vector<double>> mean_latents(const UniVae& model, DType dtype,
+std::vector<std::vector<double>> mean_latents(const UniVae& model,
                                               const std::vector<const Sentence*>& sentences);
 
 }  // namespace masquerade

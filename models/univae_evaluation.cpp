@@ -64,7 +64,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
                         std::uint64_t seed) {
     HeldOut h;
     Arena arena(Device::cpu, false);
-    Tape tape(arena, DType::f32);
+    Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         std::size_t count = std::min(at_a_time, sentences.size() - first);
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
@@ -101,7 +101,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
                                             std::uint64_t seed) {
     std::vector<double> nll;
     Arena arena(Device::cpu, false);
-    Tape tape(arena, DType::f32);
+    Tape tape(arena, model.backbone.storage());
     if (model.options.latent_layers == 0) samples = 1;
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         std::size_t count = std::min(at_a_time, sentences.size() - first);

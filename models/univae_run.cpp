@@ -53,14 +53,17 @@ void UniVaeSettings::declare(Config& c) {
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
     c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
+    c.add("precision", &precision,
+          "storage of activations and matrices in training; bf16 keeps f32 master weights",
+          {{"f32", DType::f32}, {"bf16", DType::bf16}});
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     train.declare(c);
 }
 
-UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary)
+UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage)
     : settings(s),
       tokenizer(std::move(vocabulary), tokenizer_options(s)),
-      parameters(DType::f32),
+      parameters(storage),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
     const Vocabulary& v = tokenizer.vocabulary();
     if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
@@ -68,7 +71,7 @@ UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary)
     parameters.allocate(settings.train.seed);
 }
 
-std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path) {
+std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train) {
     RunFolder folder = RunFolder::open(path);
     std::int64_t step = folder.latest_step();
     std::string at = folder.step_folder(step), config_path = at + "/config.json";
@@ -80,9 +83,11 @@ std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path) {
     Config keys;
     settings.declare(keys);
     keys.from_json(config["univae"], config_path);
-    auto run = std::make_unique<UniVaeRun>(settings, Vocabulary::load(folder.file("vocab.txt")));
+    auto run = std::make_unique<UniVaeRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
+                                           to_train ? settings.precision : DType::f32);
     TensorFile weights(at + "/model.safetensors");
-    for (const Tensor& p : run->parameters.all()) weights.copy_to(p.path, p.view());
+    for (const Tensor& p : run->parameters.all()) weights.copy_to(p.path, run->parameters.master(p));
+    run->parameters.round();
     run->step = step;
     run->run_json = read_bytes(folder.file("run.json"));
     return run;

@@ -21,17 +21,19 @@ struct UniVaeSettings {
     double beta = 1;                   // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
     int batch_tokens = 360;            // of the encoder half of a batch
+    DType precision = DType::f32;      // storage of activations and matrices in training; masters are f32
     TrainOptions train;
 
     UniVaeSettings();
     void declare(Config& config);      // every key; the settings must outlive the Config
 };
 
-// A model with its tokenizer, fresh or from a run folder (or a step folder in it).
+// A model with its tokenizer, fresh or from a run folder (or a step folder in it). It reads and writes in f32; to be
+// trained on, it has the precision of its settings.
 class UniVaeRun {
   public:
-    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary);
-    static std::unique_ptr<UniVaeRun> load(const std::string& path);
+    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32);
+    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false);
 
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     void save_config(const std::string& folder) const;

@@ -64,7 +64,7 @@ std::vector<Metric> UniVaeTask::validate() {
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers, Z = run_.model.space.size();
     const std::uint64_t seed = run_.settings.train.seed;
-    UniVaeDecoder decoder(run_.model, DType::f32, run_.special());
+    UniVaeDecoder decoder(run_.model, run_.special());
     std::string out;
     std::vector<DecodeRequest> requests(shown);
     SamplingOptions sampling;
@@ -80,7 +80,7 @@ std::string UniVaeTask::show(std::int64_t) {
 
     std::vector<const Sentence*> some;
     for (std::size_t i = 0; i < std::min(shown, held_out_.size()); i++) some.push_back(&held_out_[i]);
-    auto latents = mean_latents(run_.model, DType::f32, some);
+    auto latents = mean_latents(run_.model, some);
     auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
         std::vector<DecodeRequest> changed(some.size());
         for (std::size_t i = 0; i < some.size(); i++) {

@@ -186,7 +186,8 @@ Call::Call(const Case& c, DType type, DType like)
         values.emplace_back(o.shape, own, o.path.c_str());
         if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
         bool second = op.backward && (o.role == Role::input || o.role == Role::output);
-        others.push_back(second ? std::make_unique<Guarded>(o.shape, own, o.path.c_str()) : nullptr);
+        DType other = o.weight ? arithmetic_of(type) : own;
+        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str()) : nullptr);
         if (second && o.role == Role::output) others.back()->fill(numbers);
     }
 }

@@ -35,14 +35,14 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-Op linear_op(bool bias) {
-    return {bias ? "linear" : "linear, no bias", [bias](Sizes n) {
+Op linear_op(const char* name, bool bias, Kind of_y) {
+    return {name, [bias, of_y](Sizes n) {
         const int M = n.rows, I = n.columns, O = n.other;
         Case c;
         c.input("x", {M, I}).by_row().sums(O);
-        c.input("w", {O, I}).sums(M);
+        c.input("w", {O, I}).as_weight().sums(M);
         if (bias) c.input("b", {O}, arithmetic).sums(M);
-        c.output("y", {M, O}).by_row().sums(I).at_least(1);
+        c.output("y", {M, O}, of_y).by_row().sums(I).at_least(1);
         c.forward = [bias](const Call& a) { linear_forward(a("x"), a("w"), bias ? a("b") : View{}, a("y")); };
         c.backward = [bias](const Call& a) {
             linear_backward(a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"), bias ? a.grad("b") : Grad{});
@@ -84,6 +84,18 @@ Op gelu_op(GeluKind kind) {
     }};
 }
 
+// Between the storage type and the arithmetic type, both ways.
+Op convert_op(bool widen) {
+    return {widen ? "convert, S to A" : "convert, A to S", [widen](Sizes n) {
+        Case c;
+        c.input("x", {n.rows, n.columns}, widen ? Kind::storage : arithmetic).by_row();
+        c.output("y", {n.rows, n.columns}, widen ? arithmetic : Kind::storage).by_row();
+        c.forward = [](const Call& a) { convert_forward(a("x"), a("y")); };
+        c.backward = [](const Call& a) { convert_backward(a.d("y"), a.grad("x")); };
+        return c;
+    }};
+}
+
 Op add_op() {
     return {"add", [](Sizes n) {
         Case c;
@@ -115,7 +127,7 @@ Op dropout_op() {
 Op embedding_op() {
     return {"embedding", [](Sizes n) {
         Case c;
-        c.input("w", {n.other, n.columns}).with_any_rows().sums(n.rows);
+        c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
         c.output("y", {n.rows, n.columns}).by_row();
         c.ints("ids", some_below(n.rows, n.other, 3));
         c.forward = [](const Call& a) { embedding_forward(a.ints("ids"), a("w"), a("y")); };
@@ -283,7 +295,7 @@ Op cross_entropy_op(bool bias) {
         const int N = n.rows, C = n.columns, V = n.other;
         Case c;
         c.input("h", {N, C}).by_row().drawn(scaled(1 / std::sqrt(C))).sums(C + V).at_least(0.1);
-        Operand& w = c.input("w", {V, C}).drawn(scaled(1)).sums(C + N).at_least(0.1);
+        Operand& w = c.input("w", {V, C}).as_weight().drawn(scaled(1)).sums(C + N).at_least(0.1);
         if (!bias) w.with_any_rows();
         if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(0.1);
         c.output("loss", {N}, arithmetic).by_row().sums(C + V).at_least(1);
@@ -365,11 +377,14 @@ Op adamw_op(double clip) {
 const std::vector<Op>& ops_table() {
     static const std::vector<Op> table = [] {
         std::vector<Op> all = {
-            linear_op(true),
-            linear_op(false),
+            linear_op("linear", true, Kind::storage),
+            linear_op("linear, no bias", false, Kind::storage),
+            linear_op("linear, y unrounded", true, arithmetic),
             layernorm_op(),
             gelu_op(GeluKind::erf),
             gelu_op(GeluKind::tanh),
+            convert_op(true),
+            convert_op(false),
             add_op(),
             dropout_op(),
             embedding_op(),

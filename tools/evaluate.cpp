@@ -83,7 +83,7 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
             "the same a character, the line's end one");
     }
     if (latent) {
-        auto latents = mean_latents(model, DType::f32, all);
+        auto latents = mean_latents(model, all);
         std::vector<DecodeRequest> requests;
         std::vector<Tokens> references;
         for (std::size_t i = 0; i < all.size(); i++) {
@@ -91,7 +91,7 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
                 {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
-        UniVaeDecoder decoder(model, DType::f32, run->special());
+        UniVaeDecoder decoder(model, run->special());
         Closeness c = compare(references, decoder.write(requests, {}, common.seed));
         row("exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence");
         row("token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place");
@@ -103,7 +103,7 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
                             model.start_position(12)});
     SamplingOptions sampling;
     if (!latent) sampling.temperature = 1;
-    UniVaeDecoder decoder(model, DType::f32, run->special());
+    UniVaeDecoder decoder(model, run->special());
     std::vector<Tokens> samples = decoder.write(requests, sampling, common.seed);
     row("samples_distinct2", 100 * distinct(samples, 2), "%", "different pairs of pieces in samples");
     row("samples_unique",

@@ -44,7 +44,7 @@ class Generator {
     Generator(const Arguments& a, const Common& common)
         : a_(a),
           run_(UniVaeRun::load(a.run)),
-          decoder_(run_->model, DType::f32, run_->special()),
+          decoder_(run_->model, run_->special()),
           seed_(common.seed) {
         const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
         if (reads && run_->model.options.latent_layers == 0)
@@ -126,7 +126,7 @@ class Generator {
     std::vector<std::vector<double>> latents_of(const std::vector<Sentence>& sentences) const {
         std::vector<const Sentence*> pointers;
         for (const Sentence& s : sentences) pointers.push_back(&s);
-        return mean_latents(run_->model, DType::f32, pointers);
+        return mean_latents(run_->model, pointers);
     }
 
     const Arguments& a_;

@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
     std::vector<std::string> words;  // the model's name and key=value pairs
-    std::string config, data, dev, vocab, out, resume, trace;
+    std::string config, data, dev, vocab, out, resume, precision, trace;
     std::int64_t steps = 0;
     double minutes = -1;
 };
@@ -49,20 +49,21 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const bool resuming = !a.resume.empty();
     if (resuming) {
         if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
-            common.seed_given)
+            !a.precision.empty() || common.seed_given)
             throw BadUsage(
                 "--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
         folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
-        run = UniVaeRun::load(folder->path());
+        run = UniVaeRun::load(folder->path(), true);
         text_read = read_again(origin_of(run->run_json, folder->file("run.json")));
     } else {
         if (!a.config.empty()) config.load(a.config);
         apply_words(a.words, config);
+        if (!a.precision.empty()) config.set("precision=" + a.precision);
         if (common.seed_given) settings.train.seed = common.seed;
         text_read = find_training_text(a.data, a.dev);
         Vocabulary vocabulary =
             a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
-        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary));
+        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary), settings.precision);
         folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
                                                            : RunFolder::create(a.out));
         json record = {{"model", "univae"},
@@ -71,7 +72,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                        {"settings", config.to_json()},
                        {"data", json_of(text_read.origin)},
                        {"device", name_of(common.device)},
-                       {"dtype", "f32"}};
+                       {"dtype", name_of(settings.precision)}};
         folder->write("run.json", record.dump(2) + "\n");
         run->tokenizer.vocabulary().save(folder->file("vocab.txt"));
     }
@@ -129,6 +130,9 @@ int main(int argc, char** argv) {
             app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")
                 ->check(CLI::Range(0.0, 1e6))
                 ->option_text("M");
+            app.add_option("--precision", a.precision, "f32, or bf16 with f32 master weights (default: f32)")
+                ->check(CLI::IsMember({"f32", "bf16"}))
+                ->option_text("TYPE");
             app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")
                 ->check(CLI::IsMember({"nan"}))
                 ->option_text("WHAT");

@@ -58,6 +58,9 @@ void gelu_backward(const Record& r) {
     masquerade::gelu_backward(r.dy(), r.x(), r.as<GeluAttributes>().kind, r.dx());
 }
 
+void convert_forward(const Record& r) { masquerade::convert_forward(r.x(), r.y()); }
+void convert_backward(const Record& r) { masquerade::convert_backward(r.dy(), r.dx()); }
+
 void add_forward(const Record& r) { masquerade::add_forward(r.x(0), r.x(1), r.y()); }
 void add_backward(const Record& r) {
     Grad da = r.dx(0), db = r.dx(1);
@@ -150,10 +153,19 @@ void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(
 
 }  // namespace record
 
-Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, const std::string& name) {
-    Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, x->dtype);
+namespace {
+Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, DType type, const std::string& name) {
+    Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, type);
     return t.run(
         {"linear", {}, {x, w, b}, {y}, {x, w}, record::linear_forward, record::linear_backward, nullptr});
+}
+}  // namespace
+
+Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, const std::string& name) {
+    return linear(t, x, w, b, x->dtype, name);
+}
+Tensor* linear_unrounded(Tape& t, Tensor* x, Tensor* w, Tensor* b, const std::string& name) {
+    return linear(t, x, w, b, arithmetic_of(x->dtype), name);
 }
 
 Tensor* layernorm(Tape& t, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name) {
@@ -179,6 +191,18 @@ Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
                   record::gelu_forward,
                   record::gelu_backward,
                   attributes(GeluAttributes{kind})});
+}
+
+Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
+    if (x->dtype == type) return x;
+    return t.run({"convert",
+                  {},
+                  {x},
+                  {t.declare(name, x->shape, type)},
+                  {},
+                  record::convert_forward,
+                  record::convert_backward,
+                  nullptr});
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {

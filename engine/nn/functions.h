@@ -9,6 +9,10 @@ namespace masquerade {
 
 // y(N,O) = x(N,I) w(O,I)^T + b(O); b may be null
 Tensor* linear(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
+// The same with y of the arithmetic type of x: what is not rounded on its way to a latent or a logit.
+Tensor* linear_unrounded(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
+// x in another storage type; x itself where it has it.
+Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);

@@ -5,6 +5,7 @@
 
 #include "engine/base/random.h"
 #include "engine/math/normal.h"
+#include "engine/ops/ops.h"
 
 namespace masquerade {
 namespace {
@@ -21,9 +22,9 @@ float truncated_normal(const Stream& stream, std::uint32_t place) {
 }
 
 template <class T>
-void start_values(const Tensor& t, const Init& init, const Stream& stream) {
-    T* x = static_cast<T*>(t.value);
-    for (std::int64_t i = 0; i < t.shape.count(); i++) {
+void start_values(const View& view, const Init& init, const Stream& stream) {
+    T* x = view.as<T>();
+    for (std::int64_t i = 0; i < view.count(); i++) {
         if (init.kind == Init::normal) x[i] = T(float(init.deviation) * truncated_normal(stream, std::uint32_t(i)));
         else x[i] = T(init.kind == Init::ones ? 1.f : 0.f);
     }
@@ -37,7 +38,7 @@ Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) 
     Tensor& t = tensors_.back();
     t.path = path;
     t.shape = shape;
-    t.dtype = dtype_;
+    t.dtype = shape.rank > 1 ? storage_ : dtype_;
     t.device = device_;
     t.parameter = true;
     t.needs_grad = true;
@@ -53,19 +54,25 @@ void Parameters::allocate(std::uint64_t seed) {
     gradients_ = Buffer(bytes, device_);
     std::memset(values_.data(), 0, bytes);
     std::memset(gradients_.data(), 0, bytes);
+    if (storage_ != dtype_) rounded_ = Buffer(std::size_t(length_) * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
-        std::size_t at = std::size_t(starts_[i]) * bytes_of(dtype_);
-        t.value = static_cast<char*>(values_.data()) + at;
-        t.grad = static_cast<char*>(gradients_.data()) + at;
+        const Buffer& holds = t.dtype == dtype_ ? values_ : rounded_;
+        t.value = static_cast<char*>(holds.data()) + std::size_t(starts_[i]) * bytes_of(t.dtype);
+        t.grad = static_cast<char*>(gradients_.data()) + std::size_t(starts_[i]) * bytes_of(dtype_);
         Stream stream = make_stream(seed, t.path, 0);
         switch (dtype_) {
-            case DType::f32: start_values<float>(t, inits_[i], stream); break;
-            case DType::bf16: start_values<bfloat16>(t, inits_[i], stream); break;
-            case DType::f64: start_values<double>(t, inits_[i], stream); break;
-            case DType::c128: start_values<complex>(t, inits_[i], stream); break;
+            case DType::f64: start_values<double>(master(t), inits_[i], stream); break;
+            case DType::c128: start_values<complex>(master(t), inits_[i], stream); break;
+            default: start_values<float>(master(t), inits_[i], stream); break;
         }
     }
+    round();
+}
+
+void Parameters::round() {
+    for (const Tensor& t : tensors_)
+        if (t.dtype != dtype_) convert_forward(master(t), t.view());
 }
 
 void Parameters::start_gradients() {
@@ -74,7 +81,7 @@ void Parameters::start_gradients() {
 
 void Parameters::finish_gradients() {
     for (Tensor& t : tensors_)
-        if (!t.grad_written) std::memset(t.grad, 0, t.bytes());
+        if (!t.grad_written) std::memset(t.grad, 0, t.grad_view().bytes());
 }
 
 View Parameters::flat(const Buffer& buffer, const char* path) const {
@@ -84,8 +91,8 @@ View Parameters::flat(const Buffer& buffer, const char* path) const {
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     for (std::size_t i = 0; i < tensors_.size(); i++)
         if (&tensors_[i] == &parameter)
-            return View{static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(dtype_), dtype_, device_,
-                        parameter.shape, parameter.path.c_str()};
+            return View{static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(flat_view.dtype),
+                        flat_view.dtype, device_, parameter.shape, parameter.path.c_str()};
     throw Error(text("parameter ", parameter.path, " belongs to another model"));
 }
 

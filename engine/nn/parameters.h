@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The parameters of a model: named slices of one buffer, their gradients the same slices of another. The optimiser,
 // clipping and checkpoints see the whole at once.
+//
+// With storage type bf16 the buffers stay f32: they are the master weights. Matrices are then read through a rounded
+// copy, which round() renews after every update; a step of less than a 256th of a weight is not lost.
+//                                                                                  Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
 #include <string>
@@ -18,7 +22,9 @@ struct Init {
 
 class Parameters {
   public:
-    explicit Parameters(DType dtype = DType::f32, Device device = Device::cpu) : dtype_(dtype), device_(device) {}
+    // `storage` is the type in which the ops read matrices.
+    explicit Parameters(DType storage = DType::f32, Device device = Device::cpu)
+        : storage_(storage), dtype_(arithmetic_of(storage)), device_(device) {}
 
     // Declares a parameter; weights of rank 2 take part in weight decay, biases and norms do not.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
@@ -30,29 +36,35 @@ class Parameters {
     void start_gradients();
     void finish_gradients();
 
-    // Everything as one row, for the optimiser. `like` makes a buffer of the same length: a moment.
+    // Renews the rounded copies of the matrices from their master weights; nothing to do unless storage is bf16.
+    void round();
+
+    // Everything as one row of masters, for the optimiser. flat() shows a buffer of the same length: a moment.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
+    // What is trained and kept: the parameter itself, or what its rounded copy is made from.
+    View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }
     const std::deque<Tensor>& all() const { return tensors_; }
     Tensor* find(const std::string& path);
     std::int64_t count() const;          // numbers, without the gaps of alignment
     std::int64_t length() const { return length_; }  // of the flat row, with them
-    DType dtype() const { return dtype_; }
+    DType storage() const { return storage_; }  // of matrices, as the ops read them
+    DType dtype() const { return dtype_; }      // of masters, gradients and moments
     Device device() const { return device_; }
 
   private:
-    DType dtype_;
+    DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
     std::int64_t length_ = 0;
-    Buffer values_, gradients_;
+    Buffer values_, gradients_, rounded_;
 };
 
 }  // namespace masquerade

@@ -20,9 +20,12 @@ inline void expect_shape(const char* op, const char* role, const View& v, const 
         throw Error(text(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype)));
 }
 
-// A gradient that is wanted must look like the tensor it belongs to.
+// A gradient that is wanted must look like the tensor it belongs to; that of a weight matrix is of type A.
 inline void expect_grad(const char* op, const char* role, const Grad& g, const View& like) {
     if (g) expect_shape(op, role, g.view, like.shape, like.dtype);
+}
+inline void expect_weight_grad(const char* op, const char* role, const Grad& g, const View& like) {
+    if (g) expect_shape(op, role, g.view, like.shape, arithmetic_of(like.dtype));
 }
 
 inline void expect_count(const char* op, const char* role, const Ints& ints, std::int64_t count) {

@@ -11,14 +11,18 @@
 #include "engine/ops/table.h"
 #else
 
-// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be absent.  x, w, y: S;  b: A
+// y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be absent.  x, w: S;  b: A;  y, dy: S, or A unrounded
 OP(linear_forward, (View x, View w, View b, View y))
-// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy
+// dx(M,I) = dy w,  dw(O,I) = dy^T x,  db(O) = column sums of dy.  dw: A
 OP(linear_backward, (View dy, View x, View w, Grad dx, Grad dw, Grad db))
 
 // y(N,C) = (x - mean) rstd w + b,  rstd = 1 / sqrt(variance + eps).  w, b (C), mean, rstd (N): A.   Ba et al. 2016
 OP(layernorm_forward, (View x, View w, View b, double eps, View y, View mean, View rstd))
 OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db))
+
+// y = x, each of S or A: from one storage type to another
+OP(convert_forward, (View x, View y))
+OP(convert_backward, (View dy, Grad dx))
 
 // y = x Phi(x), the normal distribution function by erf, or its tanh approximation.   Hendrycks & Gimpel 2016
 OP(gelu_forward, (View x, GeluKind kind, View y))
@@ -34,7 +38,7 @@ OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 
 // y(N,C) = w(V,C)[ids(N)]
 OP(embedding_forward, (Ints ids, View w, View y))
-// dw(V,C) = sums of the rows of dy with the same id, in row order
+// dw(V,C) = sums of the rows of dy with the same id, in row order.  dw: A
 OP(embedding_backward, (View dy, Ints ids, Grad dw))
 
 // Interleaved pairs (2i, 2i+1) of every head of the first `columns` columns of x(N,C) turned by position * base^(-2i/D);

@@ -21,7 +21,9 @@ struct Tensor {
     int value_block = -1, grad_block = -1;  // of the arena
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
-    View grad_view() const { return View{grad, dtype, device, shape, path.c_str()}; }
+    View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }
+    // The gradient of a parameter is summed over a whole batch: in bf16 it would lose what is small.
+    DType grad_dtype() const { return parameter ? arithmetic_of(dtype) : dtype; }
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(dtype); }

@@ -26,7 +26,6 @@ void write_numbers(const View& v, const double* numbers) {
 }  // namespace
 
 AdamW::AdamW(Parameters& parameters, const AdamWRule& rule) : parameters_(parameters), rule_(rule) {
-    if (parameters.dtype() == DType::bf16) throw Error("adamw: master weights are f32, not bf16");
     std::size_t bytes = std::size_t(parameters.length()) * bytes_of(parameters.dtype());
     m_ = Buffer(bytes, parameters.device());
     v_ = Buffer(bytes, parameters.device());
@@ -45,13 +44,14 @@ void AdamW::update(std::int64_t t, double learning_rate) {
     write_numbers(control, numbers);
     global_norm(parameters_.gradients(), norm);
     View p = parameters_.values(), g = parameters_.gradients(), m = first_moment(), v = second_moment();
-    if (rule_.decay == 0) return adamw(p, g, m, v, norm, control, rule_);
-    for (const Tensor& w : parameters_.all()) {
+    if (rule_.decay == 0) adamw(p, g, m, v, norm, control, rule_);
+    else for (const Tensor& w : parameters_.all()) {
         AdamWRule rule = rule_;
         if (w.shape.rank < 2) rule.decay = 0;
         adamw(parameters_.slice(p, w), parameters_.slice(g, w), parameters_.slice(m, w), parameters_.slice(v, w), norm,
               control, rule);
     }
+    parameters_.round();
 }
 
 double AdamW::norm() const {

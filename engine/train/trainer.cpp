@@ -48,7 +48,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       options_(options),
       optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
       arena_(parameters.device(), options.plan_memory),
-      tape_(arena_, parameters.dtype(), parameters.device()),
+      tape_(arena_, parameters.storage(), parameters.device()),
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
@@ -113,7 +113,7 @@ void Trainer::save() {
         step_,
         [&](const std::string& folder) {
             std::vector<StoredTensor> weights;
-            for (const Tensor& p : parameters_.all()) weights.push_back(stored(p.path, p.view()));
+            for (const Tensor& p : parameters_.all()) weights.push_back(stored(p.path, parameters_.master(p)));
             write_safetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
             std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_),
                                                   schedule_start_, schedule_steps_};
@@ -133,7 +133,8 @@ void Trainer::resume() {
     step_ = folder_.latest_step();
     std::string folder = folder_.step_folder(step_);
     TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
-    for (const Tensor& p : parameters_.all()) model.copy_to(p.path, p.view());
+    for (const Tensor& p : parameters_.all()) model.copy_to(p.path, parameters_.master(p));
+    parameters_.round();
     state.copy_to("adamw.m", optimiser_.first_moment());
     state.copy_to("adamw.v", optimiser_.second_moment());
     std::vector<std::uint64_t> numbers = state.integers("numbers");

@@ -28,7 +28,7 @@ LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise
     auto scope = tape.scope(path_);
     const std::int64_t B = x->rows(), Z = options_.size;
     LatentSample s;
-    s.y = in_(tape, x, "in");  // (B,Z) or (B,2Z)
+    s.y = linear_unrounded(tape, x, in_.weight, in_.bias, "in");  // (B,Z) or (B,2Z), A
     auto e = [&] { return tape.constant("e", {B, Z}, s.y->dtype, noise->e[std::size_t(layer)].data()); };
     if (options_.kind == LatentKind::none) {
         s.z = s.y;
@@ -50,7 +50,7 @@ LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise
 
 Tensor* LatentLayer::out(Tape& tape, Tensor* z) const {
     auto scope = tape.scope(path_);
-    return out_(tape, z, "out");
+    return out_(tape, convert(tape, z, tape.dtype, "z.stored"), "out");
 }
 
 LatentSpace::LatentSpace(const LatentOptions& options, int layers) : options_(options), layers_(layers) {

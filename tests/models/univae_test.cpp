@@ -78,7 +78,7 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 // Every sentence forced through the cached decoder, token by token: the logits (N,V) of the decoder pass, bit for bit.
 bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const UniVaeBatch& batch,
                    const std::vector<LatentSample>& latents, const Tensor* logits) {
-    UniVaeDecoder decoder(model, logits->dtype, {});
+    UniVaeDecoder decoder(model, {});
     const std::int64_t V = logits->columns(), Z = model.space.size();
     bool equal = true;
     for (std::size_t b = 0; b < text.size(); b++) {
@@ -159,7 +159,7 @@ TEST_CASE("univae: a sentence is written alone as in any batch, greedily or samp
     std::vector<DecodeRequest> requests;
     for (std::uint32_t line = 0; line < 70; line++)  // more than are written at a time
         requests.push_back({m.model.space.prior(4, line, 0), line, line % 3, m.model.start_position(8)});
-    UniVaeDecoder decoder(m.model, DType::f32, {});
+    UniVaeDecoder decoder(m.model, {});
     for (double temperature : {0.0, 1.0}) {
         SamplingOptions sampling;
         sampling.temperature = temperature;

@@ -101,3 +101,23 @@ TEST_CASE("parameters: a path twice, a slice of another model") {
     CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b),
                          "parameter layer.bias belongs to another model", Error);
 }
+
+TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 masters; vectors are the masters") {
+    Two two(DType::bf16), single(DType::f32);
+    CHECK(two.w->dtype == DType::bf16);
+    CHECK(two.b->dtype == DType::f32);
+    CHECK(two.w->grad_view().dtype == DType::f32);
+    CHECK(two.p.values().dtype == DType::f32);
+    CHECK(std::memcmp(two.p.values().data, single.p.values().data, two.p.values().bytes()) == 0);
+    float* master = two.p.master(*two.w).as<float>();
+    const bfloat16* seen = two.w->view().as<bfloat16>();
+    master[7] = 1.0f + 0x1p-9f;  // less than half a step of bf16: kept, though nobody sees it yet
+    two.p.round();
+    CHECK(float(seen[7]) == 1.0f);
+    CHECK(master[7] == 1.0f + 0x1p-9f);
+    master[7] += 0x1p-8f;
+    two.p.round();
+    CHECK(float(seen[7]) == 1.0f + 0x1p-7f);
+    two.p.master(*two.b).as<float>()[2] = 0.3f;
+    CHECK(two.b->view().as<float>()[2] == 0.3f);
+}

@@ -20,7 +20,7 @@ struct CrossEntropy {
     CrossEntropy(DType type, std::int64_t N, std::int64_t C, std::int64_t V, double fill = NAN)
         : a(arithmetic_of(type)), h(Values::random(type, {N, C}, 1)), w(Values::random(type, {V, C}, 2)),
           b(Values::random(a, {V}, 3, 4)), dloss(Values::random(a, {N}, 4)), loss(a, {N}, NAN),
-          lse(a, {N}, NAN), dh(type, {N, C}, fill), dw(type, {V, C}, fill), db(a, {V}, fill) {
+          lse(a, {N}, NAN), dh(type, {N, C}, fill), dw(a, {V, C}, fill), db(a, {V}, fill) {
         for (std::int64_t n = 0; n < N; n++) targets.push_back(int(n * 7919 % V));
     }
     Ints ints() const { return {targets.data(), std::int64_t(targets.size())}; }

@@ -19,7 +19,7 @@ struct Linear {
     Linear(DType type, std::int64_t M, std::int64_t I, std::int64_t O, double fill = NAN)
         : a(arithmetic_of(type)), x(Values::random(type, {M, I}, 1)), w(Values::random(type, {O, I}, 2)),
           b(Values::random(a, {O}, 3)), dy(Values::random(type, {M, O}, 4)), y(type, {M, O}, fill),
-          dx(type, {M, I}, fill), dw(type, {O, I}, fill), db(a, {O}, fill) {}
+          dx(type, {M, I}, fill), dw(a, {O, I}, fill), db(a, {O}, fill) {}
     void run(bool add = false) {
         cpu::linear_forward(x.view(), w.view(), b.view(), y.view());
         cpu::linear_backward(dy.view(), x.view(), w.view(), dx.grad(add), dw.grad(add), db.grad(add));

@@ -43,7 +43,7 @@ struct Run {
     UniVaeTask task;
     Trainer trainer;
     Run(const UniVaeSettings& s, RunFolder&& where, std::int64_t steps)
-        : model(s, train_vocabulary(lines, s.vocabulary)),
+        : model(s, train_vocabulary(lines, s.vocabulary), s.precision),
           folder(std::move(where)),
           task(model, model.sentences(lines), model.sentences({lines[0], lines[1]})),
           trainer(model.parameters, task, folder, limited(s, steps)) {
@@ -70,34 +70,9 @@ std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
     return run.bits();
 }
 
-}  // namespace
-
-TEST_CASE("trainer: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian}) {
-        UniVaeSettings s = tiny(kind);
-        set_threads(1);
-        std::vector<char> once = trained(s, 25);
-        CHECK(once == trained(s, 25));
-        for (int n : {2, 4}) {
-            set_threads(n);
-            CHECK(once == trained(s, 25));
-        }
-        set_threads(0);
-        s.train.plan_memory = false;
-        CHECK(once == trained(s, 25));
-        for (bool planned : {true, false}) {
-            s.train.plan_memory = planned;
-            s.train.recompute = "*layer.*";
-            CHECK(once == trained(s, 25));
-        }
-        s.train.recompute.clear();
-        s.train.seed = 2;
-        CHECK_FALSE(once == trained(s, 25));
-    }
-}
-
-TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
+void check_resume(DType precision) {
     UniVaeSettings s = tiny(LatentKind::gaussian);
+    s.precision = precision;
     TemporaryFolder folder;
     Run straight(s, RunFolder::create(folder.file("straight")), 100);
     straight.trainer.run(never);
@@ -121,6 +96,38 @@ TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
     std::string steps = steps_of(read_bytes(straight.folder.file("log.jsonl")));
     CHECK(steps.find("\"step\":100") != std::string::npos);
     CHECK(steps_of(read_bytes(rest.folder.file("log.jsonl"))).find("\"step\":100") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("trainer: the same bits from a rerun, any threads, any memory, recompute on or off") {
+    for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian}) {
+        UniVaeSettings s = tiny(kind);
+        if (kind == LatentKind::vmf) s.precision = DType::bf16;
+        set_threads(1);
+        std::vector<char> once = trained(s, 25);
+        CHECK(once == trained(s, 25));
+        for (int n : {2, 4}) {
+            set_threads(n);
+            CHECK(once == trained(s, 25));
+        }
+        set_threads(0);
+        s.train.plan_memory = false;
+        CHECK(once == trained(s, 25));
+        for (bool planned : {true, false}) {
+            s.train.plan_memory = planned;
+            s.train.recompute = "*layer.*";
+            CHECK(once == trained(s, 25));
+        }
+        s.train.recompute.clear();
+        s.train.seed = 2;
+        CHECK_FALSE(once == trained(s, 25));
+    }
+}
+
+TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
+    check_resume(DType::f32);
+    check_resume(DType::bf16);
 }
 
 TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was saved") {
@@ -218,9 +225,9 @@ TEST_CASE("trainer: two sentences are learned by heart in seconds") {
     std::vector<Metric> held_out = task.validate();
     CHECK(held_out[1].value <= 0.05);  // nats a token with its own z
     CHECK(held_out[2].value >= 0.3);   // with the other's: the first pieces give the sentence away
-    UniVaeDecoder decoder(run.model, DType::f32, run.special());
+    UniVaeDecoder decoder(run.model, run.special());
     auto sentences = run.sentences(two);
-    auto latents = mean_latents(run.model, DType::f32, {&sentences[0], &sentences[1]});
+    auto latents = mean_latents(run.model, {&sentences[0], &sentences[1]});
     std::vector<DecodeRequest> requests;
     for (std::size_t i = 0; i < 2; i++)
         requests.push_back({latents[i], std::uint32_t(i), 0, run.model.start_position(0)});

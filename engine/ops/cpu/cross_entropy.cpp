@@ -208,7 +208,7 @@ void cross_entropy_backward(View dloss, View h, View w, View b, Ints targets, Vi
     expect_shape("cross_entropy backward", "dloss", dloss, {h.rows()}, arithmetic);
     expect_shape("cross_entropy backward", "lse", lse, {h.rows()}, arithmetic);
     expect_grad("cross_entropy backward", "dh", dh, h);
-    expect_grad("cross_entropy backward", "dw", dw, w);
+    expect_weight_grad("cross_entropy backward", "dw", dw, w);
     if (db) expect_shape("cross_entropy backward", "db", db.view, {w.rows()}, arithmetic);
 
     if (runs_fast(h.dtype))

@@ -23,7 +23,7 @@ void check(const char* op, const Ints& ids, const View& w) {
 
 // to = sum of the listed rows of dy, one row of C columns
 template <class S, class A>
-void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, S* to, bool add) {
+void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {
         std::int64_t width = std::min(columns_at_once, C - c0);
         A sums[columns_at_once] = {};
@@ -51,7 +51,9 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
     check("embedding backward", ids, dw.view);
-    expect_shape("embedding backward", "dy", dy, {ids.count, C}, dw.view.dtype);
+    if (dy.rows() != ids.count || dy.columns() != C || arithmetic_of(dy.dtype) != dw.view.dtype)
+        throw Error(text("embedding backward: ", seen("dy", dy), " and ", ids.count, " ids, but ", seen("dw", dw.view),
+                         "; expected a row for every id, as wide as dw"));
 
     // A counting sort, stable: order[starts[v]] .. order[starts[v + 1]] are the rows of id v, in row order.
     int* starts = workspace<Starts, int>(std::size_t(V + 2));
@@ -65,12 +67,12 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;
         const S* from = dy.as<S>();
-        S* to = dw.view.as<S>();
+        A* to = dw.view.as<A>();
         parallel_each((V + ids_a_piece - 1) / ids_a_piece, [&](std::int64_t piece) {
             for (std::int64_t v = piece * ids_a_piece; v < std::min(V, (piece + 1) * ids_a_piece); v++) {
                 if (starts[v] < starts[v + 1])
                     sum_rows<S, A>(from, order + starts[v], starts[v + 1] - starts[v], C, to + v * C, dw.add);
-                else if (!dw.add) std::fill_n(to + v * C, C, S());
+                else if (!dw.add) std::fill_n(to + v * C, C, A());
             }
         });
     });

@@ -16,7 +16,7 @@ void linear_forward(View x, View w, View b, View y) {
     if (w.columns() != I || w.dtype != x.dtype)
         throw Error(
             text("linear: ", seen("x", x), " but ", seen("w", w), "; last sizes and types must agree"));
-    if (y.rows() != M || y.columns() != O || y.dtype != x.dtype)
+    if (y.rows() != M || y.columns() != O || (y.dtype != x.dtype && y.dtype != arithmetic_of(x.dtype)))
         expect_shape("linear", "y", y, {M, O}, x.dtype);
     if (b) expect_shape("linear", "b", b, {O}, arithmetic_of(x.dtype));
 
@@ -37,11 +37,12 @@ void linear_forward(View x, View w, View b, View y) {
 
 void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
     std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
-    if (dy.rows() != M || dy.columns() != O || w.columns() != I || dy.dtype != x.dtype || w.dtype != x.dtype)
+    bool typed = (dy.dtype == x.dtype || dy.dtype == arithmetic_of(x.dtype)) && w.dtype == x.dtype;
+    if (dy.rows() != M || dy.columns() != O || w.columns() != I || !typed)
         throw Error(text("linear backward: ", seen("dy", dy), ", ", seen("x", x), ", ", seen("w", w),
                          "; expected (M,O), (M,I), (O,I) of one type"));
     expect_grad("linear backward", "dx", dx, x);
-    expect_grad("linear backward", "dw", dw, w);
+    expect_weight_grad("linear backward", "dw", dw, w);
     if (db) expect_shape("linear backward", "db", db.view, {O}, arithmetic_of(x.dtype));
 
     if (runs_fast(x.dtype)) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Between a storage type and its arithmetic type: bf16 is rounded to nearest even, everything else is a copy.
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+template <class From, class To>
+struct Convert {
+    const From* x;
+    To* y;
+    bool add;
+    HD void operator()(std::int64_t i) const {
+        if constexpr (std::is_same_v<To, bfloat16>) put(y[i], float(x[i]), add);
+        else put(y[i], To(x[i]), add);
+    }
+};
+
+template <class From, class To>
+void run(const View& x, const Grad& y) {
+    for_each_point(x.count(), Convert<From, To>{x.as<From>(), y.view.as<To>(), y.add});
+}
+
+void convert(const char* op, const View& x, const Grad& y) {
+    if (x.shape != y.view.shape || arithmetic_of(x.dtype) != arithmetic_of(y.view.dtype))
+        throw Error(text(op, ": ", seen("from", x), " but ", seen("to", y.view),
+                         "; expected one shape, and one type or bf16 and f32"));
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        if constexpr (std::is_same_v<A, float>) {
+            if (y.view.dtype == DType::bf16) run<S, bfloat16>(x, y);
+            else run<S, float>(x, y);
+        } else {
+            run<S, S>(x, y);
+        }
+    });
+}
+
+}  // namespace
+
+void convert_forward(View x, View y) { convert("convert", x, Grad{y, false}); }
+
+void convert_backward(View dy, Grad dx) {
+    if (dx) convert("convert backward", dy, dx);
+}
+
+}  // namespace masquerade::DEVICE
