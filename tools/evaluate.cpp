@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "data/text.h"
+#include "models/sample_quality.h"
 #include "models/univae_evaluation.h"
 #include "models/univae_run.h"
 #include "tools/origin.h"
@@ -17,13 +18,14 @@ namespace {
 
 struct Arguments {
     std::string run, data;
-    int limit = 1000, importance = 20, samples = 200;
+    int limit = 1000, importance = 20, samples = 1000;
     bool json = false;
 };
 
 struct Row {
     std::string key, unit, meaning;
     double value;
+    std::optional<double> held_out = {};  // the same of held-out lines
 };
 
 // Code points of a line: bytes that do not continue one.
@@ -32,24 +34,73 @@ std::int64_t characters(const std::string& line) {
                          [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
+// The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
+// measured.
+TrainingText text_of(const UniVaeRun& run, const Arguments& a) {
+    TextOrigin origin = origin_of(run.run_json, a.run + "/run.json");
+    if (a.data.empty()) return read_again(origin);
+    TrainingText t;
+    try {
+        t = read_again(origin);
+    } catch (const BadInput& e) {
+        log_line("note: ", e.what(), "; samples are not measured without it");
+    }
+    t.held_out = read_text(a.data).source;
+    return t;
+}
+
+// `count` sentences drawn from the model: greedy from latents of the prior; of a language model, which has no
+// other source of variety, token by token at temperature 1.
+std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, int count,
+                                       std::uint64_t seed) {
+    const UniVae& model = run.model;
+    std::vector<DecodeRequest> requests;
+    for (int i = 0; i < count; i++)
+        requests.push_back(
+            {model.space.prior(seed, std::uint32_t(i), 0), std::uint32_t(i), 0, model.start_position(12)});
+    SamplingOptions sampling;
+    if (model.options.latent_layers == 0) sampling.temperature = 1;
+    std::vector<std::string> lines;
+    for (const Tokens& t : decoder.write(requests, sampling, seed)) lines.push_back(run.text(t));
+    return lines;
+}
+
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, std::vector<Row>& rows) {
+    SampleQuality quality(t.train);
+    std::vector<std::string> held_out(
+        t.held_out.begin(), t.held_out.begin() + std::ptrdiff_t(std::min(samples.size(), t.held_out.size())));
+    TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
+    auto row = [&](const char* key, double of_samples, double of_held_out, const char* unit,
+                   const char* meaning) {
+        rows.push_back({key, unit, meaning, of_samples, of_held_out});
+    };
+    row("samples", double(samples.size()), double(held_out.size()), "",
+        "lines; words are BERT's, lower-cased");
+    row("samples_perplexity", s.perplexity.all, h.perplexity.all, "a word",
+        "under a 5-gram model of the training text");
+    row("samples_perplexity_known", s.perplexity.known, h.perplexity.known, "a word",
+        "the same, unknown words left out");
+    row("samples_unknown", 100 * s.perplexity.unknown, 100 * h.perplexity.unknown, "%",
+        "words seen less than twice in training");
+    row("samples_distinct1", 100 * s.distinct1, 100 * h.distinct1, "%", "different words");
+    row("samples_distinct2", 100 * s.distinct2, 100 * h.distinct2, "%", "different pairs of words");
+    row("samples_repeated", 100 * s.repeated, 100 * h.repeated, "%", "lines equal to an earlier one");
+    row("samples_copied", 100 * s.copied, 100 * h.copied, "%", "lines equal to a training line");
+    row("samples_match", 100 * s.match, 100 * h.match, "%", "of a line: its longest run of training text");
+    row("samples_length", s.length, h.length, "words", "a line");
+}
+
 std::vector<Row> measure(const Arguments& a, const Common& common) {
     std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run);
     const UniVae& model = run->model;
-    std::vector<std::string> lines;
-    std::set<Tokens> trained;
-    if (a.data.empty()) {
-        TrainingText t = read_again(origin_of(run->run_json, a.run + "/run.json"));
-        lines = std::move(t.held_out);
-        for (const Sentence& s : run->sentences(t.train))
-            trained.insert(Tokens(s.ids.begin() + 1, s.ids.end() - 1));
-    } else {
-        lines = read_text(a.data).source;
-    }
+    const TrainingText text = text_of(*run, a);
+    std::vector<std::string> lines = text.held_out;
     if (int(lines.size()) > a.limit) lines.resize(std::size_t(a.limit));
     if (lines.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
     std::vector<Sentence> sentences = run->sentences(lines);
     std::vector<const Sentence*> all;
     for (const Sentence& s : sentences) all.push_back(&s);
+    UniVaeDecoder decoder(model, run->special());
     const bool latent = model.options.latent_layers > 0;
     const bool plain = latent && model.options.latent.kind == LatentKind::none;
 
@@ -91,29 +142,13 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
                 {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
-        UniVaeDecoder decoder(model, run->special());
         Closeness c = compare(references, decoder.write(requests, {}, common.seed));
         row("exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence");
         row("token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place");
         row("bleu4", c.bleu4, "", "corpus BLEU-4 over pieces");
     }
-    std::vector<DecodeRequest> requests;
-    for (int i = 0; i < a.samples; i++)
-        requests.push_back({model.space.prior(common.seed, std::uint32_t(i), 0), std::uint32_t(i), 0,
-                            model.start_position(12)});
-    SamplingOptions sampling;
-    if (!latent) sampling.temperature = 1;
-    UniVaeDecoder decoder(model, run->special());
-    std::vector<Tokens> samples = decoder.write(requests, sampling, common.seed);
-    row("samples_distinct2", 100 * distinct(samples, 2), "%", "different pairs of pieces in samples");
-    row("samples_unique",
-        100.0 * double(std::set<Tokens>(samples.begin(), samples.end()).size()) / double(a.samples), "%",
-        "samples that differ");
-    if (!trained.empty()) {
-        double copies = 0;
-        for (const Tokens& t : samples) copies += double(trained.count(t));
-        row("samples_copied", 100 * copies / double(a.samples), "%", "samples equal to a training sentence");
-    }
+    if (!text.train.empty())
+        measure_samples(text, sampled_lines(*run, decoder, a.samples, common.seed), rows);
     return rows;
 }
 
@@ -121,11 +156,20 @@ void evaluate(const Arguments& a, const Common& common) {
     std::vector<Row> rows = measure(a, common);
     if (a.json) {
         nlohmann::ordered_json out;
-        for (const Row& r : rows) out[r.key] = {{"value", r.value}, {"unit", r.unit}};
+        for (const Row& r : rows) {
+            out[r.key] = {{"value", r.value}, {"unit", r.unit}};
+            if (r.held_out) out[r.key]["held_out"] = *r.held_out;
+        }
         fmt::print("{}\n", out.dump(2));
         return;
     }
-    for (const Row& r : rows) fmt::print("{:<21}{:>10.3f}  {:<15}{}\n", r.key, r.value, r.unit, r.meaning);
+    bool headed = false;
+    for (const Row& r : rows) {
+        if (r.held_out && !headed) fmt::print("{:<25}{:>10}{:>10}\n", "", "samples", "held out");
+        headed = headed || r.held_out;
+        std::string beside = r.held_out ? fmt::format("{:>10.3f}", *r.held_out) : "";
+        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}\n", r.key, r.value, beside, r.unit, r.meaning);
+    }
 }
 
 }  // namespace
@@ -144,7 +188,7 @@ int main(int argc, char** argv) {
             app.add_option("--importance", a.importance, "importance samples a sentence (default: 20)")
                 ->check(CLI::Range(1, 100000))
                 ->option_text("S");
-            app.add_option("--samples", a.samples, "samples from the prior (default: 200)")
+            app.add_option("--samples", a.samples, "samples of the model (default: 1000)")
                 ->check(CLI::Range(1, 1000000))
                 ->option_text("N");
             app.add_flag("--json", a.json, "the same as JSON");
