@@ -62,8 +62,13 @@ Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
     return linear_unrounded(tape, h, token_, head_bias_, "logits");
 }
 
-Tensor* Backbone::losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {
-    return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), "losses");
+Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
+                       const std::string& name, Tensor** losses) const {
+    return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses);
+}
+
+Tensor* Backbone::token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {
+    return masquerade::token_losses(tape, h, token_, head_bias_, tape.ints(targets), "losses");
 }
 
 }  // namespace masquerade

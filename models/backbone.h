@@ -48,7 +48,10 @@ class Backbone {
     // h(N,C): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
-    Tensor* losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N)
+    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading.
+    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
+                 Tensor** losses = nullptr) const;
+    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
     DType storage() const { return token_->dtype; }  // of its matrices: the type of a tape that runs it
 

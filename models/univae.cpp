@@ -92,8 +92,6 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
     Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
-    loss.losses = backbone.losses(tape, h, batch.targets);    // (N)
-    tape.retain(loss.losses);
     for (const LatentSample& s : loss.latents)
         for (const Tensor* t : {s.z, s.y, s.kl})
             if (t) tape.retain(t);
@@ -103,8 +101,9 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
         for (double& each : w) each *= weight / batch.target_count;
         return tape.constant(name, {std::int64_t(w.size())}, type, w.data());
     };
-    loss.total =
-        weighted_sum(tape, loss.losses, weights(batch.token_weights, 1, "token_weights"), "reconstruction");
+    loss.total = backbone.loss(tape, h, batch.targets, weights(batch.token_weights, 1, "token_weights"),
+                               "reconstruction", &loss.losses);
+    tape.retain(loss.losses);
     for (std::size_t l = 0; l < loss.latents.size(); l++) {
         Tensor* kl = loss.latents[l].kl;  // (B)
         if (!kl) continue;                // a constant of the latent space

@@ -21,7 +21,7 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
                                     const std::vector<Tensor*>& z) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    Tensor* losses = model.backbone.losses(tape, h, batch.targets);
+    Tensor* losses = model.backbone.token_losses(tape, h, batch.targets);
     std::vector<double> sums(std::size_t(batch.documents));
     for (int b = 0; b < batch.documents; b++)
         for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1];

@@ -49,6 +49,7 @@ struct Operand {
     Draw draw;
     std::vector<double> numbers;
     bool weight = false;     // the gradient is of type A whatever the values are
+    bool rounded = false;    // what it is summed from is rounded to type S on the way
     bool of_row = false;     // row n belongs to row n of the op: alone it gives the bits it gives in a batch
     bool any_rows = false;   // the op cannot tell that there are too many rows,
     bool any_shape = false;  // ... or that the shape is wrong
@@ -57,6 +58,7 @@ struct Operand {
     double floor = 0;        // errors are relative to the largest number, at least to this: terms that cancel
 
     Operand& as_weight() { weight = true; return *this; }
+    Operand& from_rounded() { rounded = true; return *this; }
     Operand& by_row() { of_row = true; return *this; }
     Operand& with_any_rows() { any_rows = true; return *this; }
     Operand& with_any_shape() { any_shape = true; return *this; }
@@ -162,7 +164,7 @@ class Call {
 };
 
 // What the values of an output, or the gradient of an input, may be off by relative to their largest number:
-// storage rounds once, arithmetic with every term of the sum.
+// storage rounds once, and so does what it is summed from; arithmetic with every term of the sum.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

@@ -131,8 +131,8 @@ void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findi
 double bound_of(const Operand& o, DType type) {
     auto unit = [](DType t) { return t == DType::f64 ? 0x1p-53 : t == DType::bf16 ? 0x1p-8 : 0x1p-24; };
     double arithmetic = o.factor * unit(arithmetic_of(type)) * (2 + std::sqrt(o.length));
-    bool stored = o.kind == Kind::storage && !o.weight;
-    return stored && type == DType::bf16 ? unit(type) + arithmetic : arithmetic;
+    int roundings = (o.kind == Kind::storage && !o.weight) + o.rounded;
+    return type == DType::bf16 ? roundings * unit(type) + arithmetic : arithmetic;
 }
 
 void check_calculus(const Op& op, Findings& findings) {

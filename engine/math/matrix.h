@@ -77,15 +77,16 @@ void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A
     *loss = *lse - logit_reference(C, h, w, b, target);
 }
 
-// dlogit_v = (exp(logit_v - lse) - [v = target]) dloss,  exactly zero where dloss is. Adds to all three:
+// The gradients of weight * loss of one row, added to all three: dlogit_v = (exp(logit_v - lse) - [v = target]) weight,
+// exactly zero where the weight is,
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>
-void cross_entropy_backward_reference(std::int64_t C, std::int64_t V, A dloss, const A* h, const A* w,
+void cross_entropy_gradient_reference(std::int64_t C, std::int64_t V, A weight, const A* h, const A* w,
                                       const A* b, int target, A lse, A* dh, A* dw, A* db) {
-    if (dloss == A(0)) return;
+    if (weight == A(0)) return;
     for (std::int64_t v = 0; v < V; v++) {
         A p = exp_of(logit_reference(C, h, w, b, v) - lse);
-        A dlogit = (v == target ? p - A(1) : p) * dloss;
+        A dlogit = (v == target ? p - A(1) : p) * weight;
         for (std::int64_t c = 0; dh && c < C; c++) dh[c] += dlogit * w[v * C + c];
         for (std::int64_t c = 0; dw && c < C; c++) dw[v * C + c] += dlogit * h[c];
         if (db) db[v] += dlogit;

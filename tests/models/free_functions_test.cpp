@@ -114,13 +114,14 @@ struct LanguageModel {
     LinearWeights embedding_norm, dense, head_norm;
     std::vector<Layer> layers;
     Matrix words, types, sum, mean, rstd, x, hidden, active, head_mean, head_rstd, h, losses, lse, loss;
+    Matrix h1, token1, bias1;  // the gradients that the loss leaves
 
     LanguageModel(Parameters& p, int N)
         : token{p.find("embedding.token.weight")}, type{p.find("embedding.type.weight")},
           head_bias{p.find("head.bias")}, embedding_norm(p, "embedding.norm"), dense(p, "head.dense"),
           head_norm(p, "head.norm"), words({N, C}), types({N, C}), sum({N, C}), mean({N}), rstd({N}),
           x({N, C}), hidden({N, C}), active({N, C}), head_mean({N}), head_rstd({N}), h({N, C}), losses({N}),
-          lse({N}), loss({1}) {
+          lse({N}), loss({1}), h1({N, C}), token1({V, C}), bias1({V}) {
         for (int i = 0; i < L; i++) layers.emplace_back(p, "layer." + std::to_string(i), N);
     }
 
@@ -135,16 +136,13 @@ struct LanguageModel {
         gelu_forward(hidden, GeluKind::erf, active);
         layernorm_forward(active, head_norm.w, head_norm.b, eps, h, head_mean, head_rstd);
         // the table of words is the last matrix, too
-        cross_entropy_forward(h, token, head_bias, targets, losses, lse);
-        weighted_sum_forward(losses, weights, loss);
+        cross_entropy_forward(h, token, head_bias, targets, weights, losses, lse, loss, h1, token1, bias1);
         return loss.numbers[0];
     }
 
-    void backward(const Rows& rows, Ints ids, Ints type_ids, Ints targets, View weights) {
+    void backward(const Rows& rows, Ints ids, Ints type_ids) {
         loss.gradient[0] = 1;
-        weighted_sum_backward(loss.d(), weights, losses.stored());
-        cross_entropy_backward(losses.d(), h, token, head_bias, targets, lse, h.stored(), token.stored(),
-                               head_bias.stored());
+        cross_entropy_backward(loss.d(), h1, token1, bias1, h.stored(), token.stored(), head_bias.stored());
         layernorm_backward(h.d(), active, head_norm.w, head_mean, head_rstd, active.stored(),
                            head_norm.w.stored(), head_norm.b.stored());
         gelu_backward(active.d(), hidden, GeluKind::erf, hidden.stored());
@@ -214,7 +212,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
     float first = 0, last = 0;
     for (int t = 1; t <= 40; t++) {
         last = model.forward(common, list(rows.ids), list(rows.types), list(targets), weights);
-        model.backward(common, list(rows.ids), list(rows.types), list(targets), weights);
+        model.backward(common, list(rows.ids), list(rows.types));
         global_norm(parameters.gradients(), norm);
         control.numbers[0] = 0.01f;
         control.numbers[1] = float(1 / (1 - std::pow(rule.beta1, t)));
@@ -226,9 +224,8 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
         Pass pass = backbone.pass(tape, rows, causal);
         Tensor* x = backbone.embed(tape, rows);
         for (const Block& block : backbone.layers) x = block(tape, x, pass);
-        Tensor* losses = backbone.losses(tape, backbone.head(tape, backbone.finish(tape, x)), targets);
-        Tensor* loss =
-            weighted_sum(tape, losses, tape.constant("weights", {N}, DType::f32, each.data()), "loss");
+        Tensor* loss = backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets,
+                                     tape.constant("weights", {N}, DType::f32, each.data()), "loss");
         tape.retain(loss);
         taped.start_gradients();
         tape.backward(loss);

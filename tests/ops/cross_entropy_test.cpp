@@ -13,34 +13,61 @@ using namespace masquerade;
 
 namespace {
 
+// Every third row weighs nothing, others less than that; dtotal is negative.
 struct CrossEntropy {
     DType a;
-    Values h, w, b, dloss, loss, lse, dh, dw, db;
+    Values h, w, b, weights, loss, lse, total, h1, w1, b1, dtotal, dh, dw, db;
     std::vector<int> targets;
     CrossEntropy(DType type, std::int64_t N, std::int64_t C, std::int64_t V, double fill = NAN)
-        : a(arithmetic_of(type)), h(Values::random(type, {N, C}, 1)), w(Values::random(type, {V, C}, 2)),
-          b(Values::random(a, {V}, 3, 4)), dloss(Values::random(a, {N}, 4)), loss(a, {N}, NAN),
-          lse(a, {N}, NAN), dh(type, {N, C}, fill), dw(a, {V, C}, fill), db(a, {V}, fill) {
+        : a(arithmetic_of(type)),
+          h(Values::random(type, {N, C}, 1)),
+          w(Values::random(type, {V, C}, 2)),
+          b(Values::random(a, {V}, 3, 4)),
+          weights(Values::random(a, {N}, 4)),
+          loss(a, {N}, NAN),
+          lse(a, {N}, NAN),
+          total(a, {1}, NAN),
+          h1(type, {N, C}, NAN),
+          w1(a, {V, C}, NAN),
+          b1(a, {V}, NAN),
+          dtotal(a, {1}, -0.75),
+          dh(type, {N, C}, fill),
+          dw(a, {V, C}, fill),
+          db(a, {V}, fill) {
         for (std::int64_t n = 0; n < N; n++) targets.push_back(int(n * 7919 % V));
+        for (std::int64_t n = 1; n < N; n += 3) weights.set(n, 0);
     }
     Ints ints() const { return {targets.data(), std::int64_t(targets.size())}; }
-    void forward() {
-        cpu::cross_entropy_forward(h.view(), w.view(), b.view(), ints(), loss.view(), lse.view());
+    // Leaves those of the gradients that are asked for.
+    void forward(bool for_h = true, bool for_w = true, bool for_b = true) {
+        cpu::cross_entropy_forward(h.view("head"), w.view("words"), b.view(), ints(), weights.view(),
+                                   loss.view(), lse.view(), total.view(), for_h ? h1.view() : View{},
+                                   for_w ? w1.view() : View{}, for_b ? b1.view() : View{});
+    }
+    void losses_alone() {
+        cpu::cross_entropy_forward(h.view(), w.view(), b.view(), ints(), {}, loss.view(), lse.view(), {}, {},
+                                   {}, {});
     }
     void backward(bool add = false) {
-        cpu::cross_entropy_backward(dloss.view(), h.view(), w.view(), b.view(), ints(), lse.view(),
-                                    dh.grad(add), dw.grad(add), db.grad(add));
+        cpu::cross_entropy_backward(dtotal.view(), h1.view(), w1.view(), b1.view(), dh.grad(add),
+                                    dw.grad(add), db.grad(add));
     }
 };
+
+int differences(const Values& a, const Values& b) {
+    int different = 0;
+    for (std::int64_t i = 0; i < a.count(); i++) different += !(a[i] == b[i]);
+    return different;
+}
 
 }  // namespace
 
 TEST_CASE("cross_entropy: the definition's gradients are those of the complex step") {
-    CrossEntropy exact(DType::f64, 3, 4, 7), step(DType::c128, 3, 4, 7);
+    CrossEntropy exact(DType::f64, 5, 4, 7), step(DType::c128, 5, 4, 7);
     exact.forward(), exact.backward();
     auto f = [&] {
-        step.forward();
-        return dot(step.dloss, step.loss);
+        step.forward(false, false, false);
+        return dot(step.dtotal, step.total);
     };
     CHECK(difference(exact.dh, complex_step(step.h, f)) <= 1e-12);
     CHECK(difference(exact.dw, complex_step(step.w, f)) <= 1e-12);
@@ -48,8 +75,8 @@ TEST_CASE("cross_entropy: the definition's gradients are those of the complex st
 }
 
 TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, across blocks") {
-    const std::int64_t sizes[][3] = {{1, 1, 1},      {2, 33, 31},   {65, 16, 129},
-                                     {33, 24, 2700}, {1000, 5, 40}, {0, 6, 7}};
+    const std::int64_t sizes[][3] = {{1, 1, 1},     {2, 33, 31},  {65, 16, 129}, {33, 24, 2700},
+                                     {1000, 5, 40}, {641, 7, 17}, {1300, 9, 20}, {0, 6, 7}};
     for (const auto& size : sizes)
         for (DType type : {DType::f32, DType::bf16})
             for (bool add : {false, true}) {
@@ -63,6 +90,7 @@ TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, ac
                 fast.forward(), fast.backward(add);
                 CHECK(difference(fast.loss, exact.loss) <= 1e-6);
                 CHECK(difference(fast.lse, exact.lse) <= 1e-6);
+                CHECK(std::fabs(fast.total[0] - exact.total[0]) <= 1e-6 * (1 + double(size[0])));
                 CHECK(difference(fast.dh, exact.dh) <= near);
                 CHECK(difference(fast.dw, exact.dw) <= near);
                 CHECK(difference(fast.db, exact.db) <= 4e-6);
@@ -80,15 +108,16 @@ TEST_CASE("cross_entropy: every bit is the same on any number of threads, a row'
             many.forward(), many.backward();
             CHECK(many.loss.bytes == one.loss.bytes);
             CHECK(many.lse.bytes == one.lse.bytes);
+            CHECK(many.total.bytes == one.total.bytes);
             CHECK(many.dh.bytes == one.dh.bytes);
             CHECK(many.dw.bytes == one.dw.bytes);
             CHECK(many.db.bytes == one.db.bytes);
         }
-        for (std::int64_t row : {0, 17, 959, 960, 999}) {
+        for (std::int64_t row : {0, 17, 639, 640, 959, 960, 999}) {
             CrossEntropy alone(type, 1, 40, 1500);
             for (int c = 0; c < 40; c++) alone.h.set(c, one.h.get(row * 40 + c));
             alone.targets[0] = one.targets[std::size_t(row)];
-            alone.dloss.set(0, one.dloss.get(row));
+            alone.weights.set(0, one.weights.get(row));
             alone.forward(), alone.backward();
             CHECK(alone.loss[0] == one.loss[row]);
             CHECK(alone.lse[0] == one.lse[row]);
@@ -100,19 +129,56 @@ TEST_CASE("cross_entropy: every bit is the same on any number of threads, a row'
     set_threads(before);
 }
 
+TEST_CASE("cross_entropy: the total is the weighted sum of the losses, w1 one product over all rows") {
+    // Words are unit vectors, so h1 holds the gradients of the logits themselves.
+    for (std::int64_t N : {360, 700, 1000, 2048}) {
+        CrossEntropy f(DType::f32, N, 40, 40);
+        for (int i = 0; i < 40 * 40; i++) f.w.set(i, i % 41 == 0);
+        f.forward();
+        Values total(DType::f32, {1}), w1(DType::f32, {40, 40}, NAN);
+        cpu::weighted_sum_forward(f.loss.view(), f.weights.view(), total.view());
+        CHECK(total.bytes == f.total.bytes);
+        gemm(40, 40, N, transposed(factor(f.h1.view())), factor(f.h.view()), product(w1.view()));
+        CHECK(differences(w1, f.w1) == 0);
+    }
+}
+
+TEST_CASE("cross_entropy: whatever is not asked for, the rest has the same bits") {
+    for (DType type : {DType::f32, DType::bf16, DType::f64}) {
+        CrossEntropy all(type, 700, 9, 1400);
+        all.forward();
+        for (int wanted = 0; wanted < 7; wanted++) {
+            CAPTURE(wanted);
+            const bool for_h = wanted & 1, for_w = wanted & 2, for_b = wanted & 4;
+            CrossEntropy some(type, 700, 9, 1400);
+            some.forward(for_h, for_w, for_b);
+            CHECK(some.loss.bytes == all.loss.bytes);
+            CHECK(some.lse.bytes == all.lse.bytes);
+            CHECK(some.total.bytes == all.total.bytes);
+            CHECK((some.h1.bytes == all.h1.bytes) == for_h);
+            CHECK((some.w1.bytes == all.w1.bytes) == for_w);
+            CHECK((some.b1.bytes == all.b1.bytes) == for_b);
+        }
+        CrossEntropy losses(type, 700, 9, 1400);
+        losses.losses_alone();
+        CHECK(losses.loss.bytes == all.loss.bytes);
+        CHECK(losses.lse.bytes == all.lse.bytes);
+    }
+}
+
 TEST_CASE("cross_entropy: a row of no weight adds exactly nothing, though its loss be infinite") {
     for (DType type : {DType::f32, DType::bf16, DType::f64}) {
         CrossEntropy with(type, 6, 8, 50), without(type, 5, 8, 50);
         double huge = type == DType::f64 ? 1e308 : 3e38;
         for (int c = 0; c < 8; c++) with.h.set(5 * 8 + c, with.w[c] > 0 ? huge : -huge);
         for (int c = 0; c < 8; c++) with.w.set(c, with.w[c] > 0 ? 1 : -1), without.w.set(c, with.w[c]);
-        with.dloss.set(5, 0);
+        with.weights.set(5, 0);
         with.forward(), with.backward();
         without.forward(), without.backward();
         CHECK_FALSE(std::isfinite(with.loss[5]));
+        CHECK(differences(with.dw, without.dw) == 0);
+        CHECK(differences(with.db, without.db) == 0);
         int different = 0;
-        for (std::int64_t i = 0; i < with.dw.count(); i++) different += !(with.dw[i] == without.dw[i]);
-        for (std::int64_t i = 0; i < with.db.count(); i++) different += !(with.db[i] == without.db[i]);
         for (int c = 0; c < 8; c++) different += !(with.dh[5 * 8 + c] == 0);
         CHECK(different == 0);
     }
@@ -123,7 +189,7 @@ TEST_CASE("cross_entropy: words that a bias of minus infinity forbids have proba
     for (int v = 0; v < 2999; v++) f.b.set(v, -INFINITY);
     for (int& target : f.targets) target = 2999;
     f.forward(), f.backward();
-    CHECK(std::fabs(f.loss[1]) <= 1e-6);
+    CHECK(std::fabs(f.loss[2]) <= 1e-6);
     CHECK(f.db[0] == 0);
     CHECK(std::fabs(f.db[2999]) <= 1e-6);
     for (double huge : {200.0, -200.0}) {  // exp overflows unless the largest is taken out
@@ -133,22 +199,53 @@ TEST_CASE("cross_entropy: words that a bias of minus infinity forbids have proba
     }
 }
 
-TEST_CASE("cross_entropy: a wrong target is named, absent gradients are not touched") {
+TEST_CASE("cross_entropy: a word whose logit is far below the others has no probability, none is made up") {
+    CrossEntropy f(DType::f32, 2, 4, 2000);
+    for (int v = 0; v < 2000; v++) f.b.set(v, v == 3 ? 100 : v == 1900 ? -60 : -300);
+    f.targets = {3, 1900};
+    f.weights.set(0, 1), f.weights.set(1, 1);
+    f.forward();
+    CHECK(f.loss[0] == 0);
+    CHECK(std::fabs(f.loss[1] - 160) <= 8);
+    CHECK(f.b1[0] == 0);
+    CHECK(f.b1[1900] == -1);
+    CHECK(f.b1[3] == 1);
+}
+
+TEST_CASE("cross_entropy: NaN is not hidden") {
+    for (DType type : {DType::f32, DType::bf16, DType::f64}) {
+        CrossEntropy f(type, 3, 4, 50);
+        f.b.set(20, NAN);
+        f.forward();
+        CHECK(std::isnan(f.loss[0]));
+        CHECK(std::isnan(f.total[0]));
+        CHECK(std::isnan(f.h1[0]));
+        CHECK(std::isnan(f.b1[0]));
+    }
+}
+
+TEST_CASE("cross_entropy: what is wrong is named, absent gradients are not touched") {
     CrossEntropy f(DType::f32, 3, 4, 5, 7);
     f.targets[2] = 5;
     CHECK_THROWS_WITH_AS(
-        cpu::cross_entropy_forward(f.h.view("head"), f.w.view("words"), {}, f.ints(), f.loss.view(),
-                                   f.lse.view()),
+        f.forward(),
         "cross_entropy: the target of row 2 of head is 5, expected in [0, 5), the rows of w words", Error);
     f.targets[2] = -1;
-    CHECK_THROWS_AS(f.backward(), Error);
+    CHECK_THROWS_AS(f.losses_alone(), Error);
     f.targets[2] = 0;
+    CHECK_THROWS_WITH_AS(
+        cpu::cross_entropy_forward(f.h.view("head"), f.w.view(), {}, f.ints(), {}, f.loss.view(),
+                                   f.lse.view(), f.total.view(), {}, {}, {}),
+        "cross_entropy of head: there are no weights, expected them for total, h1, w1 and b1", Error);
+    CHECK_THROWS_AS(cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), {}, f.loss.view(),
+                                               f.lse.view(), {}, {}, {}, {}),
+                    Error);
     f.forward();
-    cpu::cross_entropy_backward(f.dloss.view(), f.h.view(), f.w.view(), f.b.view(), f.ints(), f.lse.view(),
-                                {}, {}, f.db.grad());
+    cpu::cross_entropy_backward(f.dtotal.view(), {}, {}, f.b1.view(), {}, {}, f.db.grad());
     CHECK(f.dh[0] == 7);
     CHECK(f.dw[0] == 7);
     CHECK(f.db[0] != 7);
-    CHECK_THROWS_AS(
-        cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), f.loss.view(), f.lse.view()), Error);
+    CHECK_THROWS_WITH_AS(
+        cpu::cross_entropy_backward(f.dtotal.view(), f.h1.view(), {}, {}, {}, f.dw.grad(), {}),
+        "cross_entropy backward: dw a gradient is wanted, expected w1 from the forward", Error);
 }

@@ -65,10 +65,9 @@ struct Net {
             x = add(tape, x, x, "twice");
         }
         x = add(tape, layernorm(tape, x, norm_w, norm_b, 1e-5, "final"), first, "fork");
-        Tensor* losses = cross_entropy(tape, x, table, head_b, tape.ints(targets), "losses");
         std::vector<double> weights(std::size_t(rows), 1.0 / rows);
         Tensor* w = tape.constant("weights", {rows}, arithmetic_of(tape.dtype), weights.data());
-        Tensor* total = weighted_sum(tape, losses, w, "loss");
+        Tensor* total = cross_entropy(tape, x, table, head_b, tape.ints(targets), w, "loss");
         tape.retain(total);
         return total;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b that are never stored whole: they are made, and made again for
-// backward, in blocks of rows and words. A row's loss depends on no other row.
+// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks: the logits of a block
+// for all words, one sweep a row that turns them into their gradients, and two products that carry those to h
+// and w. So the logits are made once and never stored whole, and a row's loss depends on no other row.
 #include "engine/math/matrix.h"
 #include "engine/ops/check.h"
-#include "engine/ops/cpu/column_sum.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/reference.h"
@@ -11,18 +11,26 @@
 #include "engine/ops/table.h"
 
 #include <algorithm>
+#include <cstring>
+
+// gcc takes vectors of half the width where it may choose; these loops are long enough for whole ones.
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#define WHOLE_VECTORS [[gnu::noinline, gnu::noclone, gnu::target("prefer-vector-width=512")]]
+#else
+#define WHOLE_VECTORS [[gnu::noinline, gnu::noclone]]
+#endif
 
 namespace masquerade::cpu {
 namespace {
 
-// Multiples of gemm_depth, so that dh and dw are the sums one whole product would make.
-constexpr std::int64_t block_rows = 3 * gemm_depth, block_words = 4 * gemm_depth;
-constexpr std::int64_t row_grain = 16;
+// A multiple of gemm_depth, so that w1 is the sum that one product over all rows would make.
+constexpr std::int64_t block_rows = 2 * gemm_depth;
+// Rows whose dlogits are summed for b1 before they meet those of other rows; a thread takes so many at a time.
+constexpr std::int64_t chunk_rows = 16;
+constexpr int step_words = 1280;  // of the online rule
 
 struct Logits {};
-struct Statistics {};
-struct DhSums {};
-struct DwSums {};
+struct ColumnSums {};
 
 View rows_of(View v, std::int64_t begin, std::int64_t count) {
     v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
@@ -30,140 +38,167 @@ View rows_of(View v, std::int64_t begin, std::int64_t count) {
     return v;
 }
 
-// The logits of all rows of h for the words [begin, begin + count): (rows, count), float.
-View make_logits(const View& h, const View& w, const View& b, std::int64_t begin, std::int64_t count) {
-    float* room = workspace<Logits>(std::size_t(h.rows() * count));
-    View logits{room, DType::f32, Device::cpu, {h.rows(), count}, "logits"};
-    Product to = product(logits);
-    if (b) to.bias = b.as<float>() + begin;
-    gemm(h.rows(), count, h.columns(), factor(h), transposed(factor(rows_of(w, begin, count))), to);
-    return logits;
+// The last block may be shorter than gemm_depth only where it is the only one: short products are slow.
+std::int64_t rows_of_next_block(std::int64_t left) {
+    if (left <= block_rows) return left;
+    return left < block_rows + gemm_depth ? gemm_depth : block_rows;
 }
 
-// What a row knows after the words so far: their largest logit, the sum of exp(logit - largest), the target's
-// logit.
-struct RowStatistics {
-    float top, sum, target;
-};
+// exp(x) for x that is not above a few times ten: e^-87, 1.6e-38, for everything below.
+inline float exp_from_tiny(float x) { return exp_inside(choose(x < -87.0f, -87.0f, x)); }
 
-void add_words(RowStatistics& row, const float* logits, int count) {
-    float top = row.top;
+WHOLE_VECTORS float largest(const float* x, int count, float top) {
 #pragma omp simd reduction(max : top)
-    for (int i = 0; i < count; i++) top = logits[i] > top ? logits[i] : top;
-    float from = top == -INFINITY ? 0.0f : top;  // nothing allowed so far: exp(-inf) = 0, not NaN
-    float fresh = sum(OneLane{}, count, [&](int i) { return exp_of(logits[i] - from); });
-    row.sum = row.sum * exp_of(row.top - from) + fresh;
-    row.top = top;
+    for (int i = 0; i < count; i++) top = x[i] > top ? x[i] : top;
+    return top;
 }
 
-void forward_rows(const View& h, const View& w, const View& b, const int* targets, float* loss, float* lse) {
-    std::int64_t rows = h.rows(), V = w.rows();
-    RowStatistics* statistics = workspace<Statistics, RowStatistics>(std::size_t(rows));
-    std::fill(statistics, statistics + rows, RowStatistics{-INFINITY, 0, 0});
-    for (std::int64_t v0 = 0; v0 < V; v0 += block_words) {
-        std::int64_t count = std::min(block_words, V - v0);
-        const float* logits = make_logits(h, w, b, v0, count).as<float>();
-        parallel_for(rows, row_grain, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t r = begin; r < end; r++) {
-                add_words(statistics[r], logits + r * count, int(count));
-                std::int64_t target = targets[r] - v0;
-                if (target >= 0 && target < count) statistics[r].target = logits[r * count + target];
-            }
-        });
+// sum exp(x - from), x <= from, in eight running sums. What is taken for e^-87 cannot be seen beside the
+// exp(0) of the row's largest. `next` is what will be read soon.
+WHOLE_VECTORS float sum_of_exp(const float* x, int count, float from, const float* next) {
+    constexpr int sums = 8, at_once = 2 * sums;
+    float s[sums] = {}, total = 0;
+    int i = 0;
+    for (; i + at_once <= count; i += at_once) {
+        __builtin_prefetch(next + i, 0, 2);
+        float e[at_once];
+#pragma omp simd
+        for (int j = 0; j < at_once; j++) e[j] = exp_from_tiny(x[i + j] - from);
+#pragma omp simd
+        for (int j = 0; j < sums; j++) s[j] = s[j] + e[j] + e[sums + j];
     }
-    for (std::int64_t r = 0; r < rows; r++) {
-        lse[r] = statistics[r].top + log_of(statistics[r].sum);
-        loss[r] = lse[r] - statistics[r].target;
+    for (int end = i + sums; i < end && end <= count; i++) s[i % sums] += exp_from_tiny(x[i] - from);
+    for (; i < count; i++) s[0] += exp_from_tiny(x[i] - from);
+    for (float each : s) total += each;
+    return total;
+}
+
+// log sum exp x by the online rule: what was summed so far is scaled to a larger logit when it comes. Meanwhile
+// the next row, which follows x, is brought near.
+float log_sum_exp(const float* x, int count) {
+    float top = -INFINITY, sum = 0;
+    for (int begin = 0; begin < count; begin += step_words) {
+        int words = std::min(step_words, count - begin);
+        float before = top;
+        top = largest(x + begin, words, top);
+        float from = top == -INFINITY ? 0.0f : top;  // nothing allowed so far: exp(-inf) = 0, not NaN
+        sum = sum * exp_of(before - from) + sum_of_exp(x + begin, words, from, x + count + begin);
+    }
+    return top + log_of(sum);
+}
+
+inline void store(float& to, float x) { to = x; }
+inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
+
+// to = exp(x - lse) weight, and columns += that; 0 for probabilities below e^-87. x may be `to`.
+template <class S>
+WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float weight, S* to,
+                                       float* columns) {
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        float p = choose(x[i] - lse < -87.0f, 0.0f, exp_from_tiny(x[i] - lse)) * weight;
+        store(to[i], p);
+        columns[i] += p;
     }
 }
 
-// logits := dlogits = (exp(logit - lse) - [target]) dloss, and zeros in a row of no weight, whatever its
-// logits are.
-void turn_into_gradient(float* logits, int count, std::int64_t target, float lse, float dloss) {
-    if (dloss == 0) {
-        std::fill(logits, logits + count, 0.0f);
+// logits -> dlogits = (exp(logit - lse) - [target]) weight, which lie at the start of the same memory, and columns
+// += dlogits. Zeros in a row of no weight, whatever its logits are.
+template <class S>
+void turn_into_dlogits(float* logits, int count, int target, float lse, float weight, float* columns) {
+    S* dlogits = reinterpret_cast<S*>(logits);
+    if (weight == 0) {
+        std::memset(logits, 0, std::size_t(count) * sizeof(S));
         return;
     }
-    bool here = target >= 0 && target < count;
-    float at_target = here ? (exp_of(logits[target] - lse) - 1) * dloss : 0;
-#pragma omp simd
-    for (int i = 0; i < count; i++) logits[i] = exp_of(logits[i] - lse) * dloss;
-    if (here) logits[target] = at_target;
+    float at_target = (exp_of(logits[target] - lse) - 1) * weight, column = columns[target];
+    if constexpr (std::is_same_v<S, float>) {
+        weigh_probabilities(logits, count, lse, weight, dlogits, columns);
+    } else {
+        constexpr int at_once = 1024;
+        S rounded[at_once];
+        for (int i = 0; i < count; i += at_once) {
+            int words = std::min(at_once, count - i);
+            weigh_probabilities(logits + i, words, lse, weight, rounded, columns + i);
+            std::memcpy(dlogits + i, rounded, std::size_t(words) * sizeof(S));
+        }
+    }
+    S rounded(at_target);
+    std::memcpy(dlogits + target, &rounded, sizeof rounded);
+    columns[target] = column + at_target;
 }
 
-// Sums of several blocks go to a float matrix: the gradient itself, or for bf16 working memory that is
-// rounded once.
-template <class Tag>
-struct BlockSums {
-    Grad to;
-    View sums;
+// to(V) (+)= the rows of sums(chunks,V), in order
+void add_chunks(const float* sums, std::int64_t chunks, std::int64_t V, float* to, bool add) {
+    parallel_for(V, 4096, [&](std::int64_t begin, std::int64_t end) {
+        if (!add) std::fill(to + begin, to + end, 0.0f);
+        for (std::int64_t chunk = 0; chunk < chunks; chunk++)
+            for (std::int64_t v = begin; v < end; v++) to[v] += sums[chunk * V + v];
+    });
+}
 
-    explicit BlockSums(const Grad& grad) : to(grad), sums(grad.view) {
-        if (!to || to.view.dtype == DType::f32) return;
-        sums.dtype = DType::f32;
-        sums.data = workspace<Tag>(std::size_t(sums.count()));
-    }
-    bool add(bool first) const { return !first || (to.add && to.view.dtype == DType::f32); }
-    void finish() const {
-        if (!to || to.view.dtype == DType::f32) return;
-        const float* from = sums.as<float>();
-        bfloat16* rounded = to.view.as<bfloat16>();
-        parallel_for(sums.count(), 16384, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; i++) put(rounded[i], from[i], to.add);
-        });
-    }
+struct Shares {
+    View h1, w1, b1;
+    explicit operator bool() const { return h1 || w1 || b1; }
 };
 
-void backward_fast(const float* dloss, View h, View w, View b, Ints targets, const float* lse, Grad dh,
-                   Grad dw, Grad db) {
-    std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
-    BlockSums<DhSums> dh_sums(dh);
-    for (std::int64_t v0 = 0; v0 < V; v0 += block_words) {
-        std::int64_t words = std::min(block_words, V - v0);
-        View w_block = rows_of(w, v0, words);
-        BlockSums<DwSums> dw_sums(dw ? Grad{rows_of(dw.view, v0, words), dw.add} : Grad{});
-        // once even where N = 0: zeros must be stored
-        for (std::int64_t n0 = 0; n0 == 0 || n0 < N; n0 += block_rows) {
-            std::int64_t rows = std::min(block_rows, N - n0);
-            View h_block = rows_of(h, n0, rows), dlogits = make_logits(h_block, w, b, v0, words);
-            float* values = dlogits.as<float>();
-            parallel_for(rows, row_grain, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t r = begin; r < end; r++)
-                    turn_into_gradient(values + r * words, int(words), targets[n0 + r] - v0, lse[n0 + r],
-                                       dloss[n0 + r]);
-            });
-            if (dh)
-                gemm(rows, C, words, factor(dlogits), factor(w_block),
-                     product(rows_of(dh_sums.sums, n0, rows), dh_sums.add(v0 == 0)));
-            if (dw)
-                gemm(words, C, rows, transposed(factor(dlogits)), factor(h_block),
-                     product(dw_sums.sums, dw_sums.add(n0 == 0)));
-            if (db) {
-                View part = db.view;
-                part.data = db.view.as<float>() + v0;
-                part.shape = {words};
-                column_sums(dlogits, {part, db.add || n0 > 0});
-            }
+// The pass over one block of rows; `first` says whether it stores w1 and b1 or adds to them.
+template <class S>
+void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
+               float* loss, float* lse, const Shares& shares, bool first) {
+    const std::int64_t rows = h.rows(), C = h.columns(), V = w.rows();
+    const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
+    float* logits = workspace<Logits>(std::size_t(rows * V));
+    gemm(rows, V, C, factor(h), transposed(factor(w)), {logits, DType::f32, V, false, b.as<float>()});
+
+    float* sums = shares ? workspace<ColumnSums>(std::size_t(chunks * V)) : nullptr;
+    parallel_each(chunks, [&](std::int64_t chunk) {
+        float* columns = shares ? sums + chunk * V : nullptr;
+        if (shares) std::fill(columns, columns + V, 0.0f);
+        for (std::int64_t r = chunk * chunk_rows; r < std::min(rows, (chunk + 1) * chunk_rows); r++) {
+            float* x = logits + r * V;
+            lse[r] = log_sum_exp(x, int(V));
+            loss[r] = lse[r] - x[targets[r]];
+            if (shares) turn_into_dlogits<S>(x, int(V), targets[r], lse[r], weights[r], columns);
         }
-        dw_sums.finish();
-    }
-    dh_sums.finish();
+    });
+
+    const Factor dlogits{logits, dtype_of<S>, V * std::int64_t(sizeof(float) / sizeof(S)), 1};
+    if (shares.h1) gemm(rows, C, V, dlogits, factor(w), product(shares.h1));
+    if (shares.w1) gemm(V, C, rows, transposed(dlogits), factor(h), product(shares.w1, !first));
+    if (shares.b1) add_chunks(sums, chunks, V, shares.b1.as<float>(), !first);
+}
+
+void forward_fast(const View& h, const View& w, const View& b, Ints targets, const float* weights,
+                  float* loss, float* lse, const Shares& shares) {
+    std::int64_t n = 0;
+    do {  // once even where N = 0: zeros must be stored
+        const std::int64_t rows = rows_of_next_block(h.rows() - n);
+        Shares block = shares;
+        if (block.h1) block.h1 = rows_of(shares.h1, n, rows);
+        auto run = h.dtype == DType::bf16 ? run_block<bfloat16> : run_block<float>;
+        run(rows_of(h, n, rows), w, b, targets.data + n, weights ? weights + n : nullptr, loss + n, lse + n,
+            block, n == 0);
+        n += rows;
+    } while (n < h.rows());
 }
 
 template <class A>
-void zero_unless_added(const Grad& g) {
-    if (g && !g.add) std::fill_n(g.view.as<A>(), g.view.count(), A(0));
-}
-
-template <class A>
-void backward_reference(View dloss, View h, View w, View b, Ints targets, View lse, Grad dh, Grad dw,
-                        Grad db) {
-    std::int64_t C = h.columns();
-    for (const Grad& g : {dh, dw, db}) zero_unless_added<A>(g);
-    for (std::int64_t n = 0; n < h.rows(); n++)
-        cross_entropy_backward_reference(
-            C, w.rows(), dloss.as<A>()[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n],
-            lse.as<A>()[n], dh ? dh.view.as<A>() + n * C : nullptr, dw.view.as<A>(), db.view.as<A>());
+void forward_reference(View h, View w, View b, Ints targets, const A* weights, A* loss, A* lse,
+                       const Shares& shares) {
+    const std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
+    parallel_for(N, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t n = begin; n < end; n++)
+            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], loss + n,
+                                    lse + n);
+    });
+    if (!shares) return;
+    for (const View& share : {shares.h1, shares.w1, shares.b1})
+        if (share) std::fill_n(share.as<A>(), share.count(), A(0));
+    for (std::int64_t n = 0; n < N; n++)
+        cross_entropy_gradient_reference(C, V, weights[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(),
+                                         targets[n], lse[n], shares.h1 ? shares.h1.as<A>() + n * C : nullptr,
+                                         shares.w1.as<A>(), shares.b1.as<A>());
 }
 
 void check(const char* op, const View& h, const View& w, const View& b, const Ints& targets) {
@@ -179,43 +214,31 @@ void check(const char* op, const View& h, const View& w, const View& b, const In
 
 }  // namespace
 
-void cross_entropy_forward(View h, View w, View b, Ints targets, View loss, View lse) {
-    check("cross_entropy", h, w, b, targets);
-    expect_shape("cross_entropy", "loss", loss, {h.rows()}, arithmetic_of(h.dtype));
-    expect_shape("cross_entropy", "lse", lse, {h.rows()}, arithmetic_of(h.dtype));
-
-    std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
-    if (runs_fast(h.dtype)) {
-        for (std::int64_t n = 0; n < N; n += block_rows)
-            forward_rows(rows_of(h, n, std::min(block_rows, N - n)), w, b, targets.data + n,
-                         loss.as<float>() + n, lse.as<float>() + n);
-        return;
-    }
-    for_reference_type(h.dtype, [&](auto zero) {
-        using A = decltype(zero);
-        parallel_for(N, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t n = begin; n < end; n++)
-                cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n],
-                                        loss.as<A>() + n, lse.as<A>() + n);
-        });
-    });
-}
-
-void cross_entropy_backward(View dloss, View h, View w, View b, Ints targets, View lse, Grad dh, Grad dw,
-                            Grad db) {
-    check("cross_entropy backward", h, w, b, targets);
-    DType arithmetic = arithmetic_of(h.dtype);
-    expect_shape("cross_entropy backward", "dloss", dloss, {h.rows()}, arithmetic);
-    expect_shape("cross_entropy backward", "lse", lse, {h.rows()}, arithmetic);
-    expect_grad("cross_entropy backward", "dh", dh, h);
-    expect_weight_grad("cross_entropy backward", "dw", dw, w);
-    if (db) expect_shape("cross_entropy backward", "db", db.view, {w.rows()}, arithmetic);
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, View loss, View lse,
+                           View total, View h1, View w1, View b1) {
+    const char* op = "cross_entropy";
+    check(op, h, w, b, targets);
+    const DType a = arithmetic_of(h.dtype);
+    const Shares shares{h1, w1, b1};
+    expect_shape(op, "loss", loss, {h.rows()}, a);
+    expect_shape(op, "lse", lse, {h.rows()}, a);
+    if (weights) expect_shape(op, "weights", weights, {h.rows()}, a);
+    if (total) expect_shape(op, "total", total, {1}, a);
+    if (h1) expect_shape(op, "h1", h1, h.shape, h.dtype);
+    if (w1) expect_shape(op, "w1", w1, w.shape, a);
+    if (b1) expect_shape(op, "b1", b1, {w.rows()}, a);
+    if (!weights && h.rows() > 0 && (total || shares))
+        throw Error(
+            text(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1"));
 
     if (runs_fast(h.dtype))
-        return backward_fast(dloss.as<float>(), h, w, b, targets, lse.as<float>(), dh, dw, db);
-    for_reference_type(h.dtype, [&](auto zero) {
-        backward_reference<decltype(zero)>(dloss, h, w, b, targets, lse, dh, dw, db);
-    });
+        forward_fast(h, w, b, targets, weights.as<float>(), loss.as<float>(), lse.as<float>(), shares);
+    else
+        for_reference_type(h.dtype, [&](auto zero) {
+            using A = decltype(zero);
+            forward_reference(h, w, b, targets, weights.as<A>(), loss.as<A>(), lse.as<A>(), shares);
+        });
+    if (total) weighted_sum_forward(loss, weights, total);
 }
 
 }  // namespace masquerade::cpu
