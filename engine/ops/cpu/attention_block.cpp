@@ -1,131 +1,213 @@
 // SPDX-License-Identifier: MIT
-// What a block visits, and what dropout takes away.
+// The products of a block of queries with the keys they see: tiles of sums that stay in registers.
 #include "engine/ops/cpu/attention_block.h"
 
-#include "engine/ops/visible.h"
+#include "engine/ops/cpu/draws.h"
+#include "engine/ops/cpu/workspace.h"
 
 namespace masquerade::cpu::blocks {
 namespace {
 
-template <class T>
-void grow(std::vector<T>& v, std::size_t size) {
-    if (v.size() < size) v.resize(size);
+// products[t][lane] for Keys packed rows after one another: eight sums at least, so that the multiply-adds of
+// one do not wait for each other. W: P in vectors, or 0 for any.
+template <int Keys, int W>
+inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
+    const std::ptrdiff_t P = W ? W * lanes : length;
+    Vector sum[Keys] = {};
+    for (int d = 0; d < D; d++) {
+        Vector x = load(columns + d * lanes);
+#pragma GCC unroll 16
+        for (int t = 0; t < Keys; t++) sum[t] = multiply_add(splat(packed[t * P + d]), x, sum[t]);
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < Keys; t++) store(products + t * lanes, sum[t]);
+}
+template <int W>
+void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed, int count, float* products) {
+    int t = 0;
+    if constexpr (registers == 32 && W > 0) {
+        for (; t + 12 < count; t += 16) dot_tile<16, W>(D, P, columns, packed + t * P, products + t * lanes);
+        if (t + 8 < count) {
+            dot_tile<12, W>(D, P, columns, packed + t * P, products + t * lanes);
+            return;
+        }
+    }
+    for (; t < count; t += 8) dot_tile<8, W>(D, P, columns, packed + t * P, products + t * lanes);
 }
 
-struct FourOfLanes {
-    Words v[4];
-};
+// sum[a][...] += weight of a * x[...] for the rows whose bit is set.
+template <int Rows, int Vectors>
+inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int stride, const float* x) {
+#pragma GCC unroll 8
+    for (int a = 0; a < Rows; a++)
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; v++)
+            sum[a][v] = multiply_add(splat(weights[a * stride]), load(x + v * lanes), sum[a][v]);
+}
+template <int Rows, int Vectors>
+inline void add_tile(Vector (&sum)[Rows][Vectors], unsigned bits, const float* weights, int stride,
+                     const float* x) {
+#pragma GCC unroll 8
+    for (int a = 0; a < Rows; a++)
+        if (bits >> a & 1)
+#pragma GCC unroll 4
+            for (int v = 0; v < Vectors; v++)
+                sum[a][v] = multiply_add(splat(weights[a * stride]), load(x + v * lanes), sum[a][v]);
+}
+template <int Rows, int Vectors>
+inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
+#pragma GCC unroll 8
+    for (int a = 0; a < Rows; a++)
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; v++) store(to + a * P + v * lanes, sum[a][v]);
+}
 
-// Philox 4x32-10 (base/random.h) for a counter in every lane.
-FourOfLanes philox_lanes(Words c0, Words c1, Words c2, Words c3, std::uint32_t key0, std::uint32_t key1) {
-    auto high = [](Words x, std::uint32_t factor) {
-        Words h;
-        for (int i = 0; i < lanes; i++) h[i] = std::uint32_t((std::uint64_t(factor) * x[i]) >> 32);
-        return h;
-    };
-    for (int round = 0; round < 10; round++) {
-        Words a = high(c0, 0xD2511F53u), b = high(c2, 0xCD9E8D57u);
-        Words low0 = c0 * 0xD2511F53u, low2 = c2 * 0xCD9E8D57u;
-        c0 = b ^ c1 ^ key0;
-        c1 = low2;
-        c2 = a ^ c3 ^ key1;
-        c3 = low0;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
+// Query rows [i, i + Rows), and Vectors of their columns.
+template <int Rows, int Vectors>
+void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights,
+                        const float* packed, float* to) {
+    constexpr unsigned all = (1u << Rows) - 1;
+    Vector sum[Rows][Vectors] = {};
+    weights += i;
+    for (; run != end; run++) {
+        const unsigned bits = run->seen_by >> i & all;
+        const float *x = packed + std::ptrdiff_t(run->key) * P, *next = weights + run->count * lanes;
+        if (bits == all)
+            for (; weights != next; weights += lanes, x += P) add_tile(sum, weights, 1, x);
+        else if (bits != 0)
+            for (; weights != next; weights += lanes, x += P) add_tile(sum, bits, weights, 1, x);
+        weights = next;
     }
-    return {{c0, c1, c2, c3}};
+    store_tile(sum, P, to + i * P);
+}
+
+// The packed rows of Keys visits after one another, and Vectors of their columns.
+template <int Keys, int Vectors>
+void add_tile_to_keys(const std::uint16_t* seen_by, unsigned everyone, int count, int P, const float* weights,
+                      const float* from, float* to) {
+    Vector sum[Keys][Vectors];
+#pragma GCC unroll 8
+    for (int a = 0; a < Keys; a++)
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; v++) sum[a][v] = load(to + a * P + v * lanes);
+    unsigned all = everyone, any = 0;
+    for (int a = 0; a < Keys; a++) all &= seen_by[a], any |= seen_by[a];
+    if (all == everyone) {
+        for (int i = 0; i < count; i++) add_tile(sum, weights + i, lanes, from + i * P);
+    } else {
+        for (int i = 0; i < count; i++) {
+            if (all >> i & 1)
+                add_tile(sum, weights + i, lanes, from + i * P);
+            else if (any >> i & 1) {
+                unsigned bits = 0;
+#pragma GCC unroll 8
+                for (int a = 0; a < Keys; a++) bits |= (seen_by[a] >> i & 1u) << a;
+                add_tile(sum, bits, weights + i, lanes, from + i * P);
+            }
+        }
+    }
+    store_tile(sum, P, to);
+}
+
+// f(Rows, Vectors, row, column), the first two as integral constants, for tiles that cover count x P: sixteen
+// sums in registers where there are 32, eight where there are 16.
+template <int Vectors, int Rows, class F>
+inline void each_tile_of_rows(int row, int count, int column, F f) {
+    for (; row + Rows <= count; row += Rows)
+        f(std::integral_constant<int, Rows>{}, std::integral_constant<int, Vectors>{}, row, column);
+    if constexpr (Rows > 1) each_tile_of_rows<Vectors, Rows / 2>(row, count, column, f);
+}
+template <class F>
+inline void each_tile(int count, int P, F f) {
+    constexpr int most = registers == 32 ? 4 : 2, rows = registers == 32 ? 16 / most : 4;
+    int column = 0;
+    for (; column + most * lanes <= P; column += most * lanes)
+        each_tile_of_rows<most, rows>(0, count, column, f);
+    if constexpr (most > 2)
+        for (; column + 2 * lanes <= P; column += 2 * lanes) each_tile_of_rows<2, 8>(0, count, column, f);
+    for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
+}
+
+// f(packed row, number of rows, first visit) for the stretches of packed rows visited one after the other.
+template <class F>
+inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
+    int visit = 0;
+    for (int r = block.first_run; r < block.last_run;) {
+        const int key = plan.runs[r].key;
+        int count = 0;
+        for (; r < block.last_run && plan.runs[r].key == key + count; r++) count += plan.runs[r].count;
+        f(key, count, visit);
+        visit += count;
+    }
 }
 
 }  // namespace
 
-AttentionScratch& attention_scratch() {
-    thread_local AttentionScratch scratch;
-    return scratch;
+void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns,
+              const float* packed, float* products) {
+    const int P = padded(D);
+    auto dot = P == lanes       ? dot_span<1>
+               : P == 2 * lanes ? dot_span<2>
+               : P == 4 * lanes ? dot_span<4>
+                                : dot_span<0>;
+    each_span(plan, block, [&](int key, int count, int visit) {
+        dot(D, P, columns, packed + std::ptrdiff_t(key) * P, count, products + visit * lanes);
+    });
 }
 
-void number_keys(const AttentionCall& call, DocumentRange document, AttentionScratch& scratch) {
-    const SegmentGraph& graph = call.graph;
-    grow(scratch.first_row, graph.keys.size());
-    scratch.key_segments.clear();
-    scratch.rows = 0;
-    for (int i = document.first; i < document.last; i++)
-        for (int v = graph.queries[i].sees_begin; v < graph.queries[i].sees_end; v++) {
-            int index = graph.sees[v];
-            if (scratch.first_row[index] > 0) continue;
-            scratch.key_segments.push_back(index);
-            scratch.first_row[index] = scratch.rows + 1;
-            scratch.rows += graph.keys[index].end - graph.keys[index].begin;
-        }
+void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
+                   const float* packed, float* to) {
+    const KeyRun *run = plan.runs.data() + block.first_run, *end = plan.runs.data() + block.last_run;
+    each_tile(block.count, P, [=](auto Rows, auto Vectors, int row, int column) {
+        sum_tile_over_keys<Rows, Vectors>(run, end, row, P, weights, packed + column, to + column);
+    });
 }
 
-void forget_keys(AttentionScratch& scratch) {
-    for (int index : scratch.key_segments) scratch.first_row[index] = 0;
+void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
+                 const float* from, float* packed) {
+    struct Memory;
+    std::uint16_t* seen_by = workspace<Memory, std::uint16_t>(std::size_t(block.visits));
+    for (int r = block.first_run, t = 0; r < block.last_run; t += plan.runs[r].count, r++)
+        std::fill_n(seen_by + t, plan.runs[r].count, std::uint16_t(plan.runs[r].seen_by));
+    each_span(plan, block, [&](int key, int count, int visit) {
+        each_tile(count, P, [=](auto Keys, auto Vectors, int row, int column) {
+            add_tile_to_keys<Keys, Vectors>(seen_by + visit + row, block.everyone, block.count, P,
+                                            weights + (visit + row) * lanes, from + column,
+                                            packed + std::ptrdiff_t(key + row) * P + column);
+        });
+    });
 }
 
-void find_visits(const AttentionCall& call, const QuerySegment& segment, int row, int count,
-                 AttentionScratch& scratch) {
-    const SegmentGraph& graph = call.graph;
-    const auto everyone = std::uint16_t((1u << count) - 1);
-    grow(scratch.visited, std::size_t(scratch.rows) + 4);
-    grow(scratch.seen_by, std::size_t(scratch.rows) + 4);
-    int* visited = scratch.visited.data();
-    std::uint16_t* seen_by = scratch.seen_by.data();
-    int n = 0;
-    for (int v = segment.sees_begin; v < segment.sees_end; v++) {
-        int index = graph.sees[v], first = scratch.first_row[index] - 1;
-        const KeySegment& key = graph.keys[index];
-        int size = key.end - key.begin;
-        if (sees_whole(segment, index)) {
-            for (int j = 0; j < size; j++, n++) visited[n] = first + j, seen_by[n] = everyone;
-            continue;
-        }
-        // Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the
-        // key.
-        scratch.toggled.assign(std::size_t(size) + 1, 0);
-        std::uint16_t* toggled = scratch.toggled.data();
-        for (int i = 0; i < count; i++)
-            each_run(graph, segment, row + i, index, [&](int begin, int end) {
-                toggled[begin - key.begin] ^= std::uint16_t(1u << i);
-                toggled[end - key.begin] ^= std::uint16_t(1u << i);
-            });
-        std::uint16_t now = 0;
-        for (int j = 0; j < size; j++) {
-            now ^= toggled[j];
-            visited[n] = first + j;
-            seen_by[n] = now;
-            n += now != 0;
-        }
-    }
-    scratch.seeing = 0;
-    for (int t = 0; t < n; t++) scratch.seeing |= seen_by[t];
-    for (; n % 4 != 0; n++) visited[n] = scratch.rows, seen_by[n] = 0;
-    scratch.visits = n;
-}
-
-void draw_dropout(const AttentionCall& call, int row, int count, int head, const AttentionScratch& scratch,
-                  float* factors) {
-    const std::uint32_t none = ~0u;
+void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
+                  float* factors, float* drawn) {
+    constexpr int four_lanes = 4 * lanes;
     const auto scale = float(1 / (1 - double(call.rule.dropout)));
     const Stream& stream = call.rule.stream;
-    Words document{}, position{}, ordinal{}, drawn = none - Words{};
-    for (int i = 0; i < count; i++) {
-        document[i] = std::uint32_t(call.rule.rows.document[row + i]);
-        position[i] = std::uint32_t(call.rule.rows.position[row + i]);
+    Words document{}, position{};
+    for (int i = 0; i < block.count; i++) {
+        document[i] = std::uint32_t(call.rule.rows.document[block.row + i]);
+        position[i] = std::uint32_t(call.rule.rows.position[block.row + i]);
     }
-    FourOfLanes draws{};
-    for (int t = 0; t < scratch.visits; t++) {
-        Words sees = Words(lanes_of(scratch.seen_by[t]));
-        Words channel = attention_channel(head, 0) + ordinal, block = channel >> 2, turn = channel & 3u;
-        Words stale = sees & Words(block != drawn), any = stale;
-        for (int half = lanes / 2; half > 0; half /= 2)
-            for (int i = 0; i < half; i++) any[i] |= any[i + half];
-        if (any[0] != 0) {
-            draws = philox_lanes(block, position, document, stream.step - Words{}, stream.key0, stream.key1);
-            drawn = block;
+    // First by the number of keys that a lane has seen; which is the visit where lanes go in step.
+    float* by_ordinal = block.in_step ? factors : drawn;
+    const std::uint32_t first = attention_channel(head, 0) / 4;
+    for (int b = 0; 4 * b < block.visits; b++) {
+        Words draws[4] = {first + std::uint32_t(b) - Words{}, position, document, stream.step - Words{}};
+        philox(draws, stream.key0, stream.key1);
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++)
+            store(by_ordinal + b * four_lanes + k * lanes,
+                  draws[k] >= call.threshold ? splat(scale) : Vector{});
+    }
+    if (block.in_step) return;
+    alignas(64) std::int32_t at[lanes];
+    for (int i = 0; i < lanes; i++) at[i] = i;
+    for (int r = block.first_run; r < block.last_run; r++) {
+        const Integers step = lanes_of(plan.runs[r].seen_by) & lanes;
+        for (int n = 0; n < plan.runs[r].count; n++, factors += lanes) {
+            for (int i = 0; i < lanes; i++) factors[i] = drawn[at[i]];
+            for (int i = 0; i < lanes; i++) at[i] += step[i];
         }
-        Words bits = turn == 0u ? draws.v[0] : turn == 1u ? draws.v[1] : turn == 2u ? draws.v[2] : draws.v[3];
-        store(factors + t * lanes, bits >= call.threshold ? splat(scale) : Vector{});
-        ordinal -= sees;  // a lane that sees is all ones: minus one
     }
 }
 

@@ -10,62 +10,67 @@ namespace masquerade::cpu {
 using namespace blocks;
 namespace {
 
-// scores -> exp(score - top), 0 where a lane does not see. Returns their sums; `top` is the largest score.
-Vector softmax_visits(const AttentionScratch& scratch, float* scores, Vector& top) {
+// scores -> exp(score - top) times the dropout factor, if any; 0 where a lane does not see. Returns the sums
+// of exp(score - top); `top` is the largest score.
+Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const float* factors, float* scores,
+                      Vector& top) {
     const Vector nothing = splat(-INFINITY);
+    const KeyRun *begin = plan.runs.data() + block.first_run, *end = plan.runs.data() + block.last_run;
     top = nothing;
-    for (int t = 0; t < scratch.visits; t++) {
-        Vector s = lanes_of(scratch.seen_by[t]) ? load(scores + t * lanes) : nothing;
-        top = (s > top) | (s != s) ? s : top;
-        store(scores + t * lanes, s);
+    float* at = scores;
+    for (const KeyRun* run = begin; run != end; run++) {
+        const Integers sees = lanes_of(run->seen_by);
+        for (float* last = at + run->count * lanes; at != last; at += lanes) {
+            Vector s = sees ? load(at) : nothing;
+            top = s > top ? s : top;
+        }
     }
-    Vector from = lanes_of(scratch.seeing) ? top : Vector{};
-    for (int t = 0; t < scratch.visits; t++) store(scores + t * lanes, load(scores + t * lanes) - from);
-    for (int i = 0; i < scratch.visits * lanes; i++) scores[i] = exp_of(scores[i]);
     Vector total{};
-    for (int t = 0; t < scratch.visits; t++) total += load(scores + t * lanes);
+    at = scores;
+    for (const KeyRun* run = begin; run != end; run++) {
+        const Integers sees = lanes_of(run->seen_by);
+        for (float* last = at + run->count * lanes; at != last; at += lanes) {
+            Vector e = sees ? exp_or_zero(load(at) - top) : Vector{};
+            total += e;
+            if (factors) e *= load(factors + (at - scores));
+            store(at, e);
+        }
+    }
     return total;
 }
 
 struct Memory;
 
 template <class S>
-void forward_document(const AttentionCall& call, DocumentRange document, int head, const View& y,
-                      const View& lse) {
-    AttentionScratch& scratch = attention_scratch();
-    number_keys(call, document, scratch);
-    const std::size_t P = std::size_t(padded(call.D)), keys_size = (std::size_t(scratch.rows) + 1) * P,
-                      block_size = lanes * P, visits_size = (std::size_t(scratch.rows) + 4) * lanes;
-    float* keys = workspace<Memory>(2 * keys_size + 3 * block_size + 2 * visits_size);
+void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head, const View& y,
+                  const View& lse) {
+    const bool drops = call.rule.dropout > 0;
+    const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
+                      block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
+    float* keys = workspace<Memory>(2 * keys_size + 2 * block_size + (drops ? 3 : 1) * visits_size);
     float *values = keys + keys_size, *rows = values + keys_size, *columns = rows + block_size,
-          *sums = columns + block_size, *weights = sums + block_size, *factors = weights + visits_size;
-    pack_keys<S>(call, scratch, head, keys, values);
-    for (int s = document.first; s < document.last; s++) {
-        const QuerySegment& segment = call.graph.queries[s];
-        for (int row = segment.begin; row < segment.end; row += lanes) {
-            int count = std::min(lanes, segment.end - row);
-            std::ptrdiff_t at = std::ptrdiff_t(row) * call.C + head * call.D;
-            find_visits(call, segment, row, count, scratch);
-            pack_block(call.q.as<S>() + at, call.C, count, float(call.scale), call.D, rows, columns);
-            dot_visits(call.D, columns, keys, scratch, weights);
-            Vector top, total = softmax_visits(scratch, weights, top);
-            if (call.rule.dropout > 0) {
-                draw_dropout(call, row, count, head, scratch, factors);
-                for (int i = 0; i < scratch.visits * lanes; i++) weights[i] *= factors[i];
-            }
-            std::fill_n(sums, block_size, 0.0f);
-            add_to_queries(count, int(P), scratch, weights, values, sums);
-            for (int i = 0; i < count; i++) {
-                bool sees = scratch.seeing >> i & 1;
-                float factor = sees ? 1 / total[i] : 0;
-                S* to = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
-                for (int d = 0; d < call.D; d++) to[d] = S(sums[i * P + d] * factor);
-                lse.as<float>()[std::ptrdiff_t(row + i) * call.rule.heads + head] =
-                    sees ? top[i] + log_of(total[i]) : -INFINITY;
-            }
+          *weights = columns + block_size, *factors = drops ? weights + visits_size : nullptr;
+    pack_keys<S>(call, plan, head, keys, values);
+    for (const QueryBlock& block : plan.blocks) {
+        const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
+        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, rows, columns);
+        dot_keys(plan, block, call.D, columns, keys, weights);
+        if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
+        Vector top, total = softmax_visits(plan, block, factors, weights, top);
+        sum_over_keys(plan, block, int(P), weights, values, rows);
+        alignas(64) float factor[lanes], log_sum[lanes];
+        const Integers sees = lanes_of(block.seeing);
+        total = sees ? total : splat(1);
+        store(factor, sees ? 1 / total : Vector{});
+        store(log_sum, total);
+        for (int i = 0; i < lanes; i++) log_sum[i] = log_of(log_sum[i]);
+        store(log_sum, top + load(log_sum));  // of a row that sees nothing, minus infinity
+        for (int i = 0; i < block.count; i++) {
+            put_row(y.as<S>() + at + std::ptrdiff_t(i) * call.C, rows + std::size_t(i) * P, call.D, factor[i],
+                    false);
+            lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head] = log_sum[i];
         }
     }
-    forget_keys(scratch);
 }
 
 template <class S>
@@ -76,14 +81,16 @@ void forward(const AttentionCall& call, const View& y, const View& lse) {
             std::fill_n(lse.as<float>() + row * call.rule.heads, call.rule.heads, -INFINITY);
         }
     each_document_and_head(
-        call, [&](DocumentRange document, int head) { forward_document<S>(call, document, head, y, lse); });
+        call, [&](const DocumentPlan& plan, int head) { forward_head<S>(call, plan, head, y, lse); });
 }
 
 }  // namespace
 
 void attention_forward_fast(const AttentionCall& call, const View& y, const View& lse) {
-    if (call.q.dtype == DType::f32) forward<float>(call, y, lse);
-    else forward<bfloat16>(call, y, lse);
+    if (call.q.dtype == DType::f32)
+        forward<float>(call, y, lse);
+    else
+        forward<bfloat16>(call, y, lse);
 }
 
 }  // namespace masquerade::cpu

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// What the blocks of a document visit.
+#include "engine/ops/cpu/attention_plan.h"
+
+#include "engine/ops/visible.h"
+
+#include <algorithm>
+
+namespace masquerade::cpu {
+namespace {
+using vectors::lanes;
+static_assert(lanes <= 16, "a word of DocumentPlan::toggled has 16 lanes");
+
+void number_keys(const SegmentGraph& graph, DocumentRange document, DocumentPlan& plan) {
+    if (plan.numbered.size() < graph.keys.size()) {
+        plan.numbered.resize(graph.keys.size(), 0);
+        plan.first_row.resize(graph.keys.size());
+    }
+    plan.key_segments.clear();
+    plan.rows = 0;
+    for (int i = document.first; i < document.last; i++)
+        for (int v = graph.queries[i].sees_begin; v < graph.queries[i].sees_end; v++) {
+            int index = graph.sees[v];
+            if (plan.numbered[index]) continue;
+            plan.numbered[index] = 1;
+            plan.key_segments.push_back(index);
+            plan.first_row[index] = plan.rows;
+            plan.rows += graph.keys[index].end - graph.keys[index].begin;
+        }
+    for (int index : plan.key_segments) plan.numbered[index] = 0;
+}
+
+void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned seen_by) {
+    if (count == 0) return;
+    block.visits += count;
+    block.seeing |= seen_by;
+    if (block.first_run < int(plan.runs.size())) {
+        KeyRun& last = plan.runs.back();
+        if (last.seen_by == seen_by && last.key + last.count == key) {
+            last.count += count;
+            return;
+        }
+        block.in_step &= (seen_by & ~last.seen_by) == 0;
+    }
+    plan.runs.push_back({key, count, seen_by});
+}
+
+// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key.
+void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
+                      QueryBlock& block) {
+    const KeySegment& key = graph.keys[index];
+    const int size = key.end - key.begin;
+    plan.toggled.assign(std::size_t(size) + 1, 0);
+    std::uint16_t* toggled = plan.toggled.data();
+    int first = size, last = 0;
+    for (int i = 0; i < block.count; i++)
+        each_run(graph, segment, block.row + i, index, [&](int begin, int end) {
+            toggled[begin - key.begin] ^= std::uint16_t(1u << i);
+            toggled[end - key.begin] ^= std::uint16_t(1u << i);
+            first = std::min(first, begin - key.begin);
+            last = std::max(last, end - key.begin);
+        });
+    std::uint16_t now = 0;
+    for (int j = first, begin = first; j < last; begin = j) {
+        now ^= toggled[j];
+        do j++;
+        while (j < last && toggled[j] == 0);
+        if (now) add_run(plan, block, plan.first_row[index] + begin, j - begin, now);
+    }
+}
+
+}  // namespace
+
+const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange document) {
+    thread_local DocumentPlan plan;
+    const SegmentGraph& graph = call.graph;
+    number_keys(graph, document, plan);
+    plan.blocks.clear();
+    plan.runs.clear();
+    plan.most_visits = 0;
+    for (int s = document.first; s < document.last; s++) {
+        const QuerySegment& segment = graph.queries[s];
+        for (int row = segment.begin; row < segment.end; row += lanes) {
+            int count = std::min(lanes, segment.end - row), runs = int(plan.runs.size());
+            QueryBlock block{row, count, runs, runs, 0, (1u << count) - 1, 0, true};
+            for (int v = segment.sees_begin; v < segment.sees_end; v++) {
+                int index = graph.sees[v];
+                const KeySegment& key = graph.keys[index];
+                if (sees_whole(segment, index))
+                    add_run(plan, block, plan.first_row[index], key.end - key.begin, block.everyone);
+                else
+                    add_toggled_runs(graph, segment, index, plan, block);
+            }
+            block.last_run = int(plan.runs.size());
+            plan.most_visits = std::max(plan.most_visits, block.visits);
+            plan.blocks.push_back(block);
+        }
+    }
+    return plan;
+}
+
+}  // namespace masquerade::cpu

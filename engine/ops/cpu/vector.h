@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Vectors of the machine's floats, for ops whose sums must run in a written order: what a lane computes
+// depends on nothing in the other lanes.
+#pragma once
+#include "engine/math/scalar.h"
+#include "engine/tensor/dtype.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace masquerade::cpu::vectors {
+
+#if defined(__AVX512F__)
+constexpr int lanes = 16, registers = 32;
+#elif defined(__AVX2__)
+constexpr int lanes = 8, registers = 16;
+#else
+constexpr int lanes = 4, registers = 16;
+#endif
+typedef float Vector __attribute__((vector_size(4 * lanes)));
+typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
+typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));
+typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+
+// Aligned to a vector.
+inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
+inline void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
+inline Vector splat(float x) { return x - Vector{}; }
+
+// From and to a tensor's numbers, wherever they lie; bfloat16 rounds to nearest even, NaN stays NaN.
+inline Vector widen(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
+inline Vector widen(const bfloat16* p) {
+    return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);
+}
+inline void narrow(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
+inline void narrow(bfloat16* p, Vector v) {
+    Bits u = Bits(v), rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, quiet = (u >> 16) | 0x40u;
+    *reinterpret_cast<Halves*>(p) = __builtin_convertvector(v == v ? rounded : quiet, Halves);
+}
+
+// a b + c, rounded once where mul_add (math/scalar.h) is.
+inline Vector multiply_add(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+// exp_of (math/scalar.h) for x <= 88, with the same bits, but 0 below -87: a denormal result would cost
+// hundreds of cycles. NaN stays NaN; above 88 it is meaningless.
+inline Vector exp_or_zero(Vector x) {
+    Vector shifted = multiply_add(x, splat(1.44269504f), splat(12582912.0f));
+    Vector whole = shifted - 12582912.0f;
+    Vector power = Vector((Bits(shifted) - (0x4b400000u - 127u)) << 23);
+    Vector r = multiply_add(whole, splat(-0.693359375f), x);
+    r = multiply_add(whole, splat(2.12194440e-4f), r);
+    Vector p = multiply_add(splat(0.00138364208f), r, splat(0.00836913101f));
+    p = multiply_add(p, r, splat(0.0416681059f));
+    p = multiply_add(p, r, splat(0.166665167f));
+    p = multiply_add(p, r, splat(0.49999994f));
+    p = multiply_add(r * r, p, r) + 1.0f;
+    return x < -87.0f ? Vector{} : p * power;
+}
+
+// The lanes whose bit is set, as a mask for choice by ?:.
+inline Integers lanes_of(unsigned bits) {
+    Integers bit;
+    for (int i = 0; i < lanes; i++) bit[i] = 1 << i;
+    return (bit & std::int32_t(bits)) != 0;
+}
+
+// One step of a transpose: elements whose index has bit N change places between two rows N apart.
+template <int N, int... I>
+inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
+    Vector low = __builtin_shufflevector(a, b, (I & N ? lanes + I - N : I)...);
+    b = __builtin_shufflevector(a, b, (I & N ? lanes + I : I + N)...);
+    a = low;
+}
+template <int N = 1>
+inline void transpose(Vector (&v)[lanes]) {
+    if constexpr (N < lanes) {
+#pragma GCC unroll 16
+        for (int i = 0; i < lanes; i++)
+            if (!(i & N)) exchange<N>(v[i], v[i + N], std::make_integer_sequence<int, lanes>{});
+        transpose<2 * N>(v);
+    }
+}
+
+}  // namespace masquerade::cpu::vectors
