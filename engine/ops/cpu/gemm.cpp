@@ -2,6 +2,7 @@
 // Which instruction set, and which thread computes which part of C. The sums themselves are in gemm_block.h.
 #include "engine/ops/cpu/gemm.h"
 
+#include "engine/ops/cpu/gemm_bf16.h"
 #include "engine/ops/cpu/gemm_kernel.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
@@ -32,6 +33,12 @@ const GemmKernel* best_kernel() {
 const GemmKernel*& chosen_kernel() {
     static const GemmKernel* kernel = best_kernel();
     return kernel;
+}
+
+// Null: the factors are widened.
+const Bf16Form*& chosen_bf16_form() {
+    static const Bf16Form* form = bf16_amx() ? bf16_amx() : bf16_avx512();
+    return form;
 }
 
 // C is cut into rows x columns parts, about one for each thread, so that the largest costs least: its
@@ -68,6 +75,9 @@ struct Sums {};
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (m == 0 || n == 0) return;
     const GemmKernel& kernel = *chosen_kernel();
+    const Bf16Form* form = chosen_bf16_form();
+    if (form && a.dtype == DType::bf16 && b.dtype == DType::bf16 && k > 0 && &kernel == gemm_avx512())
+        return gemm_bf16(*form, m, n, k, a, b, c);
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row};
     if (c.dtype != DType::f32) {
         problem.sums = k > gemm_depth ? workspace<Sums>(std::size_t(m * n)) : nullptr;
@@ -93,6 +103,22 @@ bool set_instruction_set(const char* name) {
             return true;
         }
     return false;
+}
+
+const char* bf16_form() {
+    const Bf16Form* form = chosen_bf16_form();
+    return form && chosen_kernel() == gemm_avx512() ? form->name : "widened";
+}
+
+bool set_bf16_form(const char* name) {
+    for (const Bf16Form* form : {bf16_amx(), bf16_avx512()})
+        if (form && std::strcmp(form->name, name) == 0) {
+            chosen_bf16_form() = form;
+            return true;
+        }
+    if (std::strcmp(name, "widened") != 0) return false;
+    chosen_bf16_form() = nullptr;
+    return true;
 }
 
 }  // namespace masquerade

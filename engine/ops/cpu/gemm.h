@@ -48,4 +48,10 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Pr
 const char* instruction_set();
 bool set_instruction_set(const char* name);
 
+// How two bf16 factors are multiplied: "amx" or "avx512_bf16", in bf16 arithmetic with sums in float, or
+// "widened", as floats; the best the machine has unless set. Under an instruction set other than "avx512" they
+// are always widened.
+const char* bf16_form();
+bool set_bf16_form(const char* name);
+
 }  // namespace masquerade

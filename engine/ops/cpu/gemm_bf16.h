@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The matrix product of two bf16 factors in bf16 arithmetic: products of pairs, sums in float.
+//
+// C is computed in blocks of 32 x 32. Every element is one chain of sums along K, begun from what it is added
+// to (C, the bias or zero), 32 products at a time, and C is rounded once, at the end. Where the chain waits in
+// memory it waits as float, so that neither the cut of K nor the place of the element can be seen in its bits.
+//
+// Both forms read the same packed factors:
+//   left   rows of A, 32 at a time, K along them
+//   right  panels of 32 columns of B; of 32 products and 16 columns 16 rows of 16 pairs: 1 KiB, a tile of AMX
+// and zeros where A or B ends.
+#pragma once
+#include "engine/ops/cpu/gemm.h"
+
+namespace masquerade {
+
+constexpr std::int64_t bf16_side = 32;                           // of a block of C
+constexpr std::int64_t bf16_step = 32;                           // products of K in one tile
+constexpr std::int64_t bf16_panel_step = bf16_side * bf16_step;  // numbers of a panel in one step
+
+// Where a block of C lies.
+struct Bf16Place {
+    std::int64_t row, column, rows, columns;
+};
+
+// A block whose sums are complete, to be written to C.
+struct Bf16Finish {
+    const float* block;
+    Product c;
+    Bf16Place at;
+};
+
+// One block: end = start + left right. Rows are so many bytes apart; no start is zeros.
+struct Bf16Block {
+    std::int64_t steps;
+    int row_tiles, column_tiles;  // of 16; 1 or 2
+    const std::uint16_t* left;
+    std::int64_t left_row;
+    const std::uint16_t* right;
+    const float* start;
+    std::int64_t start_row;
+    float* end;
+    std::int64_t end_row;
+    const Bf16Finish* before;  // or null; written between the steps, while the tiles are busy
+};
+
+struct Bf16Form {
+    const char* name;
+    void (*begin)();  // on every thread, before its blocks, and after them
+    void (*end)();
+    void (*multiply)(const Bf16Block&);
+};
+
+// Null where the machine, the system or the compiler does not have it.
+const Bf16Form* bf16_amx();
+const Bf16Form* bf16_avx512();
+
+// to(32, depth) = rows of f from (row, k) on, `to_row` numbers apart; zeros up to the next multiple of 16 rows
+// and 32 columns.
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row,
+                    std::int64_t rows, std::int64_t k, std::int64_t depth);
+// Panels of f from (k, column) on, `panel` numbers apart; zeros up to the next multiple of 32 rows and columns.
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
+                     std::int64_t depth, std::int64_t column, std::int64_t columns);
+
+// block(32,32) = C (if add) + bias, zeros beside it.
+void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
+// C = block, rounded where C is bf16.
+void finish_bf16_block(const Bf16Finish& finish);
+
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias); K > 0.
+void gemm_bf16(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b,
+               Product c);
+
+}  // namespace masquerade

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Blocks of bf16 products on AMX: eight tiles of 16 rows of 64 bytes, four of them sums, two of the left
+// factor and two of the right one.
+//
+// TDPBF16PS sums the 16 even products and the 16 odd ones of a tile apart, from zero, each a chain of fused
+// multiply-adds, then adds both sums to the element (Intel SDM). It rounds to nearest, takes denormals for
+// zeros and leaves none, whatever the program has set, and raises no floating-point exception.
+#include "engine/ops/cpu/gemm_bf16.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#pragma GCC push_options
+#pragma GCC target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
+
+#include "engine/ops/cpu/gemm_bf16_rows.h"
+
+namespace masquerade {
+namespace {
+
+struct alignas(64) TileConfig {
+    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfig) == 64, "LDTILECFG reads 64 bytes");
+
+void begin() {
+    static const TileConfig config;  // in memory: the compiler thinks that 8 bytes of it are read
+    _tile_loadconfig(&config);
+}
+
+void end() { _tile_release(); }
+
+// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 and 7 its columns of the right one.
+template <bool two_rows, bool two_columns>
+void multiply_tiles(const Bf16Block& g) {
+    constexpr std::int64_t tile_row = 64, tile = 1024;
+    const char *left = reinterpret_cast<const char*>(g.left), *left_below = left + 16 * g.left_row;
+    const char* right = reinterpret_cast<const char*>(g.right);
+    if (g.start) {
+        const char *start = reinterpret_cast<const char*>(g.start), *start_below = start + 16 * g.start_row;
+        _tile_loadd(0, start, g.start_row);
+        if (two_columns) _tile_loadd(1, start + 64, g.start_row);
+        if (two_rows) _tile_loadd(2, start_below, g.start_row);
+        if (two_rows && two_columns) _tile_loadd(3, start_below + 64, g.start_row);
+    } else {
+        _tile_zero(0);
+        if (two_columns) _tile_zero(1);
+        if (two_rows) _tile_zero(2);
+        if (two_rows && two_columns) _tile_zero(3);
+    }
+    RowWriter before(g.before);
+    std::int64_t rows_a_step = (before.rows() + g.steps - 1) / g.steps;
+    for (std::int64_t step = 0; step < g.steps; step++) {
+        _tile_stream_loadd(6, right, tile_row);
+        _tile_loadd(4, left, g.left_row);
+        if (two_rows) _tile_loadd(5, left_below, g.left_row);
+        _tile_dpbf16ps(0, 4, 6);
+        if (two_rows) _tile_dpbf16ps(2, 5, 6);
+        if (two_columns) {
+            _tile_stream_loadd(6, right + tile, tile_row);
+            _tile_dpbf16ps(1, 4, 6);
+            if (two_rows) _tile_dpbf16ps(3, 5, 6);
+        }
+        left += 64, left_below += 64, right += 2 * tile;
+        before.write(rows_a_step);
+    }
+    char *end = reinterpret_cast<char*>(g.end), *end_below = end + 16 * g.end_row;
+    _tile_stored(0, end, g.end_row);
+    if (two_columns) _tile_stored(1, end + 64, g.end_row);
+    if (two_rows) _tile_stored(2, end_below, g.end_row);
+    if (two_rows && two_columns) _tile_stored(3, end_below + 64, g.end_row);
+}
+
+void multiply(const Bf16Block& g) {
+    if (g.row_tiles == 2) g.column_tiles == 2 ? multiply_tiles<true, true>(g) : multiply_tiles<true, false>(g);
+    else g.column_tiles == 2 ? multiply_tiles<false, true>(g) : multiply_tiles<false, false>(g);
+}
+
+}  // namespace
+}  // namespace masquerade
+#pragma GCC pop_options
+
+namespace masquerade {
+const Bf16Form* bf16_amx() {
+    static constexpr Bf16Form form = {"amx", begin, end, multiply};
+    // The kernel of the system gives the tiles' 8 KiB of state to a process that asks for them, once.
+    static const bool permitted = [] {
+        constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+        return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+               syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    }();
+    return permitted ? &form : nullptr;
+}
+}  // namespace masquerade
+
+#else
+namespace masquerade {
+const Bf16Form* bf16_amx() { return nullptr; }
+}  // namespace masquerade
+#endif

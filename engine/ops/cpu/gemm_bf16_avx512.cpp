@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Blocks of bf16 products on the 32 registers of AVX-512.
+//
+// VDPBF16PS adds the odd product of a pair to the element, then the even one, each a fused multiply-add
+// (Intel SDM). Like AMX it rounds to nearest, takes denormals for zeros and leaves none.
+#include "engine/ops/cpu/gemm_bf16.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+
+namespace masquerade {
+namespace {
+
+constexpr int rows_at_once = 8;
+
+template <int vectors>
+void multiply_rows(const Bf16Block& g, int row) {
+    __m512 sum[rows_at_once][vectors];
+    const char* start = reinterpret_cast<const char*>(g.start) + row * g.start_row;
+    const char* left = reinterpret_cast<const char*>(g.left) + row * g.left_row;
+    char* end = reinterpret_cast<char*>(g.end) + row * g.end_row;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows_at_once; i++)
+        for (int j = 0; j < vectors; j++) sum[i][j] = g.start ? _mm512_loadu_ps(start + i * g.start_row + 64 * j) : _mm512_setzero_ps();
+    const std::uint16_t* right = g.right;
+    for (std::int64_t step = 0; step < g.steps; step++, right += bf16_panel_step)
+        for (int pair = 0; pair < 16; pair++, left += 4) {
+            __m512bh b[vectors];
+            for (int j = 0; j < vectors; j++)
+                b[j] = (__m512bh)_mm512_loadu_si512(right + 512 * j + 32 * pair);
+#pragma GCC unroll 16
+            for (int i = 0; i < rows_at_once; i++) {
+                __m512bh a = (__m512bh)_mm512_set1_epi32(
+                    *reinterpret_cast<const __attribute__((may_alias)) int*>(left + i * g.left_row));
+                for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], a, b[j]);
+            }
+        }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows_at_once; i++)
+        for (int j = 0; j < vectors; j++) _mm512_storeu_ps(end + i * g.end_row + 64 * j, sum[i][j]);
+}
+
+void multiply(const Bf16Block& g) {
+    if (g.before) finish_bf16_block(*g.before);
+    for (int row = 0; row < 16 * g.row_tiles; row += rows_at_once)
+        g.column_tiles == 2 ? multiply_rows<2>(g, row) : multiply_rows<1>(g, row);
+}
+
+}  // namespace
+}  // namespace masquerade
+#pragma GCC pop_options
+
+namespace masquerade {
+const Bf16Form* bf16_avx512() {
+    static constexpr Bf16Form form = {"avx512_bf16", [] {}, [] {}, multiply};
+    static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512bf16");
+    return has ? &form : nullptr;
+}
+}  // namespace masquerade
+
+#else
+namespace masquerade {
+const Bf16Form* bf16_avx512() { return nullptr; }
+}  // namespace masquerade
+#endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// What surrounds the blocks of bf16 products: packing the factors, beginning and finishing blocks of C.
+//
+// Compiled for AVX-512; everything it calls is local to it or an intrinsic, for the reason given in
+// gemm_block.h.
+#include "engine/ops/cpu/gemm_bf16.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+
+#include "engine/ops/cpu/gemm_bf16_rows.h"
+
+namespace masquerade {
+namespace {
+
+typedef std::uint32_t Words __attribute__((vector_size(64), may_alias));
+typedef std::uint16_t Halves __attribute__((vector_size(64), may_alias));
+typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_alias));
+
+inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
+inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
+
+// Shuffles within the quarters of a register, each one instruction: a's and b's numbers of 16, 32 or 64 bits in
+// turn, from the lower or the upper half of every quarter.
+inline Words zip_16_low(Words a, Words b) {
+    return (Words)__builtin_shuffle((Halves)a, (Halves)b,
+                                    Halves{0,  32, 1,  33, 2,  34, 3,  35, 8,  40, 9,  41, 10, 42, 11, 43,
+                                           16, 48, 17, 49, 18, 50, 19, 51, 24, 56, 25, 57, 26, 58, 27, 59});
+}
+inline Words zip_16_high(Words a, Words b) {
+    return (Words)__builtin_shuffle((Halves)a, (Halves)b,
+                                    Halves{4,  36, 5,  37, 6,  38, 7,  39, 12, 44, 13, 45, 14, 46, 15, 47,
+                                           20, 52, 21, 53, 22, 54, 23, 55, 28, 60, 29, 61, 30, 62, 31, 63});
+}
+inline Words zip_32_low(Words a, Words b) {
+    return __builtin_shuffle(a, b, Words{0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29});
+}
+inline Words zip_32_high(Words a, Words b) {
+    return __builtin_shuffle(a, b, Words{2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31});
+}
+inline Words zip_64_low(Words a, Words b) {
+    return __builtin_shuffle(a, b, Words{0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29});
+}
+inline Words zip_64_high(Words a, Words b) {
+    return __builtin_shuffle(a, b, Words{2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
+}
+
+// 16 bytes from each of four places, `apart` numbers from one to the next.
+inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
+    auto quarter = [&](int i) { return *reinterpret_cast<const FourWords*>(p + i * apart); };
+    __m512i v = _mm512_castsi128_si512((__m128i)quarter(0));
+    v = _mm512_inserti32x4(v, (__m128i)quarter(1), 1);
+    v = _mm512_inserti32x4(v, (__m128i)quarter(2), 2);
+    return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
+}
+
+// to[j] = column j of from, 32 x 32 numbers: in every quarter of the registers 8 x 8 of them are transposed.
+inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
+                 std::int64_t columns) {
+    for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
+        Words v[8], t[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) v[i] = gather_quarters(from + i * from_row, 8 * from_row);
+#pragma GCC unroll 8
+        for (int i = 0; i < 4; i++) {
+            t[2 * i] = zip_16_low(v[2 * i], v[2 * i + 1]);
+            t[2 * i + 1] = zip_16_high(v[2 * i], v[2 * i + 1]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i += 4)
+#pragma GCC unroll 2
+            for (int h = 0; h < 2; h++) {
+                v[i + 2 * h] = zip_32_low(t[i + h], t[i + 2 + h]);
+                v[i + 2 * h + 1] = zip_32_high(t[i + h], t[i + 2 + h]);
+            }
+#pragma GCC unroll 8
+        for (int i = 0; i < 4; i++) {
+            store(to + 2 * i * to_row, zip_64_low(v[i], v[i + 4]));
+            store(to + (2 * i + 1) * to_row, zip_64_high(v[i], v[i + 4]));
+        }
+    }
+}
+
+// to[p][j] = from[j][p] for 16 x 16 pairs, the rows of `to` 16 pairs apart.
+inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_t from_row) {
+    for (int p = 0; p < 4; p++, from += 8, to += 4 * 32) {
+        Words v[4], t[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) v[i] = gather_quarters(from + i * from_row, 4 * from_row);
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            t[2 * i] = zip_32_low(v[2 * i], v[2 * i + 1]);
+            t[2 * i + 1] = zip_32_high(v[2 * i], v[2 * i + 1]);
+        }
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            store(to + 64 * i, zip_64_low(t[i], t[i + 2]));
+            store(to + 64 * i + 32, zip_64_high(t[i], t[i + 2]));
+        }
+    }
+}
+
+// A copy of rows x columns numbers, at most 32 x 32, with zeros beside them.
+struct Padded {
+    alignas(64) std::uint16_t data[32 * 32];
+    Padded(const std::uint16_t* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns) {
+        for (int i = 0; i < 32; i++)
+            store(data + 32 * i, load(i < rows ? first_of_32(columns) : 0, from + i * from_row));
+    }
+};
+
+// A factor whose numbers lie in neither direction side by side.
+inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int64_t i_step, std::int64_t rows,
+                            std::int64_t j, std::int64_t j_step, std::int64_t columns) {
+    return i < rows && j < columns ? from[i * i_step + j * j_step] : std::uint16_t(0);
+}
+
+// Two rows, their numbers in turn: 32 pairs, 16 to a tile.
+inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
+    const Halves low = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                        8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+    store(to, (Words)__builtin_shuffle((Halves)even, (Halves)odd, low));
+    store(to + 512, (Words)__builtin_shuffle((Halves)even, (Halves)odd, low + 16));
+}
+
+}  // namespace
+
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row,
+                    std::int64_t rows, std::int64_t k, std::int64_t depth) {
+    const auto* from = static_cast<const std::uint16_t*>(f.data) + row * f.row + k * f.column;
+    std::int64_t all_rows = rows > 16 ? 32 : 16;
+    if (f.column == 1) {
+        for (std::int64_t i = 0; i < all_rows; i++) {
+            std::int64_t p = 0;
+            if (i < rows)
+                for (; p + 32 <= depth; p += 32) store(to + i * to_row + p, load(~0u, from + i * f.row + p));
+            for (; p < depth; p += 32)
+                store(to + i * to_row + p, load(i < rows ? first_of_32(depth - p) : 0, from + i * f.row + p));
+        }
+    } else if (f.row == 1) {
+        for (std::int64_t p = 0; p < depth; p += 32, to += 32, from += 32 * f.column) {
+            if (rows == 32 && p + 32 <= depth) {
+                turn(to, to_row, from, f.column, 32);
+            } else {
+                Padded padded(from, f.column, depth - p, rows);
+                turn(to, to_row, padded.data, 32, all_rows);
+            }
+        }
+    } else {
+        for (std::int64_t i = 0; i < all_rows; i++)
+            for (std::int64_t p = 0; p < (depth + 31) / 32 * 32; p++)
+                to[i * to_row + p] = number(from, i, f.row, rows, p, f.column, depth);
+    }
+}
+
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
+                     std::int64_t depth, std::int64_t column, std::int64_t columns) {
+    const auto* from = static_cast<const std::uint16_t*>(f.data) + k * f.row + column * f.column;
+    if (f.column == 1) {
+        for (std::int64_t p = 0; p < (depth + 31) / 32 * 32; p += 2) {  // whole rows, for the sake of the pages
+            const std::uint16_t *even = from + p * f.row, *odd = even + f.row;
+            std::uint16_t* pairs = to + p / 32 * bf16_panel_step + p % 32 * 16;
+            std::int64_t j = 0;
+            if (p + 2 <= depth)
+                for (; j + 32 <= columns; j += 32, pairs += panel)
+                    store_pairs(pairs, load(~0u, even + j), load(~0u, odd + j));
+            for (; j < columns; j += 32, pairs += panel) {
+                __mmask32 there = first_of_32(columns - j);
+                store_pairs(pairs, load(p < depth ? there : 0, even + j), load(p + 1 < depth ? there : 0, odd + j));
+            }
+        }
+        return;
+    }
+    for (std::int64_t j = 0; j < columns; j += 16)
+        for (std::int64_t p = 0; p < depth; p += 32) {
+            std::uint16_t* tile = to + j / 32 * panel + p * 32 + j % 32 * 32;
+            if (f.row == 1 && j + 16 <= columns && p + 32 <= depth) {
+                turn_pairs(tile, from + j * f.column + p, f.column);
+            } else if (f.row == 1) {
+                Padded padded(from + j * f.column + p, f.column, columns - j, depth - p);
+                turn_pairs(tile, padded.data, 32);
+            } else {
+                for (std::int64_t i = 0; i < 32; i++)
+                    for (std::int64_t c = 0; c < 16; c++)
+                        tile[i / 2 * 32 + 2 * c + i % 2] =
+                            number(from, p + i, f.row, depth, j + c, f.column, columns);
+            }
+        }
+}
+
+void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
+    typedef std::uint16_t Sixteen __attribute__((vector_size(32)));
+    for (int half = 0; half < 2; half++, block += 16) {
+        __mmask16 there = __mmask16(first_of_32(at.columns - 16 * half));
+        std::int64_t place = at.row * c.row + at.column + 16 * half;
+        __m512 bias = _mm512_setzero_ps();
+        if (c.bias) bias = _mm512_maskz_loadu_ps(there, c.bias + at.column + 16 * half);
+        for (int i = 0; i < 32; i++, place += c.row) {
+            __m512 x = bias;
+            if (c.add && i < at.rows) {
+                if (c.dtype == DType::f32) {
+                    x += _mm512_maskz_loadu_ps(there, static_cast<const float*>(c.data) + place);
+                } else {
+                    auto bits = (Sixteen)_mm256_maskz_loadu_epi16(
+                        there, static_cast<const std::uint16_t*>(c.data) + place);
+                    x += (__m512)(__builtin_convertvector(bits, Words) << 16);
+                }
+            }
+            _mm512_store_ps(block + 32 * i, x);
+        }
+    }
+}
+
+void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(finish.at.rows); }
+
+}  // namespace masquerade
+#pragma GCC pop_options
+#endif
