@@ -54,7 +54,8 @@ object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 # ---- flags ----------------------------------------------------------------------------------------------------------
 # g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow.
 # Never -ffast-math or -Ofast: NaN and infinity must mean what they say, and a sum keeps its order.
-optimise_release := -O3 -g1
+# g++ tunes for vectors of 256 bits even where 512 are to be had; rows of numbers gain a third by the wide ones.
+optimise_release := -O3 -g1 $(WIDE_VECTORS)
 optimise_debug   := -O0 -g3 -D_GLIBCXX_ASSERTIONS
 optimise_asan    := -O1 -g -D_GLIBCXX_ASSERTIONS -fno-omit-frame-pointer -fno-sanitize-recover=all \
                     -fsanitize=address,undefined

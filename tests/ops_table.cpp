@@ -123,6 +123,42 @@ Op dropout_op() {
     }};
 }
 
+// Sixteenths, and a rate of 1/2 or 0: bf16 holds s = x + dropout(f) as it is, and the statistics are of the same s in
+// every type.
+void sixteenths(std::vector<double>& numbers, Sequence& random) {
+    for (double& x : numbers) x = (double(random.below(65)) - 32) / 16;
+}
+
+Op residual_norm_op(float rate) {
+    return {rate > 0 ? "residual_norm" : "residual_norm, no dropout", [rate](Sizes n) {
+        const int N = n.rows, C = n.columns;
+        Case c;
+        c.input("x", {N, C}).by_row().drawn(sixteenths).sums(C).at_least(3);
+        c.input("f", {N, C}).by_row().drawn(sixteenths).sums(C).at_least(3);
+        c.input("w", {C}, arithmetic).sums(N);
+        c.input("b", {C}, arithmetic).sums(N);
+        c.output("y", {N, C}).by_row().sums(C);
+        c.statistic("s", {N, C}, Kind::storage).by_row();
+        c.statistic("mean", {N}).by_row().sums(C).at_least(1);
+        c.statistic("rstd", {N}).by_row().sums(C);
+        c.ints("document", some_below(N, 1 << 20, 1));
+        c.ints("position", some_below(N, 512, 2));
+        DropoutRule rule{rate, make_stream(5, "ladder", 2)};
+        auto rows = [rate](const Call& a) {
+            return rate > 0 ? RowNames{a.ints("document"), a.ints("position")} : RowNames{};
+        };
+        c.forward = [=](const Call& a) {
+            residual_norm_forward(a("x"), a("f"), rows(a), rule, a("w"), a("b"), 1e-5, a("s"), a("y"), a("mean"),
+                                  a("rstd"));
+        };
+        c.backward = [=](const Call& a) {
+            residual_norm_backward(a.d("y"), a("s"), rows(a), rule, a("w"), a("mean"), a("rstd"), a.grad("x"),
+                                   a.grad("f"), a.grad("w"), a.grad("b"));
+        };
+        return c;
+    }};
+}
+
 // `other` words, so that with few of them many rows share one.
 Op embedding_op() {
     return {"embedding", [](Sizes n) {
@@ -398,6 +434,8 @@ const std::vector<Op>& ops_table() {
             convert_op(false),
             add_op(),
             dropout_op(),
+            residual_norm_op(0.5f),
+            residual_norm_op(0),
             embedding_op(),
             rotary_op(),
             gather_rows_op(false),

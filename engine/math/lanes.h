@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // One row of work, done by lanes: one CPU thread, or the 32 threads of a CUDA warp. The formulas in row.h are written
-// once against five verbs: each, sum, top, first, put. On the CPU they are simple loops that vectorise; the order of a
-// sum depends on the length of the row alone.
+// once against six verbs: each, store, sum, sums, top, first. On the CPU they are simple loops that vectorise; the order of
+// a sum depends on the length of the row alone.
 #pragma once
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
+
+#include "engine/tensor/dtype.h"
 
 #ifdef __CUDACC__
 #define HD __host__ __device__ __forceinline__
@@ -37,18 +40,70 @@ template <class F>
 HD void each(OneLane, int n, F f) {
     for (int i = 0; i < n; i++) f(i);
 }
+// to[i] = f(i) for i < n, stored or added as put does.
+template <class N, class S, class F>
+HD void store(OneLane, N n, S* to, bool add, F f) {
+    using A = decltype(f(n));
+    if (add)
+        for (N i = 0; i < n; i++) to[i] = S(A(to[i]) + f(i));
+    else
+        for (N i = 0; i < n; i++) to[i] = S(f(i));
+}
+#ifndef __CUDACC__
+// Rounded a tile at a time: a rounding of its own for every number would cost as much as a short formula.
+template <class N, class F>
+void store(OneLane, N n, bfloat16* to, bool add, F f) {
+    if constexpr (std::is_same_v<decltype(f(n)), bfloat16>)
+        if (!add) {
+            for (N i = 0; i < n; i++) to[i] = f(i);
+            return;
+        }
+    constexpr int tile = 64;
+    float numbers[tile];
+    auto store_some = [&](N begin, int count) {
+        if (add)
+            for (int k = 0; k < count; k++) numbers[k] = float(to[begin + k]) + float(f(begin + k));
+        else
+            for (int k = 0; k < count; k++) numbers[k] = float(f(begin + k));
+        round_to_bfloat16(numbers, to + begin, count);
+    };
+    N i = 0;
+    for (; i + tile <= n; i += tile) store_some(i, tile);
+    if (i < n) store_some(i, int(n - i));
+}
+#endif
+// Sixteen partial sums, the i-th term in the (i modulo 16)-th, then in pairs: the order is written down, so that the bits
+// do not depend on how wide the compiler makes its vectors, and the loop does not wait for one addition after another.
+template <class A>
+HD A sum_of_parts(A (&part)[16]) {
+    for (int half = 8; half > 0; half /= 2)
+        for (int k = 0; k < half; k++) part[k] += part[k + half];
+    return part[0];
+}
 template <class F>
 HD auto sum(OneLane, int n, F f) {
-    decltype(f(0)) s(0);
-    if constexpr (std::is_floating_point_v<decltype(f(0))>) {
-#ifndef __CUDACC__
-#pragma omp simd reduction(+ : s)
-#endif
-        for (int i = 0; i < n; i++) s += f(i);
-    } else {
-        for (int i = 0; i < n; i++) s += f(i);
-    }
-    return s;
+    using A = decltype(f(0));
+    A part[16] = {};
+    int i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++) part[k] += f(i + k);
+    for (int k = 0; i + k < n; k++) part[k] += f(i + k);
+    return sum_of_parts(part);
+}
+// Both sums, in one pass.
+template <class A>
+struct Two {
+    A first, second;
+};
+template <class F, class G>
+HD auto sums(OneLane, int n, F f, G g) {
+    using A = decltype(f(0));
+    A part_f[16] = {}, part_g[16] = {};
+    int i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++) part_f[k] += f(i + k), part_g[k] += g(i + k);
+    for (int k = 0; i + k < n; k++) part_f[k] += f(i + k), part_g[k] += g(i + k);
+    return Two<A>{sum_of_parts(part_f), sum_of_parts(part_g)};
 }
 // The largest f(i), by real part; minus infinity for n = 0. A NaN anywhere gives NaN.
 template <class F>
@@ -84,12 +139,20 @@ template <class F>
 HD void each(WarpLanes w, int n, F f) {
     for (int i = lane_of(w); i < n; i += 32) f(i);
 }
+template <class S, class F>
+HD void store(WarpLanes w, int n, S* to, bool add, F f) {
+    for (int i = lane_of(w); i < n; i += 32) put(to[i], f(i), add);
+}
 template <class F>
 HD auto sum(WarpLanes w, int n, F f) {
     decltype(f(0)) s(0);
     for (int i = lane_of(w); i < n; i += 32) s += f(i);
     for (int d = 16; d > 0; d /= 2) s += lane_xor(s, d);
     return s;
+}
+template <class F, class G>
+HD auto sums(WarpLanes w, int n, F f, G g) {
+    return Two<decltype(f(0))>{sum(w, n, f), sum(w, n, g)};
 }
 template <class F>
 HD auto top(WarpLanes w, int n, F f) {

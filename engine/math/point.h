@@ -5,35 +5,56 @@
 
 namespace masquerade {
 
-// gelu(x) = x Phi(x) = x/2 (1 + erf(x / sqrt 2)).   Hendrycks & Gimpel 2016
+// gelu(x) = x Phi(x), Phi the normal distribution function.   Hendrycks & Gimpel 2016
 template <class A>
 HD A gelu(A x) {
-    return A(0.5) * x * (A(1) + erf_of(x * A(0.7071067811865476)));
+    return x * normal_cdf(x);
 }
 // d gelu / dx = Phi(x) + x phi(x)
 template <class A>
 HD A gelu_grad(A x) {
-    A phi = A(0.3989422804014327) * exp_of(A(-0.5) * x * x);
-    return A(0.5) * (A(1) + erf_of(x * A(0.7071067811865476))) + x * phi;
+    return normal_cdf(x) + x * normal_pdf(x);
 }
 
-// The tanh approximation: x/2 (1 + tanh u), u = sqrt(2/pi) (s + 0.044715 s^3), s = x clamped to [-10, 10], where tanh u
-// is 1 to the last bit: without the clamp the derivative meets 0 times infinity.
+// The tanh approximation: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3), s = x clamped to
+// [-9.9, 9.9], where tanh u is 1 to the last bit: without the clamp the derivative meets 0 times infinity.
+// Returns exp(-2u) = 2^(-2 log2(e) u).
 template <class A>
 HD A gelu_tanh_inner(A x, A& s) {
-    s = clamp_of(x, -10, 10);
-    return tanh_of(A(0.7978845608028654) * (s + A(0.044715) * s * s * s));
+    s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));
+    return exp2_inside(A(-2.302208198145325) * (s + A(0.044715) * s * s * s));
 }
 template <class A>
 HD A gelu_tanh(A x) {
     A s;
-    return A(0.5) * x * (A(1) + gelu_tanh_inner(x, s));
+    return x / (A(1) + gelu_tanh_inner(x, s));
 }
 template <class A>
 HD A gelu_tanh_grad(A x) {
-    A s, t = gelu_tanh_inner(x, s);
-    return A(0.5) * (A(1) + t) +
-           A(0.5) * x * (A(1) - t * t) * A(0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
+    A s, e = gelu_tanh_inner(x, s), l = A(1) / (A(1) + e);
+    return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
+}
+
+// x / (1 - rate) where the random bits are at least `threshold`, rate times 2^32, else 0.   Srivastava et al. 2014
+template <class A>
+HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
+    return bits >= threshold ? x * scale : A(0);
+}
+
+// What all parameters have in common in one step: the gradients' scale, rate = learning rate, c1 = 1 / (1 - beta1^t),
+// c2 = 1 / (1 - beta2^t).
+template <class A>
+struct AdamWFactors {
+    A scale, beta1, beta2, rate, c1, c2, eps, decay;
+};
+// m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
+//                                                                                     Loshchilov & Hutter 2017
+template <class A>
+HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
+    g = g * f.scale;
+    m = f.beta1 * m + (A(1) - f.beta1) * g;
+    v = f.beta2 * v + (A(1) - f.beta2) * g * g;
+    p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
 }  // namespace masquerade

@@ -12,20 +12,26 @@ HD void layernorm_row(Lanes lanes, const S* x, const A* w, const A* b, S* y, A* 
     A m = sum(lanes, C, [&](int i) { return A(x[i]); }) / A(C);
     A v = sum(lanes, C, [&](int i) { return (A(x[i]) - m) * (A(x[i]) - m); }) / A(C);
     A r = A(1) / sqrt_of(v + A(eps));
-    each(lanes, C, [&](int i) { y[i] = S((A(x[i]) - m) * r * w[i] + b[i]); });
+    store(lanes, C, y, false, [&](int i) { return (A(x[i]) - m) * r * w[i] + b[i]; });
     if (first(lanes)) {
         *mean = m;
         *rstd = r;
     }
 }
 // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)),  g = dy * w,  xhat = (x - mean) * rstd
+template <class S, class A>
+struct LayerNormGrad {
+    const S *dy, *x;
+    const A* w;
+    A m, r, mean_g, mean_gx;
+    HD A operator()(int i) const { return r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx); }
+};
+// The gradient of one row, a function of the column.
 template <class S, class A, class Lanes>
-HD void layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, S* dx, bool add, int C) {
-    A mean_g = sum(lanes, C, [&](int i) { return A(dy[i]) * w[i]; }) / A(C);
-    A mean_gx = sum(lanes, C, [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); }) / A(C);
-    each(lanes, C, [&](int i) {
-        put(dx[i], r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx), add);
-    });
+HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
+    Two<A> total = sums(lanes, C, [&](int i) { return A(dy[i]) * w[i]; },
+                        [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
+    return {dy, x, w, m, r, total.first / A(C), total.second / A(C)};
 }
 
 // Pairs (2i, 2i+1) of every head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine, one
@@ -33,14 +39,15 @@ HD void layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>
 HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
-    each(lanes, columns / 2, [&](int p) {
-        int i = 2 * p, t = i % D;
-        A c = turn[t], s = direction * turn[t + 1];
-        A a = A(x[i]), b = A(x[i + 1]);
-        put(y[i], a * c - b * s, add);
-        put(y[i + 1], b * c + a * s, add);
-    });
-    each(lanes, C - columns, [&](int i) { put(y[columns + i], A(x[columns + i]), add); });
+    for (int head = 0; head < columns; head += D)
+        each(lanes, D / 2, [&](int p) {
+            A c = turn[2 * p], s = direction * turn[2 * p + 1];
+            int i = head + 2 * p;
+            A a = A(x[i]), b = A(x[i + 1]);
+            put(y[i], a * c - b * s, add);
+            put(y[i + 1], b * c + a * s, add);
+        });
+    store(lanes, C - columns, y + columns, add, [&](int i) { return A(x[columns + i]); });
 }
 
 // y = x * inverse,  inverse = 1 / max(|x|, 1e-6)

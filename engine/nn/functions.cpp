@@ -17,6 +17,11 @@ struct DropoutAttributes {
     RowNames rows;
     DropoutRule rule;
 };
+struct ResidualNormAttributes {
+    RowNames rows;
+    DropoutRule rule;
+    double eps;
+};
 struct IndexAttributes {
     Ints ints;
 };
@@ -78,6 +83,17 @@ void dropout_forward(const Record& r) {
 void dropout_backward(const Record& r) {
     const auto& a = r.as<DropoutAttributes>();
     masquerade::dropout_backward(r.dy(), a.rows, a.rule, r.dx());
+}
+
+void residual_norm_forward(const Record& r) {
+    const auto& a = r.as<ResidualNormAttributes>();
+    masquerade::residual_norm_forward(r.x(0), r.x(1), a.rows, a.rule, r.x(2), r.x(3), a.eps, r.y(1), r.y(0), r.y(2),
+                                      r.y(3));
+}
+void residual_norm_backward(const Record& r) {
+    const auto& a = r.as<ResidualNormAttributes>();
+    Grad dx = r.dx(0), df = r.dx(1), dw = r.dx(2), db = r.dx(3);
+    masquerade::residual_norm_backward(r.dy(), r.y(1), a.rows, a.rule, r.x(2), r.y(2), r.y(3), dx, df, dw, db);
 }
 
 void embedding_forward(const Record& r) {
@@ -239,6 +255,23 @@ Tensor* dropout(Tape& t, Tensor* x, const RowNames& rows, float rate, const std:
                   record::dropout_forward,
                   record::dropout_backward,
                   attributes(DropoutAttributes{rows, {rate, t.stream(name)}})});
+}
+
+Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,
+                      const ResidualNames& names) {
+    DType a = arithmetic_of(x->dtype);
+    Tensor *y = t.declare(names.norm, x->shape, x->dtype), *s = t.declare(names.sum, x->shape, x->dtype),
+           *mean = t.declare(names.norm + ".mean", {x->rows()}, a),
+           *rstd = t.declare(names.norm + ".rstd", {x->rows()}, a);
+    return t.run({"residual_norm",
+                  {},
+                  {x, f, w, b},
+                  {y, s, mean, rstd},
+                  {s, w, mean, rstd},
+                  record::residual_norm_forward,
+                  record::residual_norm_backward,
+                  attributes(ResidualNormAttributes{
+                      rows, {t.training() ? rate : 0, t.stream(names.dropout)}, eps})});
 }
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {

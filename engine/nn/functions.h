@@ -18,6 +18,12 @@ Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
 // The identity when the rate is 0 or the tape is not training.
 Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);
+// The end of each half of a post-LN block: layernorm(x + dropout(f)), three tensors' names, one pass.
+struct ResidualNames {
+    std::string dropout, sum, norm;
+};
+Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,
+                      const ResidualNames& names);
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
 // Rotates the first `columns` columns; turns (P,D) from rotary_turns().
 Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name);

@@ -33,22 +33,25 @@ std::vector<Tensor*> Block::keys_and_values(Tape& tape, Tensor* h, const Pass& p
     return {own};
 }
 
+// x + dropout(f), normed in the post-LN block.
+Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
+                    const ResidualNames& names) const {
+    if (!shape.pre_norm) return norm(tape, x, f, rows, rate, names);
+    return add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum);
+}
+
 Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                       const RowNames& names) const {
     Tensor* q = query(tape, h, "attention.query");  // (Nq,C)
     if (pass.turns) q = rotary(tape, q, names.position, pass.turns, shape.width, "attention.query.turned");
     Tensor* a = attention(tape, q, kv, *pass.graph, shape.heads, pass.attention_dropout, names, "attention");
     a = output(tape, a, "attention.output");  // (Nq,C)
-    a = dropout(tape, a, names, pass.dropout, "attention.dropout");
-    x = add(tape, x, a, "residual1");
-    if (!shape.pre_norm) x = norm1(tape, x, "norm1");
+    x = join(tape, x, a, names, pass.dropout, norm1, {"attention.dropout", "residual1", "norm1"});
     Tensor* f = shape.pre_norm ? norm2(tape, x, "norm2") : x;
     f = up(tape, f, "ffn.up");  // (Nq,F)
     f = gelu(tape, f, shape.gelu, "ffn.gelu");
     f = down(tape, f, "ffn.down");  // (Nq,C)
-    f = dropout(tape, f, names, pass.dropout, "ffn.dropout");
-    x = add(tape, x, f, "residual2");
-    return shape.pre_norm ? x : norm2(tape, x, "norm2");
+    return join(tape, x, f, names, pass.dropout, norm2, {"ffn.dropout", "residual2", "norm2"});
 }
 
 Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {

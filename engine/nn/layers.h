@@ -29,6 +29,11 @@ struct LayerNorm {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return layernorm(tape, x, weight, bias, eps, name);
     }
+    // Of x + dropout(f).
+    Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
+                       const ResidualNames& names) const {
+        return residual_norm(tape, x, f, rows, rate, weight, bias, eps, names);
+    }
 };
 
 // The keys and values of one layer that outlive a step: x's own are written at `rows` of `own`, then all are seen.
@@ -76,6 +81,8 @@ struct Block {
 
   private:
     std::vector<Tensor*> keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const;
+    Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
+                 const ResidualNames& names) const;
     Tensor* attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                    const RowNames& names) const;
 };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "engine/math/scalar.h"
+#include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
 
+constexpr std::int64_t at_once = 1024;
+
+// The parameters of one block of at_once; what they have in common is read once.
 template <class A>
 struct Step {
     A* p;
@@ -13,12 +16,14 @@ struct Step {
     A *m, *v;
     const A *norm, *control;
     A beta1, beta2, eps, decay, clip;
-    HD void operator()(std::int64_t i) const {
+    std::int64_t count;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t block) const {
         A scale = real_of(clip) > 0 && real_of(*norm) > real_of(clip) ? clip / *norm : A(1);
-        A gradient = g[i] * scale;
-        m[i] = beta1 * m[i] + (A(1) - beta1) * gradient;
-        v[i] = beta2 * v[i] + (A(1) - beta2) * gradient * gradient;
-        p[i] -= control[0] * (m[i] * control[1] / (sqrt_of(v[i] * control[2]) + eps) + decay * p[i]);
+        AdamWFactors<A> factors{scale, beta1, beta2, control[0], control[1], control[2], eps, decay};
+        std::int64_t begin = block * at_once, left = count - begin;
+        each(lanes, int(left < at_once ? left : at_once),
+             [&](int i) { adamw_point(factors, g[begin + i], p[begin + i], m[begin + i], v[begin + i]); });
     }
 };
 
@@ -32,8 +37,10 @@ void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule ru
     expect_shape("adamw", "control", control, {3}, p.dtype);
     for_type(p.dtype, [&](auto types) {
         using A = typename decltype(types)::A;
-        for_each_point(p.count(), Step<A>{p.as<A>(), g.as<A>(), m.as<A>(), v.as<A>(), norm.as<A>(), control.as<A>(),
-                                          A(rule.beta1), A(rule.beta2), A(rule.eps), A(rule.decay), A(rule.clip)});
+        for_each_row(
+            (p.count() + at_once - 1) / at_once,
+            Step<A>{p.as<A>(), g.as<A>(), m.as<A>(), v.as<A>(), norm.as<A>(), control.as<A>(), A(rule.beta1),
+                    A(rule.beta2), A(rule.eps), A(rule.decay), A(rule.clip), p.count()});
     });
 }
 

@@ -6,18 +6,15 @@ namespace masquerade::DEVICE {
 namespace {
 
 template <class S, class A>
-struct Forward {
+struct Sum {
     const S *a, *b;
-    S* y;
-    HD void operator()(std::int64_t i) const { y[i] = S(A(a[i]) + A(b[i])); }
+    HD A operator()(std::int64_t i) const { return A(a[i]) + A(b[i]); }
 };
 
-template <class S, class A>
-struct Backward {
+template <class S>
+struct Same {
     const S* dy;
-    S* dx;
-    bool add;
-    HD void operator()(std::int64_t i) const { put(dx[i], A(dy[i]), add); }
+    HD S operator()(std::int64_t i) const { return dy[i]; }
 };
 
 }  // namespace
@@ -28,7 +25,7 @@ void add_forward(View a, View b, View y) {
     for_type(a.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;
-        for_each_point(a.count(), Forward<S, A>{a.as<S>(), b.as<S>(), y.as<S>()});
+        store_points(a.count(), y.as<S>(), false, Sum<S, A>{a.as<S>(), b.as<S>()});
     });
 }
 
@@ -39,8 +36,7 @@ void add_backward(View dy, Grad da, Grad db) {
         if (!d) continue;
         for_type(dy.dtype, [&](auto types) {
             using S = typename decltype(types)::S;
-            using A = typename decltype(types)::A;
-            for_each_point(dy.count(), Backward<S, A>{dy.as<S>(), d.view.as<S>(), d.add});
+            store_points(dy.count(), d.view.as<S>(), d.add, Same<S>{dy.as<S>()});
         });
     }
 }

@@ -10,7 +10,9 @@
 #include "engine/ops/cuda/launch.cuh"
 #else
 #define DEVICE cpu
+#include "engine/ops/cpu/draws.h"
 #include "engine/ops/cpu/parallel.h"
+#include "engine/ops/cpu/workspace.h"
 #endif
 
 namespace masquerade {
@@ -38,25 +40,47 @@ void for_type(DType type, F f) {
 
 namespace DEVICE {
 
+// to[c] = the sum over rows n of term(n, c); a null `to` is not wanted.
+template <class A, class Term>
+struct ColumnSum {
+    A* to;
+    bool add;
+    Term term;
+};
+
 #ifdef __CUDACC__
-// f(lanes, row) for every row, a warp a row; f is a functor of HD operator().
-template <class F>
-void for_each_row(std::int64_t rows, F f) {
-    launch_rows(rows, f);
+// f(lanes, row) for every row, a warp a row; f is a functor of HD operator(). Where there are several, each finds what
+// those before it left of the row.
+template <class... Stages>
+void for_each_row(std::int64_t rows, Stages... stages) {
+    launch_rows(rows, stages...);
 }
 template <class F>
 void for_each_point(std::int64_t n, F f) {
     launch_points(n, f);
 }
-template <class A, class F>
-void column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
-    launch_column_sums(rows, columns, term, to, add);
+template <class S, class F>
+void store_points(std::int64_t n, S* to, bool add, F f) {
+    launch_points(n, StorePoint<S, F>{to, add, f});
+}
+template <class A, class F, class... Terms>
+void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
+    launch_rows(rows, f);
+    (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
 }
 #else
-template <class F>
-void for_each_row(std::int64_t rows, F f) {
+// Several stages go over a few rows at a time: rows do not wait for each other as the stages of one row do.
+template <class... Stages>
+void for_each_row(std::int64_t rows, Stages... stages) {
+    constexpr std::int64_t at_once = 8;
     parallel_for(rows, 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; row++) f(OneLane{}, row);
+        for (std::int64_t first = begin; first < end; first += at_once) {
+            const std::int64_t last = first + at_once < end ? first + at_once : end;
+            auto run = [&](const auto& f) {
+                for (std::int64_t row = first; row < last; row++) f(OneLane{}, row);
+            };
+            (run(stages), ...);
+        }
     });
 }
 // f(i) for every element.
@@ -66,23 +90,51 @@ void for_each_point(std::int64_t n, F f) {
         for (std::int64_t i = begin; i < end; i++) f(i);
     });
 }
-
-// to[c] = the sum over rows n of term(n, c): rows in chunks of 64, then the chunks, both in order, whatever the threads.
-template <class A, class F>
-void column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
-    constexpr int width = 64, chunk = 64;
-    parallel_each((columns + width - 1) / width, [&](std::int64_t block) {
-        int c0 = int(block) * width, c1 = c0 + width < columns ? c0 + width : columns;
-        A total[width] = {};
-        for (std::int64_t begin = 0; begin < rows; begin += chunk) {
-            A part[width] = {};
-            std::int64_t end = begin + chunk < rows ? begin + chunk : rows;
-            for (std::int64_t n = begin; n < end; n++)
-                for (int c = c0; c < c1; c++) part[c - c0] += term(n, c);
-            for (int c = c0; c < c1; c++) total[c - c0] += part[c - c0];
-        }
-        for (int c = c0; c < c1; c++) put(to[c], total[c - c0], add);
+// to[i] = f(i) for every element, stored or added.
+template <class S, class F>
+void store_points(std::int64_t n, S* to, bool add, F f) {
+    parallel_for(n, 16384, [&](std::int64_t begin, std::int64_t end) {
+        store(OneLane{}, end - begin, to + begin, add, [&](std::int64_t i) { return f(begin + i); });
     });
+}
+
+// parts[c] += term(n, c)
+template <class A, class Term>
+void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts) {
+    for (int c = 0; c < columns; c++) parts[c] += term(n, c);
+}
+// `chunks` rows of partial sums, `stride` apart, become one.
+template <class A, class Term>
+void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride,
+               int columns) {
+    constexpr int block = 64;
+    for (int begin = 0; begin < columns; begin += block) {
+        int width = columns - begin < block ? columns - begin : block;
+        A total[block] = {};
+        for (std::int64_t k = 0; k < chunks; k++)
+            for (int c = 0; c < width; c++) total[c] += parts[k * stride + begin + c];
+        for (int c = 0; c < width; c++) put(sum.to[begin + c], total[c], sum.add);
+    }
+}
+
+struct ColumnParts {};
+
+// f(lanes, row) for every row and, while that row is near, its terms of the sums: rows in chunks of 64, then the chunks,
+// both in order, whatever the threads.
+template <class A, class F, class... Terms>
+void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
+    constexpr std::int64_t chunk = 64;
+    const std::int64_t chunks = (rows + chunk - 1) / chunk, width = std::int64_t(sizeof...(sums)) * columns;
+    A* parts = workspace<ColumnParts, A>(std::size_t(chunks * width));
+    parallel_each(chunks, [&](std::int64_t k) {
+        for (std::int64_t i = k * width; i < (k + 1) * width; i++) parts[i] = A(0);
+        for (std::int64_t n = k * chunk; n < rows && n < (k + 1) * chunk; n++) {
+            f(OneLane{}, n);
+            A* part = parts + k * width;
+            ((sums.to ? add_row(sums.term, n, columns, part) : void(), part += columns), ...);
+        }
+    });
+    ((sums.to ? add_parts(sums, parts, chunks, width, columns) : void(), parts += columns), ...);
 }
 #endif
 

@@ -36,6 +36,12 @@ OP(add_backward, (View dy, Grad da, Grad db))
 OP(dropout_forward, (View x, RowNames rows, DropoutRule rule, View y))
 OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 
+// s = x + dropout(f), y = layernorm(s): layernorm and dropout as above.   x, f, s, y (N,C): S;  w, b (C), mean, rstd (N): A
+OP(residual_norm_forward, (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View s, View y,
+                           View mean, View rstd))
+OP(residual_norm_backward, (View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx,
+                            Grad df, Grad dw, Grad db))
+
 // y(N,C) = w(V,C)[ids(N)]
 OP(embedding_forward, (Ints ids, View w, View y))
 // dw(V,C) = sums of the rows of dy with the same id, in row order.  dw: A

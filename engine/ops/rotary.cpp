@@ -6,14 +6,13 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A>
+template <class S, class A, bool add>
 struct Turn {
     const S* x;
     const int* position;
     const A* turns;
     A direction;
     S* y;
-    bool add;
     int columns, D, C;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
@@ -33,8 +32,12 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
     for_type(x.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;
-        for_each_row(x.rows(), Turn<S, A>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
-                                          y.view.as<S>(), y.add, columns, int(D), int(x.columns())});
+        auto run = [&](auto adds) {
+            for_each_row(x.rows(), Turn<S, A, adds()>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
+                                                      y.view.as<S>(), columns, int(D), int(x.columns())});
+        };
+        if (y.add) run(std::true_type{});
+        else run(std::false_type{});
     });
 }
 

@@ -7,7 +7,7 @@ namespace masquerade::DEVICE {
 namespace {
 
 // Row `to[m]` of y from row `from[m]` of x; a null list is the identity, a null x is zero.
-template <class S, class A>
+template <class S>
 struct Move {
     const S* x;
     const int *from, *to;
@@ -18,7 +18,8 @@ struct Move {
     HD void operator()(Lanes lanes, std::int64_t m) const {
         const S* source = x ? x + (from ? from[m] : m) * C : nullptr;
         S* target = y + (to ? to[m] : m) * C;
-        each(lanes, C, [&](int i) { put(target[i], source ? A(source[i]) : A(0), add); });
+        if (source) store(lanes, C, target, add, [&](int i) { return source[i]; });
+        else store(lanes, C, target, add, [&](int) { return S(); });
     }
 };
 
@@ -26,8 +27,7 @@ struct Move {
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_type(y.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
-        for_each_row(count, Move<S, A>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
+        for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
     });
 }
 
@@ -42,12 +42,12 @@ struct Replace {
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const S* source = which[n] < 0 ? x + n * C : u + std::int64_t(which[n]) * C;
         S* target = y + n * C;
-        each(lanes, C, [&](int i) { target[i] = source[i]; });
+        store(lanes, C, target, false, [&](int i) { return source[i]; });
     }
 };
 
 // The gradient of a replaced row goes to u, that of any other to x, where a replaced row has gradient 0.
-template <class S, class A>
+template <class S>
 struct Divide {
     const S* dy;
     const int* which;
@@ -59,9 +59,11 @@ struct Divide {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const S* g = dy + n * C;
+        auto given = [&](int i) { return g[i]; };
         bool replaced = which[n] >= 0;
-        if (dx) each(lanes, C, [&](int i) { put(dx[n * C + i], replaced ? A(0) : A(g[i]), add_x); });
-        if (du && replaced) each(lanes, C, [&](int i) { put(du[std::int64_t(which[n]) * C + i], A(g[i]), add_u); });
+        if (dx && replaced) store(lanes, C, dx + n * C, add_x, [](int) { return S(); });
+        if (dx && !replaced) store(lanes, C, dx + n * C, add_x, given);
+        if (du && replaced) store(lanes, C, du + std::int64_t(which[n]) * C, add_u, given);
     }
 };
 
@@ -100,8 +102,7 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     expect_count("replace_rows backward", "entries of which", which, dy.rows());
     for_type(dy.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
-        for_each_row(dy.rows(), Divide<S, A>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
+        for_each_row(dy.rows(), Divide<S>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
                                              int(dy.columns())});
     });
 }

@@ -6,6 +6,9 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 namespace masquerade {
 
@@ -15,15 +18,34 @@ enum class DType : unsigned char { f32, bf16, f64, c128 };
 struct bfloat16 {
     std::uint16_t bits = 0;
     bfloat16() = default;
-    constexpr explicit bfloat16(float x) : bits(round(__builtin_bit_cast(std::uint32_t, x))) {}
+    constexpr explicit bfloat16(float x) : bits(round(x, __builtin_bit_cast(std::uint32_t, x))) {}
     constexpr operator float() const { return __builtin_bit_cast(float, std::uint32_t(bits) << 16); }
 
   private:
-    static constexpr std::uint16_t round(std::uint32_t u) {
-        if ((u & 0x7fffffffu) > 0x7f800000u) return std::uint16_t((u >> 16) | 0x40u);
-        return std::uint16_t((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    // Without a branch, so that a loop of conversions becomes vector instructions.
+    static constexpr std::uint16_t round(float x, std::uint32_t u) {
+        std::uint32_t nearest = u + 0x7fffu + ((u >> 16) & 1u), quiet = u | 0x400000u;
+        return std::uint16_t((x != x ? quiet : nearest) >> 16);
     }
 };
+
+// to[i] = from[i] for i < n. Where the machine does it, a number below 2^-126 becomes 0.
+inline void round_to_bfloat16(const float* from, bfloat16* to, int n) {
+#ifdef __AVX512BF16__
+    int i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
+        _mm512_storeu_si512(to + i, reinterpret_cast<__m512i>(both));
+    }
+    for (; i < n; i += 16) {
+        auto mask = __mmask16(n - i < 16 ? (1 << (n - i)) - 1 : 0xffff);
+        __m256bh some = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i));
+        _mm256_mask_storeu_epi16(to + i, mask, reinterpret_cast<__m256i>(some));
+    }
+#else
+    for (int i = 0; i < n; i++) to[i] = bfloat16(from[i]);
+#endif
+}
 
 using complex = std::complex<double>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The float functions against libm's double ones over a spread of all floats, at special values, and inside a
 // vectorised loop against outside; the complex ones against the derivatives they must carry.
-#include "engine/math/scalar.h"
+#include "engine/math/point.h"
 
 #include <algorithm>
 #include <limits>
@@ -51,6 +51,54 @@ TEST_CASE("float functions where they change form") {
                           ulps(erf_of(b), std::erf(double(b))), ulps(log_of(c), std::log(double(c)))});
     }
     CHECK(worst <= 1.5);
+}
+
+// The largest difference over every `stride`-th float; infinities are left out.
+template <class F, class G>
+static double worst_difference(F f, G exact, std::uint64_t stride = 1009) {
+    double worst = 0;
+    for (std::uint64_t bits = 0; bits < 1ull << 32; bits += stride) {
+        float x = float_of(std::uint32_t(bits));
+        if (std::isinf(x)) continue;
+        double error = std::isnan(x) ? (std::isnan(f(x)) ? 0 : INFINITY) : std::fabs(f(x) - exact(double(x)));
+        worst = error <= worst ? worst : error;
+    }
+    return worst;
+}
+
+TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it") {
+    CHECK(worst_difference([](float x) { return normal_cdf(x); }, [](double x) { return normal_cdf(x); }) <= 1e-7);
+    CHECK(worst_difference([](float x) { return normal_pdf(x); }, [](double x) { return normal_pdf(x); }) <= 1e-7);
+    CHECK(normal_cdf(0.0f) == 0.5f);
+    CHECK(normal_cdf(20.0f) == 1);
+    CHECK(normal_cdf(-20.0f) == 0);
+    CHECK(normal_cdf(INFINITY) == 1);
+    CHECK(normal_cdf(-INFINITY) == 0);
+    CHECK(normal_pdf(INFINITY) == 0);
+    auto inside = [](auto f) {
+        return [f](auto x) { return f(std::fabs(x) >= 1e3 ? decltype(x)(1) : x); };
+    };
+    auto share = [](auto f) {  // of 1, or of |x| where that is larger
+        return [f](auto x) { return f(x) / std::max(decltype(x)(1), std::fabs(x)); };
+    };
+    auto value = share(inside([](auto x) { return gelu(x); }));
+    auto slope = inside([](auto x) { return gelu_grad(x); });
+    auto tanh_value = share(inside([](auto x) { return gelu_tanh(x); }));
+    auto tanh_slope = inside([](auto x) { return gelu_tanh_grad(x); });
+    CHECK(worst_difference(value, value) <= 2e-7);
+    CHECK(worst_difference(slope, slope) <= 2e-7);
+    CHECK(worst_difference(tanh_value, tanh_value) <= 2e-7);
+    CHECK(worst_difference(tanh_slope, tanh_slope) <= 4e-7);
+    for (float large : {20.0f, 1e4f, 1e30f, 3e38f}) {
+        CHECK(gelu(large) == large);
+        CHECK(gelu(-large) == 0);
+        CHECK(gelu_grad(large) == 1);
+        CHECK(gelu_grad(-large) == 0);
+        CHECK(gelu_tanh(large) == large);
+        CHECK(std::fabs(gelu_tanh(-large)) <= 1e-30f * large);
+        CHECK(gelu_tanh_grad(large) == 1);
+        CHECK(std::fabs(gelu_tanh_grad(-large)) <= 1e-30f * large);
+    }
 }
 
 TEST_CASE("special values of float functions") {
@@ -111,6 +159,8 @@ TEST_CASE("an element's bits do not depend on its place in a loop") {
     check_same_in_loop([](float x) { return tanh_of(x); });
     check_same_in_loop([](float x) { return erf_of(x); });
     check_same_in_loop([](float x) { return sqrt_of(x); });
+    check_same_in_loop([](float x) { return normal_cdf(x); });
+    check_same_in_loop([](float x) { return normal_pdf(x); });
 }
 
 TEST_CASE("clamp") {
@@ -135,6 +185,8 @@ TEST_CASE("complex functions carry the derivative") {
         check(exp_of(z), std::exp(x), std::exp(x));
         check(tanh_of(z), std::tanh(x), 1 / (cosh * cosh));
         check(erf_of(z), std::erf(x), 2 / root_pi * std::exp(-x * x));
+        check(normal_cdf(z), normal_cdf(x), std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0)));
+        check(normal_pdf(z), normal_pdf(x), -x * normal_pdf(x));
         if (x < 0) continue;
         check(log_of(z), std::log(x), 1 / x);
         check(sqrt_of(z), std::sqrt(x), 0.5 / std::sqrt(x));

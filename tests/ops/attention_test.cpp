@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention: against a dense softmax and against calculus, the share that dropout takes, and
-// what is refused.
+// The definition of attention: against a dense softmax and against calculus, the share that dropout takes,
+// and what is refused.
 #include "tests/ops/attention_calls.h"
 
 using namespace masquerade;

@@ -3,6 +3,7 @@
 # Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
 #   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
 #   WANTED, TEST_LIBS        packages that only `make deps` asks for, and what the tests then link
+#   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits where the machine has them
 #   NOTES                    one line, in quotes, for each optional thing that is not here
 # Called with CXX and NVCC in the environment.
 set -u
@@ -24,6 +25,9 @@ has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
 if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
 
+wide_vectors=-mprefer-vector-width=512
+compiles 'int main() {}' $wide_vectors || wide_vectors=""
+
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 nvcc_works=0
 if ! command -v "${NVCC:-nvcc}" >/dev/null; then
@@ -39,6 +43,7 @@ MISSING :=$missing
 MISSING_TESTS :=$missing_tests
 WANTED :=$wanted
 TEST_LIBS := $test_libs
+WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
 NOTES :=$notes
 END

@@ -11,7 +11,8 @@ namespace {
 // products[t][lane] for Keys packed rows after one another: eight sums at least, so that the multiply-adds of
 // one do not wait for each other. W: P in vectors, or 0 for any.
 template <int Keys, int W>
-inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
+inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed,
+                     float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
     Vector sum[Keys] = {};
     for (int d = 0; d < D; d++) {
@@ -23,7 +24,8 @@ inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const f
     for (int t = 0; t < Keys; t++) store(products + t * lanes, sum[t]);
 }
 template <int W>
-void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed, int count, float* products) {
+void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed, int count,
+              float* products) {
     int t = 0;
     if constexpr (registers == 32 && W > 0) {
         for (; t + 12 < count; t += 16) dot_tile<16, W>(D, P, columns, packed + t * P, products + t * lanes);

@@ -61,8 +61,8 @@ inline void put_row(S* to, const float* from, int D, float factor, bool add) {
     for (; d < D; d++) put(to[d], from[d] * factor, add);
 }
 
-// The products of a block may run this many keys past the last: packed rows are followed by as many of nobody,
-// all zero, and what holds a vector for every visit by as much room.
+// The products of a block may run this many keys past the last: packed rows are followed by as many of
+// nobody, all zero, and what holds a vector for every visit by as much room.
 constexpr int overhang = 7;
 
 // Keys and values of a document's packed rows, for a head.

@@ -85,15 +85,16 @@ inline void draw(const Stream& stream, int document, int position, int block, st
     __builtin_memcpy(words + draws_at_once / 2, &high, sizeof high);
 }
 
-// f(i, stream.at(document, position, i / 4)[i % 4]) for i < n
+// The random words of a row of n channels, some at a time: f(lane, begin, count, words),
+// words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
 template <class F>
-void each_draw(OneLane, const Stream& stream, int document, int position, int n, F f) {
+void each_draw(OneLane lane, const Stream& stream, int document, int position, int n, F f) {
     constexpr int at_once = 256;
     std::uint32_t words[at_once];
     for (int begin = 0; begin < n; begin += at_once) {
         int count = n - begin < at_once ? n - begin : at_once;
         for (int i = 0; i < count; i += draws_at_once) draw(stream, document, position, (begin + i) / 4, words + i);
-        for (int i = 0; i < count; i++) f(begin + i, words[i]);
+        f(lane, begin, count, words);
     }
 }
 

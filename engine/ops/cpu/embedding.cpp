@@ -9,7 +9,7 @@
 namespace masquerade::cpu {
 namespace {
 
-constexpr std::int64_t ids_a_piece = 256, columns_at_once = 64;
+constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 
 struct Starts {};
 struct Order {};
@@ -25,11 +25,15 @@ void check(const char* op, const Ints& ids, const View& w) {
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
     for (std::int64_t c0 = 0; c0 < C; c0 += columns_at_once) {
-        std::int64_t width = std::min(columns_at_once, C - c0);
-        A sums[columns_at_once] = {};
-        for (std::int64_t i = 0; i < count; i++)
-            for (std::int64_t c = 0; c < width; c++) sums[c] += A(dy[rows[i] * C + c0 + c]);
-        for (std::int64_t c = 0; c < width; c++) put(to[c0 + c], sums[c], add);
+        const std::int64_t width = std::min(columns_at_once, C - c0);
+        A sums[columns_at_once];
+        const S* first = dy + rows[0] * C + c0;
+        for (std::int64_t c = 0; c < width; c++) sums[c] = A(first[c]);
+        for (std::int64_t i = 1; i < count; i++) {
+            const S* row = dy + rows[i] * C + c0;
+            for (std::int64_t c = 0; c < width; c++) sums[c] += A(row[c]);
+        }
+        store(OneLane{}, width, to + c0, add, [&](std::int64_t c) { return sums[c]; });
     }
 }
 

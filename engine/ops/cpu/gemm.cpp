@@ -7,6 +7,8 @@
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -35,15 +37,8 @@ const GemmKernel*& chosen_kernel() {
     return kernel;
 }
 
-// Null: the factors are widened.
-const Bf16Form*& chosen_bf16_form() {
-    static const Bf16Form* form = bf16_amx() ? bf16_amx() : bf16_avx512();
-    return form;
-}
-
 // C is cut into rows x columns parts, about one for each thread, so that the largest costs least: its
-// multiply-adds and the packing of its rows of A and columns of B, an element of which costs about as much as
-// six multiply-adds.
+// multiply-adds and the packing of its rows of A and columns of B, both counted in multiply-adds.
 struct Grid {
     std::int64_t rows = 1, columns = 1;
 };
@@ -53,18 +48,25 @@ std::int64_t part(std::int64_t size, std::int64_t unit, std::int64_t parts) {
     return (units + parts - 1) / parts * unit;
 }
 
-Grid choose_grid(std::int64_t m, std::int64_t n, std::int64_t k, const GemmKernel& kernel) {
+Grid choose_grid(const GemmProblem& g, const GemmKernel& kernel) {
     constexpr std::int64_t least = 250000;  // multiply-adds that are worth waking a thread for
-    std::int64_t most = std::min<std::int64_t>(threads(), m * n * k / least);
+    std::int64_t most = std::min<std::int64_t>(threads(), g.m * g.n * g.k / least);
+    double pack_a = g.a.column == 1 ? 10 : 30, pack_b = 30;  // an element, measured
     Grid best;
     double best_cost = 1e300;
     for (std::int64_t rows = 1; rows <= most; rows++) {
         std::int64_t columns = most / rows;
-        double height = double(part(m, kernel.rows, rows)), width = double(part(n, kernel.columns, columns));
-        double cost = height * width + 6 * (height + width);
+        double height = double(part(g.m, kernel.rows, rows)), width = double(part(g.n, kernel.columns, columns));
+        double cost = height * width + pack_a * height + pack_b * width;
         if (cost < best_cost) best = {rows, columns}, best_cost = cost;
     }
     return best;
+}
+
+// In bytes; where the system does not say, what most machines have.
+std::int64_t second_level_cache() {
+    static const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return found > 0 ? found : 1 << 20;
 }
 
 struct Packed {};
@@ -73,23 +75,20 @@ struct Sums {};
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (m == 0 || n == 0) return;
+    if (m == 0 || n == 0 || gemm_bf16(m, n, k, a, b, c)) return;
     const GemmKernel& kernel = *chosen_kernel();
-    const Bf16Form* form = chosen_bf16_form();
-    if (form && a.dtype == DType::bf16 && b.dtype == DType::bf16 && k > 0 && &kernel == gemm_avx512())
-        return gemm_bf16(*form, m, n, k, a, b, c);
-    GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row};
+    GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {
         problem.sums = k > gemm_depth ? workspace<Sums>(std::size_t(m * n)) : nullptr;
         problem.sums_row = n;
     }
-    Grid grid = choose_grid(m, n, k, kernel);
+    Grid grid = choose_grid(problem, kernel);
     std::int64_t height = part(m, kernel.rows, grid.rows), width = part(n, kernel.columns, grid.columns);
     parallel_each(grid.rows * grid.columns, [&](std::int64_t i) {
         std::int64_t m0 = std::min(m, i / grid.columns * height), m1 = std::min(m, m0 + height);
         std::int64_t n0 = std::min(n, i % grid.columns * width), n1 = std::min(n, n0 + width);
         if (m0 == m1 || n0 == n1) return;
-        float* packed = workspace<Packed>(std::size_t(kernel.scratch(m1 - m0, n1 - n0)));
+        float* packed = workspace<Packed>(std::size_t(kernel.scratch(n1 - n0, problem.cache)));
         kernel.block(problem, m0, m1, n0, n1, packed);
     });
 }
@@ -103,22 +102,6 @@ bool set_instruction_set(const char* name) {
             return true;
         }
     return false;
-}
-
-const char* bf16_form() {
-    const Bf16Form* form = chosen_bf16_form();
-    return form && chosen_kernel() == gemm_avx512() ? form->name : "widened";
-}
-
-bool set_bf16_form(const char* name) {
-    for (const Bf16Form* form : {bf16_amx(), bf16_avx512()})
-        if (form && std::strcmp(form->name, name) == 0) {
-            chosen_bf16_form() = form;
-            return true;
-        }
-    if (std::strcmp(name, "widened") != 0) return false;
-    chosen_bf16_form() = nullptr;
-    return true;
 }
 
 }  // namespace masquerade

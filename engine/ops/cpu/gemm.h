@@ -3,7 +3,7 @@
 //
 // Every element of C is the same chain of multiply-adds over k = 0, 1, ... whatever M, N, the number of
 // threads or its place in the matrix: its bits depend on its row of A, its column of B and the instruction
-// set alone.
+// set alone. Two factors of bf16 are multiplied in bf16 arithmetic where the machine has it (bf16_form below).
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -15,7 +15,7 @@ namespace masquerade {
 // of blocks are added in order.
 constexpr std::int64_t gemm_depth = 320;
 
-// A matrix to be read: element (i, j) lies at data[i * row + j * column]. f32 or bf16 (widened to float).
+// A matrix to be read: element (i, j) lies at data[i * row + j * column]. f32 or bf16.
 struct Factor {
     const void* data;
     DType dtype;
@@ -48,9 +48,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Pr
 const char* instruction_set();
 bool set_instruction_set(const char* name);
 
-// How two bf16 factors are multiplied: "amx" or "avx512_bf16", in bf16 arithmetic with sums in float, or
-// "widened", as floats; the best the machine has unless set. Under an instruction set other than "avx512" they
-// are always widened.
+// How two factors of bf16 are multiplied: "amx" or "avx512_bf16", products of pairs with sums in float, or
+// "widened", as floats; the fastest the machine has unless set, and "widened" under any instruction set but
+// "avx512". The bits of two forms differ. False, and nothing changed, where the machine does not have it.
 const char* bf16_form();
 bool set_bf16_form(const char* name);
 

@@ -13,7 +13,7 @@
 namespace masquerade {
 namespace {
 constexpr int lanes = 8;
-constexpr int tile_rows = 6;
+constexpr int tile_rows = 6, vectors = 2;
 typedef float Vector __attribute__((vector_size(32)));
 inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 }  // namespace
@@ -25,7 +25,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_p
 
 namespace masquerade {
 const GemmKernel* gemm_avx2() {
-    static constexpr GemmKernel kernel = {"avx2", tile_rows, tile_columns, scratch, block};
+    static constexpr GemmKernel kernel = {"avx2", 4, lanes, scratch, block};
     return &kernel;
 }
 }  // namespace masquerade

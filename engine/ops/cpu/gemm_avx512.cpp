@@ -13,7 +13,7 @@
 namespace masquerade {
 namespace {
 constexpr int lanes = 16;
-constexpr int tile_rows = 12;
+constexpr int tile_rows = 12, vectors = 2;
 typedef float Vector __attribute__((vector_size(64)));
 inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
 }  // namespace
@@ -25,7 +25,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 
 namespace masquerade {
 const GemmKernel* gemm_avx512() {
-    static constexpr GemmKernel kernel = {"avx512", tile_rows, tile_columns, scratch, block};
+    static constexpr GemmKernel kernel = {"avx512", 4, lanes, scratch, block};
     return &kernel;
 }
 }  // namespace masquerade

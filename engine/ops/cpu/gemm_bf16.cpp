@@ -6,25 +6,28 @@
 #include "engine/ops/cpu/workspace.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstring>
 
 namespace masquerade {
 namespace {
 
-std::int64_t env(const char* n, std::int64_t d) { const char* s = getenv(n); return s ? atoll(s) : d; }
-
-// 32 rows of A of this depth stay in a core's first-level cache (40 KiB); these packed numbers of B (1 MiB) and
-// sums of C (1.2 MiB) in its second-level one.
-const std::int64_t left_depth = env("LD", 640), right_room = env("RR", 512) * 1024, sums_room = env("SR", 300) * 1024;
-const std::int64_t least_columns = env("MC", 512);  // of a slab, where there are so many
-const std::int64_t direct_left = env("DL", 1);
+// 32 rows of A of this depth stay in a core's first-level cache (40 KiB); so many packed numbers of B (1 MiB),
+// or so many sums of C (1.2 MiB), in its second-level one.
+constexpr std::int64_t left_depth = 640, right_room = 512 * 1024, sums_room = 300 * 1024;
+constexpr std::int64_t slab_columns = 512;  // of a slab of B whose whole depth does not fit
 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
-// The size of parts, none above `most`, that are equal but for the last; a multiple of 32.
-std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
+// The size of parts, none above `most`, that are equal but for the last; a multiple of 32, as `most` is.
+std::int64_t even_part(std::int64_t size, std::int64_t most) {
+    return whole(parts(size, parts(size, most)), 32);
+}
 
-struct Scratch {};
+struct Range {
+    std::int64_t begin, end;
+    std::int64_t size() const { return end - begin; }
+    Range cut(std::int64_t from, std::int64_t length) const { return {from, std::min(end, from + length)}; }
+};
 
 struct Problem {
     const Bf16Form& form;
@@ -33,50 +36,43 @@ struct Problem {
     Product c;
 };
 
-struct Range {
-    std::int64_t begin, end;
-    std::int64_t size() const { return end - begin; }
-};
-Range cut(Range all, std::int64_t begin, std::int64_t size) { return {begin, std::min(all.end, begin + size)}; }
+struct Scratch {};
 
-const std::uint16_t* at(const Factor& f, std::int64_t i, std::int64_t j) {
-    return static_cast<const std::uint16_t*>(f.data) + i * f.row + j * f.column;
-}
-
-// What one thread computes: some rows and columns of C. Its columns and K are cut into slabs of B, which are
-// packed; within a slab K is cut to the depth of `left_depth` again. Where K waits for its next
-// cut, the sums of a row of blocks wait in `waiting`, those of a slab in `sums`.
+// What one thread computes: a part of the rows and columns of C. It takes B in packed slabs, all rows that a
+// slab meets 32 at a time, and K within a slab in parts of the depth that A's 32 rows may have. Between the
+// parts of K the sums of 32 rows wait in `waiting`, between slabs those of all rows in `sums`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
         width_ = whole(columns.size(), 32), depth_ = whole(p_.k, 32), height_ = whole(rows.size(), 32);
         if (p_.a.column != 1 && depth_ > left_depth) {
+            // Each row of A^T gives 64 bytes to a panel: the next panel shall find the rest still in the cache.
             depth_ = even_part(p_.k, left_depth);
-            width_ = even_part(columns.size(), least_columns);
-        } else if (width_ * depth_ > right_room) {
-            if (depth_ * least_columns > right_room) {
-                width_ = even_part(columns.size(), least_columns);
-                depth_ = even_part(p_.k, right_room / width_ / 32 * 32);
-            } else
-                width_ = even_part(columns.size(), right_room / depth_ / 32 * 32);
+            width_ = even_part(columns.size(), slab_columns);
+        } else if (depth_ * slab_columns <= right_room) {
+            width_ = even_part(columns.size(), right_room / depth_ / 32 * 32);
+        } else if (depth_ * width_ > right_room) {
+            width_ = even_part(columns.size(), slab_columns);
+            depth_ = even_part(p_.k, right_room / width_ / 32 * 32);
         }
         if (depth_ < p_.k) height_ = even_part(rows.size(), sums_room / width_ / 32 * 32);
         part_ = even_part(std::min(depth_, p_.k), left_depth);
-        std::int64_t waiting = part_ < depth_ ? 32 * width_ : 0;
-        std::int64_t sums = depth_ < p_.k ? height_ * width_ : 0;
-        float* room = workspace<Scratch>(std::size_t(2048 + waiting + sums + (32 * part_ + width_ * depth_) / 2));
+
+        std::int64_t waiting = part_ < depth_ ? 32 * width_ : 0, sums = depth_ < p_.k ? height_ * width_ : 0;
+        std::int64_t left = 32 * part_, right = depth_ * width_;
+        float* room = workspace<Scratch>(std::size_t(2 * 1024 + waiting + sums + (left + right) / 2));
         block_[0] = room, block_[1] = room + 1024;
-        waiting_ = room + 2048;
-        sums_ = waiting_ + waiting;
-        right_ = reinterpret_cast<std::uint16_t*>(sums_ + sums);
-        left_ = right_ + width_ * depth_;
+        waiting_ = room + 2048, sums_ = waiting_ + waiting;
+        left_ = reinterpret_cast<std::uint16_t*>(sums_ + sums), right_ = left_ + left;
     }
 
     void run() {
         p_.form.begin();
         for (std::int64_t n = columns_.begin; n < columns_.end; n += width_)
             for (std::int64_t m = rows_.begin; m < rows_.end; m += height_)
-                for (std::int64_t k = 0; k < p_.k; k += depth_) multiply_slab(cut(rows_, m, height_), cut(columns_, n, width_), cut({0, p_.k}, k, depth_));
+                for (std::int64_t k = 0; k < p_.k; k += depth_)
+                    multiply_slab(rows_.cut(m, height_), columns_.cut(n, width_),
+                                  Range{0, p_.k}.cut(k, depth_));
         if (unfinished_) finish_bf16_block(*unfinished_);
         p_.form.end();
     }
@@ -85,95 +81,160 @@ class Part {
     void multiply_slab(Range rows, Range columns, Range depth) {
         pack_bf16_right(right_, 32 * depth_, p_.b, depth.begin, depth.size(), columns.begin, columns.size());
         for (std::int64_t m = rows.begin; m < rows.end; m += 32)
-            for (std::int64_t k = depth.begin; k < depth.end; k += part_)
-                multiply_rows(cut(rows, m, 32), columns, depth, cut(depth, k, part_), sums_ + (m - rows.begin) * width_);
+            for (std::int64_t k = depth.begin; k < depth.end; k += part_) {
+                Range now = depth.cut(k, part_);
+                float* sums = sums_ + (m - rows.begin) * width_;
+                multiply_rows(rows.cut(m, 32), columns, now, right_ + 32 * (k - depth.begin),
+                              now.begin == depth.begin ? sums : waiting_,
+                              now.end == depth.end ? sums : waiting_);
+            }
     }
 
-    // A row of blocks, of the products `now` of those of the slab.
-    void multiply_rows(Range rows, Range columns, Range depth, Range now, float* sums) {
-        const std::uint16_t* left = at(p_.a, rows.begin, now.begin);
+    // A row of blocks, their sums from `start` to `end` but for the first and the last products of K.
+    void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start,
+                       float* end) {
+        const auto* left =
+            static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
         std::int64_t left_row = 2 * p_.a.row;
-        if (!serves_unpacked(left, left_row, rows, now)) {
-            pack_bf16_left(left_, part_, p_.a, rows.begin, rows.size(), now.begin, now.size());
+        if (!serves_unpacked(left, rows, depth)) {
+            pack_bf16_left(left_, part_, p_.a, rows.begin, rows.size(), depth.begin, depth.size());
             left = left_, left_row = 2 * part_;
         }
-        bool first = now.begin == depth.begin, last = now.end == depth.end;
-        const std::uint16_t* right = right_ + 32 * (now.begin - depth.begin);
-        float* waiting = waiting_;
         for (std::int64_t column = columns.begin; column < columns.end; column += 32) {
-            Bf16Place place{rows.begin, column, rows.size(), std::min<std::int64_t>(32, columns.end - column)};
-            Bf16Block block{parts(now.size(), 32), place.rows > 16 ? 2 : 1, place.columns > 16 ? 2 : 1, left, left_row, right, first ? sums : waiting, 128, last ? sums : waiting, 128, unfinished_};
-            multiply_block(block, place, now.begin == 0, now.end == p_.k);
-            right += 32 * depth_, sums += 1024, waiting += 1024;
+            Bf16Place at{rows.begin, column, rows.size(), columns.cut(column, 32).size()};
+            Bf16Block block{parts(depth.size(), 32),
+                            at.rows > 16 ? 2 : 1,
+                            at.columns > 16 ? 2 : 1,
+                            left,
+                            left_row,
+                            right,
+                            start,
+                            128,
+                            end,
+                            128,
+                            unfinished_};
+            multiply_block(block, at, depth.begin == 0, depth.end == p_.k);
+            right += 32 * depth_, start += 1024, end += 1024;
         }
     }
 
-    void multiply_block(Bf16Block& block, const Bf16Place& place, bool first, bool last) {
-        float* room = block_[turn_];
-        bool in_place = p_.c.dtype == DType::f32 && place.rows == 32 && place.columns == 32;
-        if (first) block.start = nullptr;
-        if (first && (p_.c.add || p_.c.bias)) begin_bf16_block(room, p_.c, place), block.start = room;
-        if (last) block.end = room;
-        if (last && in_place) {
-            block.end = static_cast<float*>(p_.c.data) + place.row * p_.c.row + place.column;
-            block.end_row = 4 * p_.c.row;
+    void multiply_block(Bf16Block& block, const Bf16Place& at, bool first, bool last) {
+        const Product& c = p_.c;
+        float *room = block_[turn_], *in_place = nullptr;
+        if (c.dtype == DType::f32 && at.rows == 32 && at.columns == 32)
+            in_place = static_cast<float*>(c.data) + at.row * c.row + at.column;
+        if (first && (c.dtype != DType::f32 || (!c.add && !c.bias))) {
+            block.start = nullptr;
+        } else if (first && !c.add && at.columns == 32) {
+            block.start = c.bias + at.column, block.start_row = 0;  // every row of the tile is this one
+        } else if (first && in_place && !c.bias) {
+            block.start = in_place, block.start_row = 4 * c.row;
+        } else if (first) {
+            begin_bf16_block(room, c, at);
+            block.start = room;
         }
+        if (last && in_place)
+            block.end = in_place, block.end_row = 4 * c.row;
+        else if (last)
+            block.end = room;
         p_.form.multiply(block);
         unfinished_ = nullptr;
         if (last && !in_place) {
-            finish_[turn_] = {room, p_.c, place};
+            finish_[turn_] = {room, c, at};
             unfinished_ = &finish_[turn_];
             turn_ = 1 - turn_;
         }
     }
 
-    // A itself: whole tiles, whole cache lines, and rows that do not fall into the same few sets of the cache.
-    bool serves_unpacked(const std::uint16_t* left, std::int64_t left_row, Range rows, Range now) const {
-        return direct_left && p_.a.column == 1 && rows.size() % 16 == 0 && now.size() % 32 == 0 &&
-               (reinterpret_cast<std::uintptr_t>(left) | std::uintptr_t(left_row)) % 64 == 0 && left_row % 2048 != 0;
+    // Whole tiles, whole cache lines, and rows that do not all fall into the same few sets of the cache.
+    bool serves_unpacked(const std::uint16_t* left, Range rows, Range depth) const {
+        std::int64_t row = 2 * p_.a.row;
+        return p_.a.column == 1 && rows.size() % 16 == 0 && depth.size() % 32 == 0 && row % 64 == 0 &&
+               row % 2048 != 0 && reinterpret_cast<std::uintptr_t>(left) % 64 == 0;
     }
 
     const Problem& p_;
     Range rows_, columns_;
-    std::int64_t width_, depth_, height_, part_;  // of a slab; of the part of its K
+    std::int64_t width_, depth_, height_;  // of a slab; the rows of C whose sums wait for the next
+    std::int64_t part_;                    // of the depth of a slab
     std::uint16_t *left_, *right_;
-    float *sums_, *waiting_, *block_[2];
+    float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
     const Bf16Finish* unfinished_ = nullptr;
     int turn_ = 0;
 };
 
-// C is cut into rows x columns parts, about one for each thread, so that the largest costs least; in
-// multiply-adds for each of K: its own, and what packing costs.
+// C is cut into rows x columns parts, about one for each thread, so that the largest costs least: its
+// multiply-adds, and the packing of its columns of B and the reading, or turning, of its rows of A, which cost
+// about as much as so many more rows or columns.
 struct Grid {
     std::int64_t height, width;
 };
 
 Grid choose_grid(const Problem& p) {
-    static const std::int64_t least = env("LE", 2 << 20);  // multiply-adds that are worth waking a thread for
-    static const double right_cost = env("RC", 50), left_cost = env("LC", 100), straight_cost = env("SC", 60);
+    constexpr std::int64_t least = 1 << 20;  // multiply-adds that are worth waking a thread for
+    const double right_cost = 50, left_cost = p.a.column == 1 ? 60 : 100;
     std::int64_t most = std::clamp<std::int64_t>(p.m * p.n * p.k / least, 1, threads());
     Grid best{};
     double best_cost = 1e300;
     for (std::int64_t rows = 1; rows <= most; rows++) {
         Grid grid{whole(parts(p.m, rows), 32), whole(parts(p.n, most / rows), 32)};
         double height = double(grid.height), width = double(grid.width);
-        double cost = height * width + right_cost * width + (p.a.column == 1 ? straight_cost : left_cost) * height;
+        double cost = height * width + right_cost * width + left_cost * height;
         if (cost < best_cost) best = grid, best_cost = cost;
     }
     return best;
 }
 
+const Bf16Form* best_form() {
+#ifdef __x86_64__
+    // A core that has AMX does VDPBF16PS at half the rate of float multiply-adds (measured: 109 against 217
+    // GFLOP/s), others at twice that rate. Where the system does not permit AMX it is best to widen.
+    if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
+#endif
+    return bf16_avx512();
+}
+
+// Null: the factors are widened.
+const Bf16Form*& chosen_form() {
+    static const Bf16Form* form = best_form();
+    return form;
+}
+
+const Bf16Form* form_in_use() {
+    return std::strcmp(instruction_set(), "avx512") == 0 ? chosen_form() : nullptr;
+}
+
 }  // namespace
 
-void gemm_bf16(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b,
-               Product c) {
-    Problem problem{form, m, n, k, a, b, c};
+bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
+    const Bf16Form* form = form_in_use();
+    if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
+    Problem problem{*form, m, n, k, a, b, c};
     Grid grid = choose_grid(problem);
     std::int64_t across = parts(n, grid.width);
     parallel_each(parts(m, grid.height) * across, [&](std::int64_t i) {
-        Part(problem, cut({0, m}, i / across * grid.height, grid.height), cut({0, n}, i % across * grid.width, grid.width)).run();
+        Range rows = Range{0, m}.cut(i / across * grid.height, grid.height);
+        Range columns = Range{0, n}.cut(i % across * grid.width, grid.width);
+        Part(problem, rows, columns).run();
     });
+    return true;
+}
+
+const char* bf16_form() {
+    const Bf16Form* form = form_in_use();
+    return form ? form->name : "widened";
+}
+
+bool set_bf16_form(const char* name) {
+    for (const Bf16Form* form : {bf16_amx(), bf16_avx512()})
+        if (form && std::strcmp(form->name, name) == 0) {
+            chosen_form() = form;
+            return true;
+        }
+    if (std::strcmp(name, "widened") != 0) return false;
+    chosen_form() = nullptr;
+    return true;
 }
 
 }  // namespace masquerade

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The matrix product of two bf16 factors in bf16 arithmetic: products of pairs, sums in float.
 //
-// C is computed in blocks of 32 x 32. Every element is one chain of sums along K, begun from what it is added
-// to (C, the bias or zero), 32 products at a time, and C is rounded once, at the end. Where the chain waits in
-// memory it waits as float, so that neither the cut of K nor the place of the element can be seen in its bits.
+// C is computed in blocks of 32 x 32. Every element is one chain of sums along K, 32 products at a time. Where it
+// waits in memory it waits as float, so that neither the cut of K nor the place of the element can be seen in its
+// bits. To a C of f32 the chain begins with what it is added to and the bias (so that C += A B over pieces of K,
+// each but the last a multiple of 32 deep, is the chain of the whole); to a C of bf16 it begins with zero, and
+// both are added at the end, before the one rounding.
 //
 // Both forms read the same packed factors:
 //   left   rows of A, 32 at a time, K along them
-//   right  panels of 32 columns of B; of 32 products and 16 columns 16 rows of 16 pairs: 1 KiB, a tile of AMX
+//   right  panels of 32 columns of B; in a step, 32 products deep, two tiles of 16 rows of 16 pairs: a row of the
+//          tile holds of 16 columns the products 2 i and 2 i + 1
 // and zeros where A or B ends.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
 namespace masquerade {
-
-constexpr std::int64_t bf16_side = 32;                           // of a block of C
-constexpr std::int64_t bf16_step = 32;                           // products of K in one tile
-constexpr std::int64_t bf16_panel_step = bf16_side * bf16_step;  // numbers of a panel in one step
 
 // Where a block of C lies.
 struct Bf16Place {
@@ -32,7 +31,7 @@ struct Bf16Finish {
 
 // One block: end = start + left right. Rows are so many bytes apart; no start is zeros.
 struct Bf16Block {
-    std::int64_t steps;
+    std::int64_t steps;           // of 32 products
     int row_tiles, column_tiles;  // of 16; 1 or 2
     const std::uint16_t* left;
     std::int64_t left_row;
@@ -63,13 +62,13 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
                      std::int64_t depth, std::int64_t column, std::int64_t columns);
 
-// block(32,32) = C (if add) + bias, zeros beside it.
+// block(32,32) = C (if add) + bias, where C is f32, zeros beside it.
 void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
 // C = block, rounded where C is bf16.
 void finish_bf16_block(const Bf16Finish& finish);
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias); K > 0.
-void gemm_bf16(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b,
-               Product c);
+// What gemm() does for two factors of bf16, in the form that bf16_form() names; false, and nothing done, where
+// that is "widened" or there are no products.
+bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 }  // namespace masquerade

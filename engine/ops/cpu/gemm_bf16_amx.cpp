@@ -27,37 +27,39 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64, "LDTILECFG reads 64 bytes");
 
-void begin() {
+void configure_tiles() {
     static const TileConfig config;  // in memory: the compiler thinks that 8 bytes of it are read
     _tile_loadconfig(&config);
 }
 
-void end() { _tile_release(); }
+void release_tiles() { _tile_release(); }
 
-// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 and 7 its columns of the right one.
+// Tiles 0 to 3 are the block, 4 and 5 its rows of the left factor, 6 columns of the right one. The left
+// factor serves every block of a row: the right one is read past the first-level cache (tileloaddt1).
 template <bool two_rows, bool two_columns>
 void multiply_tiles(const Bf16Block& g) {
     constexpr std::int64_t tile_row = 64, tile = 1024;
-    const char *left = reinterpret_cast<const char*>(g.left), *left_below = left + 16 * g.left_row;
-    const char* right = reinterpret_cast<const char*>(g.right);
+    const std::int64_t steps = g.steps, left_row = g.left_row, end_row = g.end_row;
     if (g.start) {
-        const char *start = reinterpret_cast<const char*>(g.start), *start_below = start + 16 * g.start_row;
+        const char *start = reinterpret_cast<const char*>(g.start), *below = start + 16 * g.start_row;
         _tile_loadd(0, start, g.start_row);
         if (two_columns) _tile_loadd(1, start + 64, g.start_row);
-        if (two_rows) _tile_loadd(2, start_below, g.start_row);
-        if (two_rows && two_columns) _tile_loadd(3, start_below + 64, g.start_row);
+        if (two_rows) _tile_loadd(2, below, g.start_row);
+        if (two_rows && two_columns) _tile_loadd(3, below + 64, g.start_row);
     } else {
         _tile_zero(0);
         if (two_columns) _tile_zero(1);
         if (two_rows) _tile_zero(2);
         if (two_rows && two_columns) _tile_zero(3);
     }
+    const char *left = reinterpret_cast<const char*>(g.left), *left_below = left + 16 * left_row;
+    const char* right = reinterpret_cast<const char*>(g.right);
     RowWriter before(g.before);
-    std::int64_t rows_a_step = (before.rows() + g.steps - 1) / g.steps;
-    for (std::int64_t step = 0; step < g.steps; step++) {
+    const std::int64_t rows_a_step = (before.rows() + steps - 1) / steps;
+    for (std::int64_t step = 0; step < steps; step++) {
         _tile_stream_loadd(6, right, tile_row);
-        _tile_loadd(4, left, g.left_row);
-        if (two_rows) _tile_loadd(5, left_below, g.left_row);
+        _tile_loadd(4, left, left_row);
+        if (two_rows) _tile_loadd(5, left_below, left_row);
         _tile_dpbf16ps(0, 4, 6);
         if (two_rows) _tile_dpbf16ps(2, 5, 6);
         if (two_columns) {
@@ -68,16 +70,18 @@ void multiply_tiles(const Bf16Block& g) {
         left += 64, left_below += 64, right += 2 * tile;
         before.write(rows_a_step);
     }
-    char *end = reinterpret_cast<char*>(g.end), *end_below = end + 16 * g.end_row;
-    _tile_stored(0, end, g.end_row);
-    if (two_columns) _tile_stored(1, end + 64, g.end_row);
-    if (two_rows) _tile_stored(2, end_below, g.end_row);
-    if (two_rows && two_columns) _tile_stored(3, end_below + 64, g.end_row);
+    char *end = reinterpret_cast<char*>(g.end), *end_below = end + 16 * end_row;
+    _tile_stored(0, end, end_row);
+    if (two_columns) _tile_stored(1, end + 64, end_row);
+    if (two_rows) _tile_stored(2, end_below, end_row);
+    if (two_rows && two_columns) _tile_stored(3, end_below + 64, end_row);
 }
 
 void multiply(const Bf16Block& g) {
-    if (g.row_tiles == 2) g.column_tiles == 2 ? multiply_tiles<true, true>(g) : multiply_tiles<true, false>(g);
-    else g.column_tiles == 2 ? multiply_tiles<false, true>(g) : multiply_tiles<false, false>(g);
+    if (g.row_tiles == 2)
+        g.column_tiles == 2 ? multiply_tiles<true, true>(g) : multiply_tiles<true, false>(g);
+    else
+        g.column_tiles == 2 ? multiply_tiles<false, true>(g) : multiply_tiles<false, false>(g);
 }
 
 }  // namespace
@@ -86,11 +90,12 @@ void multiply(const Bf16Block& g) {
 
 namespace masquerade {
 const Bf16Form* bf16_amx() {
-    static constexpr Bf16Form form = {"amx", begin, end, multiply};
-    // The kernel of the system gives the tiles' 8 KiB of state to a process that asks for them, once.
+    static constexpr Bf16Form form = {"amx", configure_tiles, release_tiles, multiply};
+    // The system keeps 8 KiB of tiles for the threads of a process that asks once.
     static const bool permitted = [] {
-        constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-        return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+        constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+        constexpr long tile_data = 18;               // XFEATURE_XTILEDATA
+        return bf16_avx512() && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
                syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
     }();
     return permitted ? &form : nullptr;

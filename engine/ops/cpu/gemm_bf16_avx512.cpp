@@ -24,9 +24,10 @@ void multiply_rows(const Bf16Block& g, int row) {
     char* end = reinterpret_cast<char*>(g.end) + row * g.end_row;
 #pragma GCC unroll 16
     for (int i = 0; i < rows_at_once; i++)
-        for (int j = 0; j < vectors; j++) sum[i][j] = g.start ? _mm512_loadu_ps(start + i * g.start_row + 64 * j) : _mm512_setzero_ps();
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = g.start ? _mm512_loadu_ps(start + i * g.start_row + 64 * j) : _mm512_setzero_ps();
     const std::uint16_t* right = g.right;
-    for (std::int64_t step = 0; step < g.steps; step++, right += bf16_panel_step)
+    for (std::int64_t step = 0; step < g.steps; step++, right += 1024)
         for (int pair = 0; pair < 16; pair++, left += 4) {
             __m512bh b[vectors];
             for (int j = 0; j < vectors; j++)

@@ -7,7 +7,7 @@
 namespace masquerade {
 namespace {
 constexpr int lanes = 4;
-constexpr int tile_rows = 4;
+constexpr int tile_rows = 4, vectors = 2;
 typedef float Vector __attribute__((vector_size(16)));
 inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
 }  // namespace
@@ -17,7 +17,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
 
 namespace masquerade {
 const GemmKernel* gemm_generic() {
-    static constexpr GemmKernel kernel = {"generic", tile_rows, tile_columns, scratch, block};
+    static constexpr GemmKernel kernel = {"generic", 4, lanes, scratch, block};
     return &kernel;
 }
 }  // namespace masquerade

@@ -11,12 +11,13 @@ struct GemmProblem {
     Product c;
     float* sums;  // (m, n): what the blocks of K so far have left; C itself when it holds f32
     std::int64_t sums_row;
+    std::int64_t cache;  // bytes of the second level
 };
 
 struct GemmKernel {
     const char* name;
-    std::int64_t rows, columns;                               // of the tile kept in registers
-    std::int64_t (*scratch)(std::int64_t m, std::int64_t n);  // floats that block() needs for m x n of C
+    std::int64_t rows, columns;                               // steps in which C is cut
+    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats that block() needs for n columns
     void (*block)(const GemmProblem&, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                   std::int64_t n_end, float* scratch);  // 64-byte aligned
 };

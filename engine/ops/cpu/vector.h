@@ -48,8 +48,10 @@ inline void narrow(bfloat16* p, Vector v) {
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__)
     return _mm256_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    return _mm_fmadd_ps(a, b, c);
 #else
     return a * b + c;
 #endif

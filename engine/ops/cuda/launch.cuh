@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "engine/math/lanes.h"
 
 namespace masquerade::cuda {
@@ -21,12 +22,13 @@ inline cudaStream_t& cuda_stream() {
     return stream;
 }
 
-// f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle.
-template <class F>
-__global__ void __launch_bounds__(threads_a_block) rows_kernel(std::int64_t rows, F f) {
+// f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle. What one stage wrote of the row,
+// the next may read on any lane.
+template <class... Stages>
+__global__ void __launch_bounds__(threads_a_block) rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
     for (std::int64_t row = first_row; row < rows; row += std::int64_t(gridDim.x) * warps_a_block)
-        f(WarpLanes{}, row);
+        ((stages(WarpLanes{}, row), __syncwarp()), ...);
 }
 
 template <class F>
@@ -58,6 +60,24 @@ __global__ void __launch_bounds__(1024)
     if (warp == 0 && c < columns) put(to[c], total, add);
 }
 
+template <class S, class F>
+struct StorePoint {
+    S* to;
+    bool add;
+    F f;
+    HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
+};
+
+// The random words of a row of n channels, some at a time: f(lane, begin, count, words),
+// words[k] = stream.at(document, position, i / 4)[i % 4], i = begin + k.
+template <class F>
+HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
+    each(lanes, (n + 3) / 4, [&](int block) {
+        Four bits = stream.at(std::uint32_t(document), std::uint32_t(position), std::uint32_t(block));
+        f(OneLane{}, 4 * block, n - 4 * block < 4 ? n - 4 * block : 4, bits.v);
+    });
+}
+
 // Enough blocks for `items`, `each` items a block; from 65,535 blocks on they stride.
 inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
@@ -70,10 +90,10 @@ inline void check_launch(const char* what, std::int64_t count) {
                      " (", cudaGetErrorName(status), ")"));
 }
 
-template <class F>
-void launch_rows(std::int64_t rows, F f) {
+template <class... Stages>
+void launch_rows(std::int64_t rows, Stages... stages) {
     if (rows <= 0) return;
-    rows_kernel<<<blocks_for(rows, warps_a_block), threads_a_block, 0, cuda_stream()>>>(rows, f);
+    rows_kernel<<<blocks_for(rows, warps_a_block), threads_a_block, 0, cuda_stream()>>>(rows, stages...);
     check_launch("rows", rows);
 }
 
@@ -86,7 +106,7 @@ void launch_points(std::int64_t n, F f) {
 
 template <class A, class F>
 void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
-    if (columns <= 0) return;
+    if (!to || columns <= 0) return;
     column_sums_kernel<<<(columns + 31) / 32, 1024, 0, cuda_stream()>>>(rows, columns, term, to, add);
     check_launch("columns", columns);
 }

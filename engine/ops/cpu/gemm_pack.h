@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// How the factors of a matrix product are packed, once for each instruction set: a part of gemm_block.h, which
+// says what must be defined before.
+
+namespace masquerade {
+namespace {
+
+typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
+typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
+typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+
+inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// bfloat16 lives here as its 16 bits.
+inline float widen(float x) { return x; }
+inline float widen(std::uint16_t x) { return __builtin_bit_cast(float, std::uint32_t(x) << 16); }
+inline Vector load(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
+inline Vector load(const std::uint16_t* p) {
+    return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
+}
+inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
+// Rounded to nearest even; NaN stays NaN.
+inline void narrow(float& to, float x) { to = x; }
+inline void narrow(std::uint16_t& to, float x) {
+    std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);
+    std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, quiet = (u >> 16) | 0x40u;
+    to = std::uint16_t((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+}
+
+// The shuffles of a transpose, each one instruction; a pick names element e of its result: below `lanes` one
+// of a, from there on one of b.
+//
+// One half of every four floats, a's and b's interleaved by units: a0 b0 a1 b1 or a0 a1 b0 b1.
+template <int unit, int half>
+struct Zip {
+    static constexpr int pick(int e) {
+        int q = e % 4, from_b = unit == 1 ? q % 2 : q / 2, place = unit == 1 ? q / 2 : q % 2;
+        return from_b * lanes + e - q + 2 * half + place;
+    }
+};
+// The even, or odd, fours of a, then of b.
+template <int odd>
+struct Fours {
+    static constexpr int pick(int e) {
+        int four = e / 4, half = lanes / 8 > 0 ? lanes / 8 : 1;
+        return four / half * lanes + 4 * (2 * (four % half) + odd) + e % 4;
+    }
+};
+template <class Shuffle, int... e>
+inline Vector shuffle(Vector a, Vector b, std::integer_sequence<int, e...>) {
+    return __builtin_shuffle(a, b, Indices{Shuffle::pick(e)...});
+}
+template <class Shuffle>
+inline Vector shuffle(Vector a, Vector b) {
+    return shuffle<Shuffle>(a, b, std::make_integer_sequence<int, lanes>{});
+}
+inline void transpose(Vector (&v)[lanes]) {
+    Vector t[lanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; i += 2) {
+        t[i] = shuffle<Zip<1, 0>>(v[i], v[i + 1]);
+        t[i + 1] = shuffle<Zip<1, 1>>(v[i], v[i + 1]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; i += 4)  // after this v[i + j] holds columns j, 4 + j, ... of rows i to i + 3
+#pragma GCC unroll 2
+        for (int j = 0; j < 2; j++) {
+            v[i + 2 * j] = shuffle<Zip<2, 0>>(t[i + j], t[i + j + 2]);
+            v[i + 2 * j + 1] = shuffle<Zip<2, 1>>(t[i + j], t[i + j + 2]);
+        }
+#pragma GCC unroll 16
+    for (int fours = lanes / 4; fours > 1; fours /= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < lanes / 2; i++) {
+            int from = 2 * i - i % 4;
+            t[i] = shuffle<Fours<0>>(v[from], v[from + 4]);
+            t[lanes / 2 + i] = shuffle<Fours<1>>(v[from], v[from + 4]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < lanes; i++) v[i] = t[i];
+    }
+}
+
+template <class S>
+void copy_row(float* to, const S* from, std::int64_t count) {
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
+    for (; i < count; i++) to[i] = widen(from[i]);
+}
+
+// Blocks are given as ranges: rows m0 to m1 of A, columns n0 to n1 of B, k0 to k1 of both.
+//
+// A block of A: where its rows lie along K they are copied as they are, to[i * row_along + p]; where they lie
+// across, as panels of tile_rows rows: to[panel][p * lanes + i]. tile() broadcasts the elements one by one and can
+// have either. The odd stride spreads the rows over the sets of the first-level cache.
+constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
+static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
+
+inline bool lies_across(const Factor& a) { return a.row == 1 && a.column != 1; }
+
+// `readable` rows are there, of which the last panel may read more than it needs.
+template <class S>
+void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::int64_t readable, std::int64_t depth) {
+    if (lies_across(a)) {
+        for (std::int64_t p = 0; p < depth; p++, from += a.column, to += lanes) {
+            // Whole rows of the source, for the sake of its pages.
+            float* panel = to;
+            for (std::int64_t i = 0; i < rows; i += tile_rows, panel += panel_across)
+                if (i + lanes <= readable) store(panel, load(from + i));
+                else copy_row(panel, from + i, smaller(tile_rows, rows - i));
+        }
+    } else if (a.column == 1) {
+        for (std::int64_t i = 0; i < rows; i++) copy_row(to + i * row_along, from + i * a.row, depth);
+    } else {
+        for (std::int64_t i = 0; i < rows; i++)
+            for (std::int64_t p = 0; p < depth; p++)
+                to[i * row_along + p] = widen(from[i * a.row + p * a.column]);
+    }
+}
+
+constexpr std::int64_t b_panel = gemm_depth * tile_columns + lanes;
+// A block of B becomes panels of tile_columns columns: to[panel][p * tile_columns + j] = B[p][j]. What lies past
+// the last column is zero.
+template <class S>
+void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t columns, std::int64_t depth) {
+    std::int64_t done = 0;
+    for (; done + lanes <= depth; done += lanes)
+        for (std::int64_t j = 0; j < tile_columns; j += lanes) {
+            Vector v[lanes];
+#pragma GCC unroll 16
+            for (int i = 0; i < lanes; i++)
+                v[i] = j + i < columns ? load(from + (j + i) * across + done) : Vector{};
+            transpose(v);
+#pragma GCC unroll 16
+            for (int i = 0; i < lanes; i++) store(to + (done + i) * tile_columns + j, v[i]);
+        }
+    for (; done < depth; done++)
+        for (std::int64_t j = 0; j < tile_columns; j++)
+            to[done * tile_columns + j] = j < columns ? widen(from[j * across + done]) : 0.0f;
+}
+template <class S>
+void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::int64_t columns) {
+    if (b.row == 1 && b.column != 1) {
+        for (std::int64_t j = 0; j < columns; j += tile_columns)
+            turn_panel(to + j / tile_columns * b_panel, from + j * b.column, b.column, columns - j, depth);
+        return;
+    }
+    std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
+    for (std::int64_t p = 0; p < depth; p++, from += b.row, to += tile_columns) {
+        // Whole rows of the source, for the sake of its pages.
+        for (std::int64_t j = 0; j < whole; j += tile_columns)
+#pragma GCC unroll 4
+            for (int i = 0; i < tile_columns; i += lanes) store(to + j / tile_columns * b_panel + i, load(from + j + i));
+        for (std::int64_t j = whole; j < columns; j += tile_columns)
+            for (std::int64_t i = 0; i < tile_columns; i++)
+                to[j / tile_columns * b_panel + i] = j + i < columns ? widen(from[(j + i) * b.column]) : 0.0f;
+    }
+}
+
+void pack_a(float* to, const Factor& a, std::int64_t m, std::int64_t m0, std::int64_t m1, std::int64_t k0, std::int64_t k1) {
+    if (k0 == k1) return;
+    std::int64_t first = m0 * a.row + k0 * a.column;
+    if (a.dtype == DType::f32) pack_a(to, static_cast<const float*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+    else pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+}
+void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n0, std::int64_t n1) {
+    if (k0 == k1) return;
+    std::int64_t first = k0 * b.row + n0 * b.column;
+    if (b.dtype == DType::f32) pack_b(to, static_cast<const float*>(b.data) + first, b, k1 - k0, n1 - n0);
+    else pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
+}
+
+// A walk over memory that will be packed next: while a tile is computed its lines are asked for one by one, so
+// that packing finds them in the second-level cache.
+struct Walk {
+    const char *line = nullptr, *row_end = nullptr;
+    std::int64_t length = 0, stride = 0, rows = 0;  // of a row that is left, in bytes; rows that are left
+};
+
+inline void ask(Walk& walk) {
+    if (walk.rows <= 0) return;
+    __builtin_prefetch(walk.line, 0, 2);
+    walk.line += 64;
+    if (walk.line < walk.row_end) return;
+    walk.row_end += walk.stride;
+    walk.line = walk.row_end - walk.length;
+    walk.rows--;
+}
+
+// Rows i0 to i1 and columns j0 to j1 of f, along whichever is contiguous.
+inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
+    if (i0 >= i1 || j0 >= j1) return {};
+    std::int64_t size = f.dtype == DType::f32 ? 4 : 2;
+    const char* first = static_cast<const char*>(f.data) + (i0 * f.row + j0 * f.column) * size;
+    bool along = f.column == 1;
+    std::int64_t length = (along ? j1 - j0 : i1 - i0) * size, stride = (along ? f.row : f.column) * size;
+    return {first, first + length, length, stride, along ? i1 - i0 : j1 - j0};
+}
+
+}  // namespace
+}  // namespace masquerade

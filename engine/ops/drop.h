@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What the functors of ops with dropout hold: who the rows are, and the rule in numbers.
+#pragma once
+#include "engine/math/point.h"
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+
+template <class A>
+struct Drop {
+    const int *document, *position;
+    Stream stream;
+    std::uint32_t threshold;
+    A scale;
+
+    // to[i] = f(i, drop) for every channel i of row n, stored or added; drop(x) = x keep / (1 - rate). At rate 0 nothing
+    // is drawn.
+    template <class S, class Lanes, class F>
+    HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
+        if (threshold == 0)
+            return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
+        const std::uint32_t least = threshold;  // of our own: `to` might be where *this lies
+        const A kept = scale;
+        each_draw(lanes, stream, document[n], position[n], C,
+                  [&](OneLane lane, int begin, int count, const std::uint32_t* words) {
+                      store(lane, count, to + begin, add, [&](int k) {
+                          return f(begin + k, [&](A x) { return dropout(x, words[k], least, kept); });
+                      });
+                  });
+    }
+};
+
+// The names of the rows are needed with dropout only.
+template <class A>
+Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const DropoutRule& rule) {
+    if (!(rule.rate >= 0 && rule.rate < 1))
+        throw Error(text(op, " ", x.path, ": rate is ", rule.rate, ", expected in [0, 1)"));
+    if (rule.rate > 0) {
+        expect_count(op, "documents", rows.document, x.rows());
+        expect_count(op, "positions", rows.position, x.rows());
+    }
+    return {rows.document.data, rows.position.data, rule.stream,
+            std::uint32_t(double(rule.rate) * 4294967296.0), A(1 / (1 - rule.rate))};
+}
+
+}  // namespace masquerade::DEVICE
