@@ -108,7 +108,7 @@ asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests
 	@tests/check_layers.sh $(BUILD)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
-$(BUILD)/tests: $(call object,$(tests)) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests

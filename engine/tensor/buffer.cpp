@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "engine/base/memory.h"
 
 namespace masquerade {
 namespace {
@@ -25,10 +26,9 @@ std::size_t available_memory() {
 
 Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device) {
     if (device != Device::cpu) throw Error("no CUDA device answers; use --device cpu");
-    std::size_t rounded = (bytes + 63) / 64 * 64;
     constexpr std::size_t large = std::size_t(256) << 20;
     bool fits = bytes < large || bytes <= available_memory();
-    data_ = fits ? std::aligned_alloc(64, rounded ? rounded : 64) : nullptr;
+    data_ = fits ? allocate_aligned(bytes) : nullptr;
     if (!data_)
         throw BadInput(text("out of memory: ", bytes >> 20, " MiB wanted in one piece; a smaller batch_tokens, width or "
                             "vocabulary needs less"));

@@ -17,5 +17,6 @@ struct BenchCase {
 };
 
 std::unique_ptr<BenchCase> tokenizer_case();
+std::unique_ptr<BenchCase> train_case();
 
 }  // namespace masquerade

@@ -10,6 +10,7 @@
 #include "tools/bench/case.h"
 #include "tools/bench/machine.h"
 #include "tools/bench/measure.h"
+#include "tools/bench/progress.h"
 #include "tools/bench/tokenizer_peers.h"
 #include "tools/bench/tokenizer_work.h"
 
@@ -25,11 +26,6 @@ struct Arguments {
     bool cased = false, json = false;
     int repeats = 5;
 };
-
-// One line on a terminal, which the next one overwrites; nothing elsewhere.
-void show_progress(const std::string& line) {
-    if (is_terminal(stderr)) fmt::print(stderr, "\r{:<{}}\r{}", "", terminal_width() - 1, line);
-}
 
 class Measurement {
   public:

@@ -4,6 +4,7 @@
 
 #include "engine/ops/cpu/gemm_bf16.h"
 #include "engine/ops/cpu/gemm_kernel.h"
+#include "engine/ops/cpu/gemm_meter.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -75,7 +76,9 @@ struct Sums {};
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (m == 0 || n == 0 || gemm_bf16(m, n, k, a, b, c)) return;
+    if (m == 0 || n == 0) return;
+    MeteredGemm metered(m, n, k, a, b, c);
+    if (gemm_bf16(m, n, k, a, b, c)) return;
     const GemmKernel& kernel = *chosen_kernel();
     GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {

@@ -3,7 +3,10 @@
 // largest shapes.
 #pragma once
 #include <cstddef>
+#include <cstdlib>
 #include <new>
+
+#include "engine/base/memory.h"
 
 namespace masquerade {
 
@@ -11,20 +14,20 @@ class Workspace {
   public:
     Workspace() = default;
     Workspace(const Workspace&) = delete;
-    ~Workspace() { ::operator delete(data_, alignment); }
+    ~Workspace() { std::free(data_); }
 
     void* reserve(std::size_t bytes) {
         if (bytes > capacity_) {
-            ::operator delete(data_, alignment);
+            std::free(data_);
             data_ = nullptr, capacity_ = 0;
-            data_ = ::operator new(bytes, alignment);
+            data_ = allocate_aligned(bytes);
+            if (!data_) throw std::bad_alloc();
             capacity_ = bytes;
         }
         return data_;
     }
 
   private:
-    static constexpr std::align_val_t alignment{64};
     void* data_ = nullptr;
     std::size_t capacity_ = 0;
 };

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "tools/bench/train_ours.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "doctest/doctest.h"
+#include "engine/ops/visible.h"
+#include "models/mask.h"
+
+using namespace masquerade;
+
+namespace {
+
+// A mark of its kind, small enough for a test.
+TrainMark small(const std::string& name) {
+    TrainMark mark = train_mark(name, 3);
+    BackboneOptions& b = mark.model.backbone;
+    b.width = 16, b.heads = 2, b.inner = 32, b.layers = 3, mark.model.latent_layers = 2;
+    mark.model.latent.size = 4;
+    mark.sentences.resize(3);
+    if (!mark.univae) mark.targets.resize(3);
+    return mark;
+}
+
+}  // namespace
+
+TEST_CASE("train marks: sizes, ids and tokens of each") {
+    for (const std::string& name : train_mark_names()) {
+        CAPTURE(name);
+        const TrainMark mark = train_mark(name, 1);
+        const int V = mark.model.backbone.vocabulary;
+        int tokens = 0;
+        for (const auto& ids : mark.sentences) {
+            for (int id : ids) CHECK((id >= 0 && id < V));
+            CHECK(int(ids.size()) <= (mark.univae ? 20 : 64));
+            CHECK(int(ids.size()) >= (mark.univae ? 8 : 64));
+            tokens += int(ids.size());
+        }
+        CHECK(mark.tokens() == tokens - (mark.univae ? int(mark.sentences.size()) : 0));
+        CHECK(mark.sentences == train_mark(name, 1).sentences);
+        CHECK(mark.sentences != train_mark(name, 2).sentences);
+        CHECK(mark.rule.clip == 1);
+        if (name == "univae-default") CHECK((tokens <= 360 && tokens > 340));
+    }
+    CHECK(train_mark("bert-small", 1).tokens() == 2048);
+    CHECK(train_mark("bert-base", 1).tokens() == 512);
+    CHECK_THROWS_AS(train_mark("bert", 1), BadUsage);
+}
+
+TEST_CASE(
+    "train ours: the first loss is near ln V, without dropout it is the same twice, and steps lower it") {
+    for (const char* name : {"bert-small", "univae-small"}) {
+        CAPTURE(name);
+        const TrainMark mark = small(name);
+        OurTraining plain(mark, DType::f32, 1, false), dropped(mark, DType::f32, 1, true);
+        const double before = plain.loss(), first = plain.step(), after = plain.loss();
+        CHECK(before == first);
+        CHECK(std::fabs(first - std::log(8000)) < 0.3);
+        CHECK(after < before);
+        CHECK(plain.norm() > 0);
+        CHECK(dropped.loss() == before);
+        CHECK((dropped.step() != before) == !mark.univae);  // these UniVAEs have no dropout
+        plain.step();
+        CHECK(plain.activation_bytes() > 0);
+        CHECK(plain.update_seconds() > 0);
+        CHECK(plain.noise().is_null() == !mark.univae);
+    }
+}
+
+TEST_CASE("train ours: every weight lies where its name says") {
+    const TrainMark mark = small("univae-small");
+    OurTraining training(mark, DType::f32, 1, true);
+    const auto places = training.weight_places();
+    const std::string_view weights = training.weights();
+    auto number = [&](const std::string& name, std::size_t i) {
+        float x;
+        std::memcpy(&x, weights.data() + places.at(name).get<std::size_t>() + i * sizeof x, sizeof x);
+        return x;
+    };
+    for (std::size_t i : {0, 15}) {
+        CHECK(number("layer.1.norm2.weight", i) == 1);
+        CHECK(number("layer.1.norm2.bias", i) == 0);
+        CHECK(number("embedding.token.weight", i) != 0);
+    }
+    CHECK(std::int64_t(weights.size()) >= 4 * training.parameters());
+    CHECK(std::size_t(places.at("latent.1.out.weight")) + 4 * 16 * 4 <= weights.size());
+}
+
+TEST_CASE("train ours: attention's work is what the masks let be seen") {
+    const Documents documents = {{3, 4}, {1, 2}};
+    CHECK(visible_pairs(full_mask(documents)) == 7 * 7 + 3 * 3);
+    CHECK(visible_pairs(causal_mask(documents)) == 7 * 8 / 2 + 3 * 4 / 2);
+    CHECK(visible_pairs(unilm_mask(documents)) == (9 + 4 * 3 + 10) + (1 + 2 + 3));
+    CHECK(visible_pairs(cls_mask(documents)) == 7 + 3);
+
+    const TrainMark mark = small("bert-small");
+    const double pairs = 32 * 32 + 32 * 32 + 32 * 33 / 2;
+    CHECK(OurTraining(mark, DType::f32, 1, true).attention_multiply_adds() == 6 * 3 * 3 * pairs * 16);
+}

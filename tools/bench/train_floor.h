@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The floor of a training step: its matrix products, each alone, by the fastest product at hand.
+#pragma once
+#include <vector>
+
+#include "tools/bench/train_profile.h"
+
+namespace masquerade {
+
+struct FloorProduct {
+    ProductKind kind;
+    double count;               // in a step
+    double ours = 0, peer = 0;  // seconds of one; 0: not measured
+    double fastest() const { return peer > 0 && (ours == 0 || peer < ours) ? peer : ours; }
+};
+
+struct Floor {
+    std::vector<FloorProduct> products;
+    double attention = 0;  // multiply-adds of attention, which are no products of their own
+
+    double multiply_adds() const;     // of the products
+    double products_seconds() const;  // of a step
+    double best_rate() const;         // multiply-adds a second of the fastest product
+    // Attention's multiply-adds are counted at the best rate.
+    double attention_seconds() const { return attention / best_rate(); }
+    double seconds() const { return products_seconds() + attention_seconds(); }
+};
+
+// The products of a profile, not timed yet.
+std::vector<FloorProduct> floor_products(const StepProfile& profile);
+
+// The least of several runs, which together take about `budget` seconds.
+double least_seconds(const ProductKind& kind, double budget);
+
+}  // namespace masquerade

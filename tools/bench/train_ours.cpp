@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "tools/bench/train_ours.h"
+
+#include "engine/ops/visible.h"
+#include "engine/tape/trace.h"
+#include "models/mask.h"
+#include "tools/bench/measure.h"
+
+namespace masquerade {
+
+struct OurTraining::Model {
+    virtual ~Model() = default;
+    // The batch of the step; its bucket.
+    virtual std::string prepare(std::uint64_t seed, std::uint32_t step) = 0;
+    virtual Tensor* loss(Tape& tape) = 0;
+    virtual std::int64_t pairs() const = 0;  // of queries and keys, over all layers
+    virtual LatentNoise noise() const { return {}; }
+};
+
+struct OurTraining::Bert : Model {
+    Backbone backbone;
+    TokenRows rows;
+    std::vector<int> targets;
+    std::vector<double> weights;
+    SegmentGraph graph;
+
+    Bert(Parameters& parameters, const TrainMark& mark, const BackboneOptions& options)
+        : backbone(parameters, options) {
+        Documents documents;
+        for (std::size_t b = 0; b < mark.sentences.size(); b++) {
+            const std::vector<int>& ids = mark.sentences[b];
+            const int length = int(ids.size()), half = length / 2;
+            documents.push_back({half, length - half});
+            for (int t = 0; t < length; t++) rows.push(ids[std::size_t(t)], t >= half, t, int(b));
+            targets.insert(targets.end(), mark.targets[b].begin(), mark.targets[b].end());
+        }
+        weights.assign(targets.size(), 1.0 / double(targets.size()));
+        graph = unilm_mask(documents);
+    }
+    std::string prepare(std::uint64_t, std::uint32_t) override { return "documents"; }
+    Tensor* loss(Tape& tape) override {
+        Tensor* x = backbone.embed(tape, rows);
+        const Pass pass = backbone.pass(tape, rows, graph);
+        for (const Block& layer : backbone.layers) x = layer(tape, x, pass);
+        Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
+                                     weights.data());
+        return backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets, each, "loss");
+    }
+    std::int64_t pairs() const override {
+        return std::int64_t(backbone.layers.size()) * visible_pairs(graph);
+    }
+};
+
+// As models/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
+struct OurTraining::Sentences : Model {
+    UniVae univae;
+    std::vector<Sentence> sentences;
+    UniVaeBatch batch;
+    LatentNoise drawn;
+
+    Sentences(Parameters& parameters, const TrainMark& mark, const UniVaeOptions& options)
+        : univae(parameters, options) {
+        for (const auto& ids : mark.sentences) sentences.push_back({ids, int(sentences.size())});
+    }
+    std::string prepare(std::uint64_t seed, std::uint32_t step) override {
+        std::vector<const Sentence*> taken;
+        for (const Sentence& s : sentences) taken.push_back(&s);
+        batch = univae.batch(taken, 64);
+        drawn = univae.space.noise(batch.names, seed, step);
+        return batch.bucket;
+    }
+    Tensor* loss(Tape& tape) override { return univae.loss(tape, batch, &drawn, 1).total; }
+    std::int64_t pairs() const override {
+        const int L = univae.options.backbone.layers, K = univae.options.latent_layers;
+        std::int64_t n =
+            (L - K) * visible_pairs(batch.independent_graph) + K * visible_pairs(batch.latent_graph);
+        if (K > 0) n += (L - 2) * visible_pairs(batch.encoder_graph) + visible_pairs(batch.cls_graph);
+        return n;
+    }
+    // Of the real documents, which come first.
+    LatentNoise noise() const override {
+        LatentNoise real = drawn;
+        for (auto& w : real.w) w.resize(sentences.size());
+        for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.space.size()));
+        return real;
+    }
+};
+
+OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout)
+    : parameters_(storage),
+      model_([&]() -> std::unique_ptr<Model> {
+          UniVaeOptions options = mark.model;
+          if (!dropout) options.backbone.dropout = options.backbone.attention_dropout = 0;
+          if (mark.univae) return std::make_unique<Sentences>(parameters_, mark, options);
+          return std::make_unique<Bert>(parameters_, mark, options.backbone);
+      }()),
+      optimiser_((parameters_.allocate(seed), parameters_), mark.rule),
+      tape_(arena_, storage),
+      seed_(seed),
+      learning_rate_(mark.learning_rate),
+      width_(mark.model.backbone.width) {}
+
+OurTraining::~OurTraining() = default;
+
+double OurTraining::step() {
+    const std::string bucket = model_->prepare(seed_, step_);
+    tape_.begin(bucket, seed_, step_, true);
+    Tensor* loss = model_->loss(tape_);
+    tape_.retain(loss);
+    parameters_.start_gradients();
+    tape_.backward(loss);
+    parameters_.finish_gradients();
+    const double before = steady_seconds();
+    optimiser_.update(++step_, learning_rate_);
+    update_seconds_ = steady_seconds() - before;
+    const double value = number_at(loss->view(), 0);
+    tape_.end();
+    return value;
+}
+
+double OurTraining::loss() {
+    const std::string bucket = model_->prepare(seed_, 0);
+    tape_.begin("loss alone: " + bucket, seed_);
+    Tensor* loss = model_->loss(tape_);
+    tape_.retain(loss);
+    const double value = number_at(loss->view(), 0);
+    tape_.end();
+    return value;
+}
+
+// q k^T and p v forward; dp, dv, dq and dk backward.
+double OurTraining::attention_multiply_adds() const { return 6.0 * double(model_->pairs()) * width_; }
+
+std::string_view OurTraining::weights() const {
+    const View all = parameters_.values();
+    return {static_cast<const char*>(all.data), all.bytes()};
+}
+
+nlohmann::ordered_json OurTraining::weight_places() const {
+    nlohmann::ordered_json places;
+    const View all = parameters_.values();
+    for (const Tensor& t : parameters_.all())
+        places[t.path] = static_cast<char*>(parameters_.slice(all, t).data) - static_cast<char*>(all.data);
+    return places;
+}
+
+nlohmann::ordered_json OurTraining::noise() const {
+    model_->prepare(seed_, 0);
+    const LatentNoise noise = model_->noise();
+    if (noise.w.empty()) return nullptr;
+    return {{"w", noise.w}, {"e", noise.e}};
+}
+
+std::int64_t visible_pairs(const SegmentGraph& graph) {
+    std::int64_t pairs = 0;
+    for (const QuerySegment& q : graph.queries)
+        for (int i = q.begin; i < q.end; i++)
+            for (int s = q.sees_begin; s < q.sees_end; s++)
+                each_run(graph, q, i, graph.sees[std::size_t(s)],
+                         [&](int begin, int end) { pairs += end - begin; });
+    return pairs;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The full training step of this engine on the batch of a mark: all that ./bench train knows of models is here.
+#pragma once
+#include <memory>
+
+#include "engine/train/adamw.h"
+#include "tools/bench/train_marks.h"
+
+namespace masquerade {
+
+class OurTraining {
+  public:
+    // storage: f32, or bf16 with f32 masters. Without dropout the loss can be compared with another program's.
+    OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout);
+    ~OurTraining();
+
+    // Noise, forward, backward, clipping, AdamW; the loss before the update.
+    double step();
+    // The loss of the weights as they are, without dropout, with the noise of the first step.
+    double loss();
+
+    double norm() const { return optimiser_.norm(); }          // of the last gradient
+    double update_seconds() const { return update_seconds_; }  // of the last clipping and AdamW
+    std::int64_t parameters() const { return parameters_.count(); }
+    std::size_t activation_bytes() const { return arena_.planned_bytes(); }
+    // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
+    double attention_multiply_adds() const;
+    void observe(Observer* observer) { tape_.observe(observer); }
+
+    // The masters, all in one row, and where each begins, in bytes.
+    std::string_view weights() const;
+    nlohmann::ordered_json weight_places() const;
+    // Of the first step; null where the model has none.
+    nlohmann::ordered_json noise() const;
+
+  private:
+    struct Model;
+    struct Bert;
+    struct Sentences;
+
+    Parameters parameters_;
+    std::unique_ptr<Model> model_;
+    AdamW optimiser_;
+    Arena arena_;
+    Tape tape_;
+    const std::uint64_t seed_;
+    const double learning_rate_;
+    const int width_;
+    std::uint32_t step_ = 0;
+    double update_seconds_ = 0;
+};
+
+// Pairs of a row and a row that it sees.
+std::int64_t visible_pairs(const SegmentGraph& graph);
+
+}  // namespace masquerade

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "tools/bench/train_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/bench/measure.h"
+
+namespace masquerade {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t line_width = 80;
+constexpr const char* row_columns = "{:<18}{:>9}{:>18}{:>9}{:>9}{:>7}{:>9}\n";
+constexpr const char* part_columns = "{:<18}{:>9}{:>7}\n";
+constexpr const char* summary_columns = "{:<16}{:<6}{:>9}  {:<18}{:>9}{:>8}{:>12}\n";
+
+double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
+std::string ms(double seconds) { return figures(1e3 * seconds); }
+std::string mib(double bytes) { return fmt::format("{:.0f}", bytes / (1 << 20)); }
+
+// Breaks at spaces; what follows the first line is indented.
+std::string wrapped(const std::string& text, const std::string& indent = "  ") {
+    std::string out, line;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        std::size_t end = text.find(' ', begin);
+        if (end == text.npos) end = text.size();
+        const std::string word = text.substr(begin, end - begin);
+        if (!line.empty() && line.size() + 1 + word.size() > line_width) {
+            out += line + '\n';
+            line = indent + word;
+        } else {
+            line += (line.empty() ? "" : " ") + word;
+        }
+        begin = end + 1;
+    }
+    return out + line + '\n';
+}
+
+// "PyTorch", with what tells it from the one it is compared with first.
+std::string label_of(const Json& peer) {
+    std::string label = "PyTorch";
+    if (peer.at("form") == "joint") label += ", joint";
+    if (peer.at("precision") == "bf16") label += ", no master";
+    return label;
+}
+
+std::string head(const Json& r) {
+    const Json& s = r.at("sizes");
+    std::string latents;
+    if (const int K = s.at("latent_layers"); K > 0)
+        latents = fmt::format(", {} latents of {}", K, s.at("latent_size").get<int>());
+    return wrapped(
+        fmt::format("{}, {}: {} layers, width {}, {} heads, inner {}, vocabulary {}{}; {:.2f} M parameters; "
+                    "a batch of {} "
+                    "sentences, {} tokens",
+                    r.at("mark").get<std::string>(), r.at("precision").get<std::string>(),
+                    s.at("layers").get<int>(), s.at("width").get<int>(), s.at("heads").get<int>(),
+                    s.at("inner").get<int>(), s.at("vocabulary").get<int>(), latents,
+                    number(r, "parameters") / 1e6, r.at("sentences").get<int>(), r.at("tokens").get<int>()));
+}
+
+std::string row(const Json& r, const Json& one, const std::string& label) {
+    const Json& s = one.at("seconds");
+    const double median = number(s, "median");
+    return fmt::format(
+        fmt::runtime(row_columns), label, ms(median), ms(number(s, "least")) + " - " + ms(number(s, "most")),
+        fmt::format("{:.0f}", number(one, "tokens_per_second")), figures(number(r, "sentences") / median),
+        one.contains("ratio") ? figures(number(one, "ratio")) : "",
+        one.contains("peak_bytes") ? mib(number(one, "peak_bytes")) : "");
+}
+
+std::string rows(const Json& r) {
+    std::string out = fmt::format(fmt::runtime(row_columns), "", "ms a step", "range", "tok/s", "sent/s",
+                                  "ratio", "peak MiB");
+    out += row(r, r.at("ours"), "ours");
+    for (const Json& peer : r.at("peers")) out += row(r, peer, label_of(peer));
+    return out;
+}
+
+std::string settings(const Json& r) {
+    std::string out;
+    for (const Json& peer : r.at("peers"))
+        out += wrapped(fmt::format("{} {} ({}): {}", label_of(peer), peer.at("version").get<std::string>(),
+                                   peer.at("python").get<std::string>(),
+                                   peer.at("settings").get<std::string>()));
+    return out;
+}
+
+std::string checks(const Json& r) {
+    std::string out;
+    for (const Json& peer : r.at("peers")) {
+        const bool slow = peer.at("slow_blas");
+        if (slow)
+            out += wrapped(
+                "warning: " + label_of(peer) +
+                " multiplies by the reference BLAS; Debian's libopenblas0-openmp makes it 30 times faster");
+        const Json &ours = r.at("ours").at("check"), &theirs = peer.at("check");
+        if (!peer.at("agrees"))
+            out += wrapped(fmt::format("warning: {} does NOT compute the same, see --json", label_of(peer)));
+        out += wrapped(
+            fmt::format("without dropout, ours and {}: loss {:.5f} {:.5f}, norm {:.5f} {:.5f}, after an "
+                        "update {:.5f} {:.5f}",
+                        label_of(peer), number(ours, "loss"), number(theirs, "loss"), number(ours, "norm"),
+                        number(theirs, "norm"), number(ours, "next"), number(theirs, "next")));
+    }
+    return out;
+}
+
+std::string memory(const Json& r) {
+    const Json& ours = r.at("ours");
+    std::string theirs;
+    for (const Json& peer : r.at("peers"))
+        theirs += fmt::format("{}{} {:.0f}", theirs.empty() ? "; " : ", ", label_of(peer),
+                              number(peer, "faults_per_step"));
+    return wrapped(fmt::format("page faults a step: {:.3g}{}", number(ours, "faults_per_step"), theirs)) +
+           wrapped(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
+}
+
+std::string parts(const Json& r) {
+    const double step = number(r, "profiled_step");
+    std::string out = '\n' + fmt::format(fmt::runtime(part_columns), "of a step, ours", "ms", "%");
+    for (const Json& part : r.at("parts")) {
+        const double seconds = number(part, "seconds");
+        out += fmt::format(fmt::runtime(part_columns), part.at("name").get<std::string>(), ms(seconds),
+                           fmt::format("{:.1f}", 100 * seconds / step));
+    }
+    return out;
+}
+
+std::string floor_of(const Json& r) {
+    const Json& f = r.at("floor");
+    const double share = number(f, "share_of_step");
+    return '\n' +
+           wrapped(fmt::format(
+               "floor {} ms, {:.0f} % of the step (step / floor: {:.0f} %): {} ms for its {:.1f} GFLOP of "
+               "products, each alone by whoever is faster, and {} ms for attention's {:.2f} GFLOP at the "
+               "best rate among them, {:.0f} GFLOP/s",
+               ms(number(f, "seconds")), 100 * share, 100 / share, ms(number(f, "products_seconds")),
+               number(f, "gflop"), ms(number(f, "attention_seconds")), number(f, "attention_gflop"),
+               number(f, "best_gflops")));
+}
+
+}  // namespace
+
+std::string train_report(const Json& r) {
+    std::string notes;
+    for (const Json& note : r.at("notes")) notes += wrapped("note: " + note.get<std::string>());
+    if (!r.at("complete"))
+        return fmt::format("{}, {}: stopped before it was measured\n", r.at("mark").get<std::string>(),
+                           r.at("precision").get<std::string>());
+    return head(r) + notes + '\n' + rows(r) + settings(r) + checks(r) + memory(r) + parts(r) + floor_of(r);
+}
+
+std::string train_summary(const Json& results) {
+    std::string out = fmt::format(fmt::runtime(summary_columns), "tokens a second", "", "ours", "beside", "",
+                                  "ratio", "floor, %");
+    for (const Json& r : results) {
+        if (!r.at("complete")) continue;
+        const std::string floor = fmt::format("{:.0f}", 100 * number(r.at("floor"), "share_of_step"));
+        const std::string ours = fmt::format("{:.0f}", number(r.at("ours"), "tokens_per_second"));
+        auto line = [&](const std::string& beside, const std::string& theirs, const std::string& ratio) {
+            out += fmt::format(fmt::runtime(summary_columns), r.at("mark").get<std::string>(),
+                               r.at("precision").get<std::string>(), ours, beside, theirs, ratio, floor);
+        };
+        if (r.at("peers").empty()) line("", "", "");
+        for (const Json& peer : r.at("peers"))
+            line(label_of(peer), fmt::format("{:.0f}", number(peer, "tokens_per_second")),
+                 figures(number(peer, "ratio")));
+    }
+    return out;
+}
+
+}  // namespace masquerade
