@@ -403,7 +403,7 @@ Op adamw_op(double clip) {
         rule.decay = 0.1;
         rule.clip = clip;
         c.forward = [rule](const Call& a) {
-            adamw(a("p"), a("g"), a("m"), a("v"), a("norm"), a("control"), rule);
+            adamw(a("p"), a("g"), a("m"), a("v"), a("norm"), a("control"), rule, View{});
         };
         c.definition = [rule](const Call& a) {
             const double *control = a("control").as<double>(), norm = *a("norm").as<double>();

@@ -43,18 +43,30 @@ Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) 
     t.parameter = true;
     t.needs_grad = true;
     inits_.push_back(init);
-    starts_.push_back(length_);
-    length_ += (shape.count() + 15) / 16 * 16;
     return &t;
 }
 
+void Parameters::lay_out() {
+    starts_.assign(tensors_.size(), 0);
+    length_ = 0;
+    for (bool matrices : {true, false}) {
+        for (std::size_t i = 0; i < tensors_.size(); i++) {
+            if ((tensors_[i].shape.rank > 1) != matrices) continue;
+            starts_[i] = length_;
+            length_ += (tensors_[i].shape.count() + 15) / 16 * 16;
+        }
+        if (matrices) matrices_ = length_;
+    }
+}
+
 void Parameters::allocate(std::uint64_t seed) {
+    lay_out();
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
     values_ = Buffer(bytes, device_);
     gradients_ = Buffer(bytes, device_);
     std::memset(values_.data(), 0, bytes);
     std::memset(gradients_.data(), 0, bytes);
-    if (storage_ != dtype_) rounded_ = Buffer(std::size_t(length_) * bytes_of(storage_), device_);
+    if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
         const Buffer& holds = t.dtype == dtype_ ? values_ : rounded_;
@@ -71,8 +83,7 @@ void Parameters::allocate(std::uint64_t seed) {
 }
 
 void Parameters::round() {
-    for (const Tensor& t : tensors_)
-        if (t.dtype != dtype_) convert_forward(master(t), t.view());
+    if (const View copies = rounded(); copies.data) convert_forward(matrices(values()), copies);
 }
 
 void Parameters::start_gradients() {
@@ -87,6 +98,15 @@ void Parameters::finish_gradients() {
 View Parameters::flat(const Buffer& buffer, const char* path) const {
     return View{buffer.data(), dtype_, device_, {length_}, path};
 }
+
+View Parameters::matrices(const View& all) const { return View{all.data, all.dtype, device_, {matrices_}, "matrices"}; }
+
+View Parameters::vectors(const View& all) const {
+    return View{static_cast<char*>(all.data) + std::size_t(matrices_) * bytes_of(all.dtype), all.dtype, device_,
+                {length_ - matrices_}, "vectors"};
+}
+
+View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
 
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     for (std::size_t i = 0; i < tensors_.size(); i++)

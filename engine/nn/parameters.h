@@ -36,13 +36,19 @@ class Parameters {
     void start_gradients();
     void finish_gradients();
 
-    // Renews the rounded copies of the matrices from their master weights; nothing to do unless storage is bf16.
+    // Renews the rounded copies of the matrices from their master weights, where something else than the optimiser, which
+    // does it on its way, has changed them; nothing to do unless storage is bf16.
     void round();
 
     // Everything as one row of masters, for the optimiser. flat() shows a buffer of the same length: a moment.
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
+    // Its two parts: parameters of rank 2, in the order they were declared, then the others.
+    View matrices(const View& flat_view) const;
+    View vectors(const View& flat_view) const;
+    // The copies that the ops read, of the shape of matrices(); no data unless storage is bf16.
+    View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
     // What is trained and kept: the parameter itself, or what its rounded copy is made from.
@@ -58,12 +64,14 @@ class Parameters {
     Device device() const { return device_; }
 
   private:
+    void lay_out();
+
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
-    std::int64_t length_ = 0;
+    std::int64_t length_ = 0, matrices_ = 0;
     Buffer values_, gradients_, rounded_;
 };
 

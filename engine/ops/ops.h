@@ -107,6 +107,7 @@ OP(global_norm, (View g, View norm))
 // One AdamW step over a slice: g is first scaled by min(1, clip / norm), then
 //     m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  p -= rate (m c1 / (sqrt(v c2) + eps) + decay p)
 // control(3) = rate, c1 = 1 / (1 - b1^t), c2 = 1 / (1 - b2^t), in device memory.   Loshchilov & Hutter 2017
-OP(adamw, (View p, View g, View m, View v, View norm, View control, AdamWRule rule))
+// `rounded`, where it has data: p in bf16, for the ops that read it so.
+OP(adamw, (View p, View g, View m, View v, View norm, View control, AdamWRule rule, View rounded))
 
 #endif

@@ -43,15 +43,15 @@ void AdamW::update(std::int64_t t, double learning_rate) {
                          1 / (1 - std::pow(rule_.beta2, double(t)))};
     write_numbers(control, numbers);
     global_norm(parameters_.gradients(), norm);
-    View p = parameters_.values(), g = parameters_.gradients(), m = first_moment(), v = second_moment();
-    if (rule_.decay == 0) adamw(p, g, m, v, norm, control, rule_);
-    else for (const Tensor& w : parameters_.all()) {
-        AdamWRule rule = rule_;
-        if (w.shape.rank < 2) rule.decay = 0;
-        adamw(parameters_.slice(p, w), parameters_.slice(g, w), parameters_.slice(m, w), parameters_.slice(v, w), norm,
-              control, rule);
-    }
-    parameters_.round();
+    auto update = [&](View (Parameters::*part)(const View&) const, const AdamWRule& rule, const View& rounded) {
+        auto of = [&](const View& all) { return (parameters_.*part)(all); };
+        adamw(of(parameters_.values()), of(parameters_.gradients()), of(first_moment()), of(second_moment()), norm,
+              control, rule, rounded);
+    };
+    AdamWRule without_decay = rule_;
+    without_decay.decay = 0;
+    update(&Parameters::matrices, rule_, parameters_.rounded());
+    update(&Parameters::vectors, without_decay, {});
 }
 
 double AdamW::norm() const {

@@ -217,7 +217,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
         control.numbers[0] = 0.01f;
         control.numbers[1] = float(1 / (1 - std::pow(rule.beta1, t)));
         control.numbers[2] = float(1 / (1 - std::pow(rule.beta2, t)));
-        adamw(parameters.values(), parameters.gradients(), m, v, norm, control, rule);
+        adamw(parameters.values(), parameters.gradients(), m, v, norm, control, rule, View{});
         if (t == 1) first = last;
 
         tape.begin("one");

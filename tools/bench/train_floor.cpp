@@ -57,22 +57,21 @@ std::vector<FloorProduct> floor_products(const StepProfile& profile) {
     return products;
 }
 
-double least_seconds(const ProductKind& p, double budget) {
+double median_seconds(const ProductKind& p, double budget) {
     const bool a_turned = p.order[0] == 'T', b_turned = p.order[1] == 'T';
     const Matrix a = a_turned ? Matrix(p.k, p.m, p.a) : Matrix(p.m, p.k, p.a);
     const Matrix b = b_turned ? Matrix(p.n, p.k, p.b) : Matrix(p.k, p.n, p.b);
     const Matrix c(p.m, p.n, p.c);
     const Factor left = factor(a.view()), right = factor(b.view());
     const double begin = steady_seconds();
-    double least = 0;
-    for (int runs = 0; runs < 5 || (runs < 200 && steady_seconds() - begin < budget); runs++) {
+    std::vector<double> runs;
+    while (runs.size() < 5 || (runs.size() < 200 && steady_seconds() - begin < budget)) {
         const double start = steady_seconds();
         gemm(p.m, p.n, p.k, a_turned ? transposed(left) : left, b_turned ? transposed(right) : right,
              product(c.view(), p.add));
-        const double passed = steady_seconds() - start;
-        least = runs == 0 ? passed : std::min(least, passed);
+        runs.push_back(steady_seconds() - start);
     }
-    return least;
+    return spread_of(runs).median;
 }
 
 }  // namespace masquerade

@@ -29,7 +29,8 @@ struct Floor {
 // The products of a profile, not timed yet.
 std::vector<FloorProduct> floor_products(const StepProfile& profile);
 
-// The least of several runs, which together take about `budget` seconds.
-double least_seconds(const ProductKind& kind, double budget);
+// The median of several runs, which together take about `budget` seconds: like the steps that it is held against, it meets
+// the machine as it is.
+double median_seconds(const ProductKind& kind, double budget);
 
 }  // namespace masquerade

@@ -262,7 +262,7 @@ class Measurement {
         Floor floor{floor_products(profile), training.attention_multiply_adds()};
         for (std::size_t i = 0; i < floor.products.size(); i++) {
             progress(fmt::format("the products alone, {} of {}", i + 1, floor.products.size()));
-            floor.products[i].ours = least_seconds(floor.products[i].kind, product_seconds);
+            floor.products[i].ours = median_seconds(floor.products[i].kind, product_seconds);
         }
         for (Rival& rival : rivals_)
             if (rival.child) {

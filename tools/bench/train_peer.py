@@ -10,7 +10,7 @@ JSON on standard output:
                                         longer than S
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
-  {"do": "products", "products": [[m, n, k, order, type], ...]}   the least seconds of each
+  {"do": "products", "products": [[m, n, k, order, type], ...]}   the median seconds of each
   {"do": "memory"}                      the most that was resident, in bytes
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import resource
+import statistics
 import sys
 import time
 
@@ -182,7 +183,7 @@ class Bench:
                 start = time.perf_counter()
                 torch.mm(a, b, out=c)
                 times.append(time.perf_counter() - start)
-            found.append(min(times))
+            found.append(statistics.median(times))
         return {"seconds": found}
 
     def memory(self, request):
