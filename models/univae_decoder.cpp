@@ -128,6 +128,25 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
     return all;
 }
 
+std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
+                            const SamplingOptions& sampling, std::uint64_t seed, int rounds) {
+    std::vector<Tokens> texts = decoder.write(requests, sampling, seed);
+    for (int round = 0; round < rounds && decoder.model().options.latent_layers > 0; round++) {
+        std::vector<Sentence> sentences(texts.size());
+        std::vector<const Sentence*> all;
+        for (std::size_t i = 0; i < texts.size(); i++) {
+            sentences[i].ids = {decoder.cls()};
+            sentences[i].ids.insert(sentences[i].ids.end(), texts[i].begin(), texts[i].end());
+            sentences[i].ids.push_back(decoder.sep());
+            all.push_back(&sentences[i]);
+        }
+        auto latents = mean_latents(decoder.model(), all);
+        for (std::size_t i = 0; i < texts.size(); i++) requests[i].latent = latents[i];
+        texts = decoder.write(requests, sampling, seed);
+    }
+    return texts;
+}
+
 std::vector<std::vector<double>> mean_latents(const UniVae& model,
                                               const std::vector<const Sentence*>& sentences) {
     std::vector<std::vector<double>> all;

@@ -12,9 +12,9 @@ namespace masquerade {
 
 // What to write: a point of the latent space, and the name its random draws go by.
 struct DecodeRequest {
-    std::vector<double> latent;        // K Z numbers, layer by layer; empty for K = 0
+    std::vector<double> latent;  // K Z numbers, layer by layer; empty for K = 0
     std::uint32_t line = 0, sample = 0;
-    int start = 0;                     // position of the first token; UniVae::start_position
+    int start = 0;  // position of the first token; UniVae::start_position
 };
 
 class UniVaeDecoder {
@@ -29,6 +29,10 @@ class UniVaeDecoder {
     // One sentence per request, without [CLS] and [SEP], at most max_length - 2 tokens.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
                               std::uint64_t seed);
+
+    const UniVae& model() const { return model_; }
+    int cls() const { return special_.cls; }
+    int sep() const { return special_.sep; }
 
     // The logits (V) after every token of a forced sentence (ids without its last token are fed): for tests.
     std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
@@ -50,10 +54,16 @@ class UniVaeDecoder {
     std::vector<Tensor> memory_, own_;  // per latent layer (slots,2C); per layer (slots * capacity, 2C)
     std::vector<DecodeRequest> requests_;
     TokenRows rows_;
-    SegmentGraph graphs_[2];            // below the latents, and with them
+    SegmentGraph graphs_[2];  // below the latents, and with them
     std::vector<int> write_rows_;
     int capacity_;
 };
+
+// The same, read and written again `rounds` times: each time the latents of what was written, by the mean path, take the
+// place of the request's. A draw that no sentence has turns into one that some sentence has: one step of Gibbs sampling
+// between text and latents. Nothing changes where the model has no latents.               Rezende et al. 2014, section 3
+std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
+                            const SamplingOptions& sampling, std::uint64_t seed, int rounds);
 
 // The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
 std::vector<std::vector<double>> mean_latents(const UniVae& model,

@@ -58,6 +58,21 @@ double log_ratio(const UniVae& model, const std::vector<LatentSample>& samples, 
     return sum;
 }
 
+// log p(z) - log p_0(z) of the first `count` documents.
+std::vector<double> log_gains(const LatentPrior& prior, const std::vector<LatentSample>& samples,
+                              std::int64_t count) {
+    std::vector<float> z;
+    for (std::int64_t b = 0; b < count; b++)
+        for (const LatentSample& s : samples)
+            for (std::int64_t i = 0; i < s.z->columns(); i++)
+                z.push_back(float(number_at(s.z->view(), b * s.z->columns() + i)));
+    View rows;
+    rows.data = z.data();
+    rows.shape = {count, std::int64_t(z.size()) / count};
+    rows.path = "latents";
+    return prior.log_gains(rows);
+}
+
 }  // namespace
 
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
@@ -98,7 +113,8 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
 
 std::vector<double> importance_weighted_nll(const UniVae& model,
                                             const std::vector<const Sentence*>& sentences, int samples,
-                                            std::uint64_t seed) {
+                                            std::uint64_t seed, const LatentPrior* prior, double* kl) {
+    double divergence = 0;
     std::vector<double> nll;
     Arena arena(Device::cpu, false);
     Tape tape(arena, model.backbone.storage());
@@ -112,8 +128,13 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             tape.begin("importance");
             std::vector<LatentSample> latents = model.encode(tape, batch, &noise);
             std::vector<double> losses = sentence_losses(tape, model, batch, points(latents));
-            for (std::size_t b = 0; b < count; b++)
-                weights[b].push_back(-losses[b] - log_ratio(model, latents, std::int64_t(b)));
+            std::vector<double> gains(count, 0.0);
+            if (prior) gains = log_gains(*prior, latents, std::int64_t(count));
+            for (std::size_t b = 0; b < count; b++) {
+                const double ratio = log_ratio(model, latents, std::int64_t(b)) - gains[b];
+                divergence += ratio / (double(sentences.size()) * samples);
+                weights[b].push_back(-losses[b] - ratio);
+            }
             tape.end();
         }
         for (const std::vector<double>& w : weights) {
@@ -122,6 +143,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             nll.push_back(-(top + std::log(sum / samples)));
         }
     }
+    if (kl) *kl = divergence;
     return nll;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/univae_run.h"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -57,6 +58,9 @@ void UniVaeSettings::declare(Config& c) {
           "storage of activations and matrices in training; bf16 keeps f32 master weights",
           {{"f32", DType::f32}, {"bf16", DType::bf16}});
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
+    c.add("prior_sentences", &prior_sentences,
+          "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
+          100000000);
     train.declare(c);
 }
 
@@ -89,8 +93,21 @@ std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_trai
     for (const Tensor& p : run->parameters.all()) weights.copy_to(p.path, run->parameters.master(p));
     run->parameters.round();
     run->step = step;
+    run->step_folder = at;
     run->run_json = read_bytes(folder.file("run.json"));
     return run;
+}
+
+bool UniVaeRun::load_prior() {
+    const std::string path = prior_file(step_folder);
+    if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
+    prior =
+        std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
+    return true;
+}
+
+std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
+    return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
 }
 
 void UniVaeRun::save_config(const std::string& folder) const {

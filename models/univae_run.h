@@ -10,6 +10,7 @@
 #include "engine/train/trainer.h"
 #include "models/univae.h"
 #include "models/univae_decoder.h"
+#include "models/univae_prior.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
@@ -22,6 +23,7 @@ struct UniVaeSettings {
     std::string kl_schedule = "linear";
     int batch_tokens = 360;            // of the encoder half of a batch
     DType precision = DType::f32;      // storage of activations and matrices in training; masters are f32
+    int prior_sentences = 20000;       // training sentences that the prior is fitted to in the end; 0: none is fitted
     TrainOptions train;
 
     UniVaeSettings();
@@ -38,6 +40,12 @@ class UniVaeRun {
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     void save_config(const std::string& folder) const;
 
+    // The fitted prior of a loaded run: read where there is one, and whether there is.
+    bool load_prior();
+    static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
+    // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
+    std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
+
     UniVaeDecoder::Special special() const;
     std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;
     std::string text(const Tokens& tokens) const { return tokenizer.decode(tokens); }
@@ -46,7 +54,10 @@ class UniVaeRun {
     WordPiece tokenizer;
     Parameters parameters;
     UniVae model;
+    std::shared_ptr<const LatentPrior> prior;                        // fitted; null where there is none
+    double prior_temperature = LatentPrior::default_temperature;
     std::int64_t step = 0;
+    std::string step_folder;  // of a loaded run
     std::string run_json;  // of a loaded run; empty where there is none
 };
 

@@ -72,9 +72,9 @@ std::string UniVaeTask::show(std::int64_t) {
     for (std::size_t i = 0; i < shown; i++) {
         requests[i].line = std::uint32_t(i);
         requests[i].start = run_.model.start_position(12);
-        requests[i].latent = run_.model.space.prior(seed, std::uint32_t(i), 0);
+        requests[i].latent = run_.draw(seed, std::uint32_t(i), 0);
     }
-    out += "  random samples\n";
+    out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
     for (const Tokens& t : decoder.write(requests, sampling, seed)) out += "    " + run_.text(t) + "\n";
     if (K == 0 || held_out_.empty()) return out;
 
@@ -86,7 +86,7 @@ std::string UniVaeTask::show(std::int64_t) {
         for (std::size_t i = 0; i < some.size(); i++) {
             changed[i] = {latents[i], std::uint32_t(i), 1,
                           run_.model.start_position(int(some[i]->ids.size()))};
-            std::vector<double> fresh = run_.model.space.prior(seed, std::uint32_t(i), 1);
+            std::vector<double> fresh = run_.draw(seed, std::uint32_t(i), 1);
             std::copy(fresh.begin() + from * Z, fresh.begin() + to * Z, changed[i].latent.begin() + from * Z);
         }
         return decoder.write(changed, {}, seed);
@@ -103,6 +103,15 @@ std::string UniVaeTask::show(std::int64_t) {
     out += heading(K - 1, K);
     for (const Tokens& t : last) out += "      ~ " + run_.text(t) + "\n";
     return out;
+}
+
+// From the weights and the data alone, so that a resumed run ends with the same prior.
+void UniVaeTask::finish(const std::string& step_folder) {
+    const int most = run_.settings.prior_sentences;
+    if (most == 0 || run_.model.options.latent_layers == 0) return;
+    run_.prior =
+        std::make_shared<const LatentPrior>(fit_prior(run_.model, train_, most, run_.settings.train.seed));
+    run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
 }
 
 std::vector<std::uint64_t> UniVaeTask::place() const { return {source_.place().epoch, source_.place().next}; }

@@ -15,6 +15,7 @@ class UniVaeTask : public Task {
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
+    void finish(const std::string& step_folder) override;
     std::vector<std::uint64_t> place() const override;
     void move_to(const std::vector<std::uint64_t>& place) override;
     void save(const std::string& folder) const override { run_.save_config(folder); }

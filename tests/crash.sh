@@ -34,7 +34,7 @@ while [ "$moments" -lt "$kills" ] || [ "$done" = 0 ]; do
     fi
 done
 step=$(printf 'step-%06d' $steps)
-for file in model.safetensors state.safetensors config.json; do
+for file in model.safetensors state.safetensors config.json prior.safetensors; do
     cmp "alone/$step/$file" "killed/$step/$file" || { echo "the killed run ended with other bits: $file"; exit 1; }
 done
 # The log of the run that was killed is whole too, apart from clock times.

@@ -17,8 +17,9 @@ using namespace masquerade;
 namespace {
 
 struct Arguments {
-    std::string run, data;
-    int limit = 1000, importance = 20, samples = 1000;
+    std::string run, data, prior;
+    int limit = 1000, importance = 20, samples = 1000, refine = 0;
+    double latent_temperature = LatentPrior::default_temperature;
     bool json = false;
 };
 
@@ -49,19 +50,19 @@ TrainingText text_of(const UniVaeRun& run, const Arguments& a) {
     return t;
 }
 
-// `count` sentences drawn from the model: greedy from latents of the prior; of a language model, which has no
-// other source of variety, token by token at temperature 1.
-std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, int count,
+// Sentences drawn from the model: greedy from latents of the prior; of a language model, which has no other
+// source of variety, token by token at temperature 1.
+std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Arguments& a,
                                        std::uint64_t seed) {
     const UniVae& model = run.model;
     std::vector<DecodeRequest> requests;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < a.samples; i++)
         requests.push_back(
-            {model.space.prior(seed, std::uint32_t(i), 0), std::uint32_t(i), 0, model.start_position(12)});
+            {run.draw(seed, std::uint32_t(i), 0), std::uint32_t(i), 0, model.start_position(12)});
     SamplingOptions sampling;
     if (model.options.latent_layers == 0) sampling.temperature = 1;
     std::vector<std::string> lines;
-    for (const Tokens& t : decoder.write(requests, sampling, seed)) lines.push_back(run.text(t));
+    for (const Tokens& t : refined(decoder, requests, sampling, seed, a.refine)) lines.push_back(run.text(t));
     return lines;
 }
 
@@ -93,6 +94,11 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 std::vector<Row> measure(const Arguments& a, const Common& common) {
     std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run);
     const UniVae& model = run->model;
+    if (a.prior != "uniform" && !run->load_prior() && a.prior == "fitted")
+        throw BadInput(text(UniVaeRun::prior_file(run->step_folder),
+                            " is not there: the run has no fitted prior; ", "./train --fit-prior ", a.run,
+                            " makes it"));
+    run->prior_temperature = a.latent_temperature;
     const TrainingText text = text_of(*run, a);
     std::vector<std::string> lines = text.held_out;
     if (int(lines.size()) > a.limit) lines.resize(std::size_t(a.limit));
@@ -132,6 +138,15 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
         row("nll_token", nll / double(h.tokens), "nats/token", "the same a scored token");
         row("nll_character", nll / (double(letters) + n), "nats/character",
             "the same a character, the line's end one");
+        if (run->prior) {
+            double fitted = 0, kl = 0;
+            for (double x :
+                 importance_weighted_nll(model, all, a.importance, common.seed, run->prior.get(), &kl))
+                fitted += x;
+            row("kl_fitted", kl, "nats/sentence", "KL(q(z|x) || p(z)) with the fitted prior");
+            row("nll_fitted", fitted / n, "nats/sentence", "-log p(x) with the fitted prior");
+            row("nll_fitted_token", fitted / double(h.tokens), "nats/token", "the same a scored token");
+        }
     }
     if (latent) {
         auto latents = mean_latents(model, all);
@@ -148,7 +163,7 @@ std::vector<Row> measure(const Arguments& a, const Common& common) {
         row("bleu4", c.bleu4, "", "corpus BLEU-4 over pieces");
     }
     if (!text.train.empty())
-        measure_samples(text, sampled_lines(*run, decoder, a.samples, common.seed), rows);
+        measure_samples(text, sampled_lines(*run, decoder, a, common.seed), rows);
     return rows;
 }
 
@@ -190,6 +205,20 @@ int main(int argc, char** argv) {
                 ->option_text("S");
             app.add_option("--samples", a.samples, "samples of the model (default: 1000)")
                 ->check(CLI::Range(1, 1000000))
+                ->option_text("N");
+            app.add_option("--prior", a.prior,
+                           "of the samples: fitted after training (default, where there is one), or uniform: "
+                           "the one of "
+                           "training")
+                ->check(CLI::IsMember({"fitted", "uniform"}))
+                ->option_text("NAME");
+            app.add_option("--latent-temperature", a.latent_temperature,
+                           fmt::format("of samples from the fitted prior (default: {})",
+                                       LatentPrior::default_temperature))
+                ->check(CLI::Range(0.0, 100.0))
+                ->option_text("T");
+            app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
+                ->check(CLI::Range(0, 1000))
                 ->option_text("N");
             app.add_flag("--json", a.json, "the same as JSON");
         },

@@ -12,8 +12,10 @@ using namespace masquerade;
 namespace {
 
 struct Arguments {
-    std::string run, resample, swap;
-    int count = 0, points = 5, length = 0;
+    std::string run, resample, swap, prior;
+    int count = 0, points = 5, length = 0, refine = 0;
+    double latent_temperature = LatentPrior::default_temperature;
+    bool latent_temperature_given = false;
     bool reconstruct = false, interpolate = false;
     SamplingOptions sampling;
     bool temperature_given = false;
@@ -51,6 +53,12 @@ class Generator {
             throw BadUsage(text(a.run,
                                 " is a language model without latents (latent_layers=0): it can only be "
                                 "sampled, with --count"));
+        if (a.prior != "uniform" && !run_->load_prior() &&
+            (a.prior == "fitted" || a.latent_temperature_given))
+            throw BadInput(text(UniVaeRun::prior_file(run_->step_folder),
+                                " is not there: the run has no fitted prior; ./train --fit-prior ", a.run,
+                                " makes it, --prior uniform goes without"));
+        run_->prior_temperature = a.latent_temperature;
         if (!a.resample.empty()) slice_ = slice_of(a.resample, run_->model);
         if (!a.swap.empty()) slice_ = slice_of(a.swap, run_->model);
     }
@@ -62,8 +70,8 @@ class Generator {
             std::vector<DecodeRequest> requests;
             for (int i = first; i < std::min(count, first + 64); i++)
                 requests.push_back(
-                    {run_->model.space.prior(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
-            for (const Tokens& t : decoder_.write(requests, sampling, seed_))
+                    {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
+            for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
                 fmt::print("{}\n", run_->text(t));
         }
     }
@@ -94,7 +102,7 @@ class Generator {
                     r.latent = run_->model.space.interpolate(latents[i], other_latents[i],
                                                              points > 1 ? double(k) / (points - 1) : 0);
                 else if (!a_.resample.empty())
-                    fresh = run_->model.space.prior(seed_, line, 0);
+                    fresh = run_->draw(seed_, line, 0);
                 else if (!a_.swap.empty())
                     fresh = other_latents[i];
                 if (!fresh.empty()) {
@@ -160,7 +168,7 @@ void generate(const Arguments& a, const Common& common) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::Option* temperature = nullptr;
+    CLI::Option *temperature = nullptr, *latent_temperature = nullptr;
     return run_program(
         argc, argv, "generate",
         "Writes sentences from the latents of a run: samples, or what comes on standard input.",
@@ -183,6 +191,22 @@ int main(int argc, char** argv) {
             app.add_option("--points", a.points, "points of an interpolation (default: 5)")
                 ->check(CLI::Range(2, 1000))
                 ->option_text("N");
+            app.add_option("--prior", a.prior,
+                           "of the latents: fitted after training (default, where there is one), or uniform: "
+                           "the one of "
+                           "training")
+                ->check(CLI::IsMember({"fitted", "uniform"}))
+                ->option_text("NAME");
+            latent_temperature =
+                app.add_option(
+                       "--latent-temperature", a.latent_temperature,
+                       fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                                   LatentPrior::default_temperature))
+                    ->check(CLI::Range(0.0, 100.0))
+                    ->option_text("T");
+            app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
+                ->check(CLI::Range(0, 1000))
+                ->option_text("N");
             app.add_option("--length", a.length, "pieces wanted, of a model with free_length=true")
                 ->check(CLI::Range(1, 65536))
                 ->option_text("N");
@@ -199,6 +223,7 @@ int main(int argc, char** argv) {
         },
         [&](const Common& common) {
             a.temperature_given = temperature->count() > 0;
+            a.latent_temperature_given = latent_temperature->count() > 0;
             if (!a.temperature_given && (a.sampling.top_k > 0 || a.sampling.top_p < 1)) {
                 a.sampling.temperature = 1;
                 a.temperature_given = true;

@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
     std::vector<std::string> words;  // the model's name and key=value pairs
-    std::string config, data, dev, vocab, out, resume, precision, trace;
+    std::string config, data, dev, vocab, out, resume, precision, trace, fit_prior;
     std::int64_t steps = 0;
     double minutes = -1;
 };
@@ -37,6 +37,23 @@ void apply_words(const std::vector<std::string>& words, Config& config) {
             throw BadUsage(
                 text("there is no model ", words[i], "; there is univae (and settings are key=value)"));
     }
+}
+
+// A run that has no fitted prior, or an old one, gets it; nothing is trained.
+void fit_prior_of(const Arguments& a) {
+    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
+        !a.config.empty() || !a.resume.empty() || a.steps > 0 || a.minutes >= 0)
+        throw BadUsage("--fit-prior takes a run as it is: only --threads goes with it");
+    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior);
+    TrainingText text_read = read_again(origin_of(run->run_json, a.fit_prior + "/run.json"));
+    if (run->settings.prior_sentences == 0) run->settings.prior_sentences = UniVaeSettings().prior_sentences;
+    UniVaeTask task(*run, run->sentences(text_read.train), {});
+    task.finish(run->step_folder);
+    if (!run->prior)
+        throw BadUsage(
+            text(a.fit_prior, " is a language model without latents (latent_layers=0): it has no prior"));
+    fmt::print("fitted a prior of {} components; saved as {}\n", run->prior->codes().components(),
+               UniVaeRun::prior_file(run->step_folder));
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
@@ -124,6 +141,9 @@ int main(int argc, char** argv) {
                 ->option_text("FILE");
             app.add_option("--out", a.out, "run folder (default: runs/univae-NNN)")->option_text("DIR");
             app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
+            app.add_option("--fit-prior", a.fit_prior,
+                           "train nothing: fit the prior of this run's latents anew")
+                ->option_text("RUN");
             app.add_option("--steps", a.steps, "stop after so many steps")
                 ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40))
                 ->option_text("N");
@@ -141,5 +161,8 @@ int main(int argc, char** argv) {
             defaults.declare(keys);
             app.footer("settings (key=value):\n" + keys.table());
         },
-        [&](const Common& common) { train(a, common, start); });
+        [&](const Common& common) {
+            if (!a.fit_prior.empty()) return fit_prior_of(a);
+            train(a, common, start);
+        });
 }

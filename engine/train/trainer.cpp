@@ -236,6 +236,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (step_ > first_step_) progress(mean, seconds());
     if (terminal && !quiet) fmt::print("\n");
     save();
+    task_.finish(folder_.step_folder(step_));
     show(seconds());
     return *reason;
 }

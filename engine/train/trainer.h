@@ -54,6 +54,8 @@ class Task {
     virtual std::vector<Metric> validate() { return {}; }
     // What a reader wants to see now and then: samples, reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
+    // Training has ended and its last checkpoint lies in `step_folder`: what else belongs there, before the last show.
+    virtual void finish(const std::string& /*step_folder*/) {}
     // The place in the data, as numbers for the checkpoint.
     virtual std::vector<std::uint64_t> place() const { return {}; }
     virtual void move_to(const std::vector<std::uint64_t>&) {}

@@ -112,6 +112,13 @@ double LatentSpace::log_ratio(const double* z, const double* y) const {
     return sum;
 }
 
+double LatentSpace::log_prior(const std::vector<double>& z) const {
+    if (vmf_) return layers_ * vmf_->log_uniform_density();
+    double square = 0;
+    for (double x : z) square += x * x;
+    return -0.5 * square - 0.5 * double(z.size()) * std::log(2 * 3.14159265358979323846);
+}
+
 void LatentSpace::project(std::vector<double>& latent) const {
     if (options_.kind != LatentKind::vmf) return;
     const int Z = options_.size;

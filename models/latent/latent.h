@@ -62,6 +62,8 @@ class LatentSpace {
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's Z (gaussian: 2Z) numbers.
     double log_ratio(const double* z, const double* y) const;
+    // log p(z) of a whole latent vector under the prior: uniform, or normal.
+    double log_prior(const std::vector<double>& z) const;
     // Makes a mixture of latent vectors a point of the space again (vmf: back to the sphere, layer by layer).
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1]: along the great circle of every layer (vmf), or straight.
@@ -70,6 +72,7 @@ class LatentSpace {
 
     int layers() const { return layers_; }
     int size() const { return options_.size; }
+    bool spherical() const { return options_.kind == LatentKind::vmf; }
 
   private:
     LatentOptions options_;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A mixture of M Gaussians over rows of D numbers that share one full covariance,
+//     p(x) = sum_k w_k N(x; m_k, S),    S = L L^T,
+// fitted by expectation and maximisation (Dempster, Laird & Rubin 1977). With many components the means follow whatever
+// the rows lie along, and S says how far and in which directions a row strays from there; M covariances of their own
+// would need far more rows. The same bits for any number of threads.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/random.h"
+#include "engine/tensor/view.h"
+
+namespace masquerade {
+
+struct MixtureOptions {
+    int components = 500;     // M; fewer where there are fewer rows
+    int rounds = 12;          // of expectation and maximisation, at most
+    double tolerance = 1e-2;  // ends when a round gains less, nats a row
+    double strength = 10;     // rows that the covariance of all rows counts for in S
+    double floor = 1e-4;      // of a variance, as a share of the mean one
+    std::uint64_t seed = 1;
+};
+
+class GaussianMixture {
+  public:
+    GaussianMixture() = default;
+    // weights (M) sum to 1, means (M,D), factor (D,D) = L, lower triangular. BadInput where they are no such thing.
+    GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
+
+    // x(N,D), f32. `objective`: what every round begins with, in nats a row: the log likelihood and the log densities of
+    // the priors that keep weights and covariance regular; it never falls. BadInput where x has no row or numbers
+    // that are not finite.
+    static GaussianMixture fit(const View& x, const MixtureOptions& options,
+                               std::vector<double>* objective = nullptr);
+
+    // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most likely:
+    // the more components, the closer fitted rows lie to their means, and the less that says of others.
+    GaussianMixture widened(const View& x, double* by = nullptr) const;
+
+    // log p of every row of x(N,D), f32.
+    std::vector<double> log_densities(const View& x) const;
+    // A row (D), named by the stream and a line. `temperature` scales how far it strays from the mean of its component.
+    std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
+
+    int components() const { return int(weights_.size()); }
+    int dimensions() const { return dimensions_; }
+    const std::vector<double>& weights() const { return weights_; }
+    const std::vector<double>& means() const { return means_; }
+    const std::vector<double>& factor() const { return factor_; }
+
+    // For products in float: rows are taken from the middle of the means and multiplied by the inverse of L, so that S
+    // becomes 1.
+    struct Whitened {
+        std::vector<double> middle;    // (D)
+        std::vector<float> inverse;    // (D,D)
+        std::vector<float> means;      // (M,D)
+        std::vector<float> constants;  // (M) log w_k - |m_k|^2 / 2 of the whitened mean
+        double constant = 0;           // -log det L - D/2 log 2 pi
+    };
+    const Whitened& whitened() const { return whitened_; }
+
+  private:
+    int dimensions_ = 0;
+    std::vector<double> weights_, means_, factor_;
+    Whitened whitened_;
+};
+
+}  // namespace masquerade

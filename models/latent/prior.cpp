@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "models/latent/prior.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "engine/ops/ops.h"
+#include "engine/train/file.h"
+#include "engine/train/safetensors.h"
+#include "models/latent/cholesky.h"
+#include "models/latent/directions.h"
+
+namespace masquerade {
+namespace {
+
+// A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are all
+// alike, and far from them word salad (docs/results/prior.md).
+constexpr int rows_a_component = 4;
+// Components start as codes of sentences. A round makes them the means of their surroundings; held-out likelihood does
+// not rise after it.
+constexpr int rounds = 2;
+constexpr int held_out_share = 20;    // one code in so many only says how wide the components are
+constexpr double slope_floor = 1e-4;  // of a variance, as a share of the mean one
+constexpr double least_noise = 1e-6;
+
+// Columns of a matrix of n rows: their means, and the rows without them.
+std::vector<double> centre(const View& x, std::vector<float>& centred) {
+    const std::int64_t N = x.rows(), D = x.columns();
+    const float* from = x.as<float>();
+    std::vector<double> mean(std::size_t(D), 0.0);
+    for (std::int64_t i = 0; i < N * D; i++) mean[std::size_t(i % D)] += double(from[i]) / double(N);
+    centred.resize(std::size_t(N * D));
+    for (std::int64_t i = 0; i < N * D; i++)
+        centred[std::size_t(i)] = float(double(from[i]) - mean[std::size_t(i % D)]);
+    return mean;
+}
+
+View view_of(const std::vector<float>& numbers, std::int64_t rows, std::int64_t columns, const char* path) {
+    View v;
+    v.data = const_cast<float*>(numbers.data());
+    v.shape = {rows, columns};
+    v.path = path;
+    return v;
+}
+
+// (D,D) = a^T b / n
+std::vector<double> mean_products(const View& a, const View& b) {
+    std::vector<float> sums(std::size_t(a.columns() * b.columns()));
+    View to = view_of(sums, a.columns(), b.columns(), "prior.products");
+    linear_backward(a, b, to, Grad{}, Grad{to, false}, Grad{});  // of the weight only the shape is read
+    std::vector<double> means(sums.begin(), sums.end());
+    for (double& m : means) m /= double(a.rows());
+    return means;
+}
+
+void raise_diagonal(std::vector<double>& a, std::int64_t n, double by) {
+    for (std::int64_t i = 0; i < n; i++) a[std::size_t(i * n + i)] += by;
+}
+
+// The posterior samples of a mixture of codes: every component sent through z = shift + B code + e.
+GaussianMixture sent(const GaussianMixture& codes, const std::vector<double>& shift,
+                     const std::vector<double>& slope, const std::vector<double>& noise) {
+    const std::size_t D = shift.size(), M = codes.weights().size();
+    std::vector<double> means, spread(D * D, 0), covariance(D * D, 0);
+    for (std::size_t k = 0; k < M; k++)
+        for (std::size_t i = 0; i < D; i++) {
+            double sum = shift[i];
+            for (std::size_t j = 0; j < D; j++) sum += slope[i * D + j] * codes.means()[k * D + j];
+            means.push_back(sum);
+        }
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t l = 0; l < D; l++)
+            for (std::size_t j = 0; j <= l; j++)
+                spread[i * D + j] += slope[i * D + l] * codes.factor()[l * D + j];
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t j = 0; j <= i; j++)
+            for (std::size_t l = 0; l < D; l++)
+                covariance[i * D + j] +=
+                    spread[i * D + l] * spread[j * D + l] + noise[i * D + l] * noise[j * D + l];
+    if (!cholesky(covariance.data(), int(D)))
+        throw BadInput("the noise of a prior's channel is no covariance");
+    return GaussianMixture(codes.weights(), std::move(means), std::move(covariance));
+}
+
+std::string hexadecimal(std::uint64_t n) { return fmt::format("{:016x}", n); }
+
+}  // namespace
+
+LatentPrior::LatentPrior(const LatentSpace& space, GaussianMixture codes, std::vector<double> shift,
+                         std::vector<double> slope, std::vector<double> noise)
+    : space_(space),
+      codes_(std::move(codes)),
+      samples_(sent(codes_, shift, slope, noise)),
+      shift_(std::move(shift)),
+      slope_(std::move(slope)),
+      noise_(std::move(noise)) {}
+
+LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, const View& samples,
+                             std::uint64_t seed) {
+    const std::int64_t N = codes.rows(), n = samples.rows(), D = codes.columns();
+    if (samples.columns() != D || n < 1 || n > N || D != std::int64_t(space.layers()) * space.size())
+        throw Error(text("a prior was given codes ", codes.shape, " and samples ", samples.shape,
+                         "; expected (N, ", space.layers(), " x ", space.size(), ") and no more rows"));
+    MixtureOptions options;
+    const std::int64_t held_out = N / held_out_share;
+    View fitted_rows = codes, other_rows = codes;
+    fitted_rows.shape = {N - held_out, D};
+    other_rows.shape = {held_out, D};
+    other_rows.data = codes.as<float>() + (N - held_out) * D;
+    options.components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
+    options.rounds = rounds;
+    options.seed = seed;
+    GaussianMixture fitted = GaussianMixture::fit(fitted_rows, options);
+    if (held_out > 0) fitted = fitted.widened(other_rows);
+    // The file holds means in float: from here on they are what a reader of it will see.
+    std::vector<double> means(fitted.means());
+    for (double& m : means) m = double(float(m));
+
+    // Least squares: B^T = cov(codes)^-1 cov(codes, samples), with a floor on the diagonal.
+    View first = codes;
+    first.shape = {n, D};
+    std::vector<float> x, y;
+    std::vector<double> x_mean = centre(first, x), shift = centre(samples, y);
+    View xs = view_of(x, n, D, "prior.codes"), ys = view_of(y, n, D, "prior.samples");
+    std::vector<double> factor = mean_products(xs, xs), across = mean_products(xs, ys), slope;
+    double variance = 0;
+    for (std::int64_t i = 0; i < D; i++) variance += factor[std::size_t(i * D + i)] / double(D);
+    raise_diagonal(factor, D, std::max(slope_floor * variance, least_noise));
+    if (!cholesky(factor.data(), int(D)))
+        throw BadInput("the codes of a prior hold numbers that are not finite");
+    solve_cholesky(factor.data(), int(D), across.data(), int(D));
+    for (std::int64_t i = 0; i < D; i++)
+        for (std::int64_t j = 0; j < D; j++) {
+            slope.push_back(across[std::size_t(j * D + i)]);
+            shift[std::size_t(i)] -= slope.back() * x_mean[std::size_t(j)];
+        }
+    std::vector<float> rounded(slope.begin(), slope.end()), predicted(std::size_t(n * D));
+    linear_forward(xs, view_of(rounded, D, D, "prior.slope"), View{},
+                   view_of(predicted, n, D, "prior.predicted"));
+    for (std::size_t i = 0; i < predicted.size(); i++) y[i] -= predicted[i];
+    std::vector<double> noise = mean_products(ys, ys);
+    raise_diagonal(noise, D, least_noise);
+    if (!cholesky(noise.data(), int(D)))
+        throw BadInput("the samples of a prior hold numbers that are not finite");
+    return LatentPrior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()),
+                       std::move(shift), std::move(slope), std::move(noise));
+}
+
+std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
+                                      double temperature) const {
+    std::vector<double> code = codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature);
+    space_.project(code);
+    return code;
+}
+
+std::vector<double> LatentPrior::log_gains(const View& z) const {
+    std::vector<double> gains = space_.spherical() ? log_density_of_directions(samples_, space_.layers(), z)
+                                                   : samples_.log_densities(z);
+    std::vector<double> row(static_cast<std::size_t>(z.columns()));
+    for (std::int64_t n = 0; n < z.rows(); n++) {
+        const float* from = z.as<float>() + n * z.columns();
+        std::copy(from, from + z.columns(), row.begin());
+        gains[std::size_t(n)] -= space_.log_prior(row);
+    }
+    return gains;
+}
+
+void LatentPrior::save(const std::string& path, std::uint64_t model) const {
+    const std::int64_t M = codes_.components(), D = codes_.dimensions();
+    std::vector<float> means(codes_.means().begin(), codes_.means().end());
+    auto square = [&](const char* name, const std::vector<double>& numbers) {
+        return StoredTensor{name, Element::f64, {D, D}, numbers.data()};
+    };
+    // Beside the others under another name first: a reader, or a crash, finds all of it or nothing.
+    const std::string unfinished = path + ".new";
+    write_safetensors(unfinished,
+                      {stored("weights", codes_.weights()), stored("means", view_of(means, M, D, "means")),
+                       square("factor", codes_.factor()), stored("channel.shift", shift_),
+                       square("channel.slope", slope_), square("channel.noise", noise_)},
+                      {{"format", "pt"},
+                       {"kind", "mixture of Gaussians with one covariance"},
+                       {"layers", std::to_string(space_.layers())},
+                       {"size", std::to_string(space_.size())},
+                       {"model", hexadecimal(model)}});
+    if (std::rename(unfinished.c_str(), path.c_str()) != 0) fail_to("rename", unfinished);
+}
+
+LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space, std::uint64_t model) {
+    TensorFile file(path);
+    auto said = [&](const char* key) {
+        auto found = file.metadata().find(key);
+        return found == file.metadata().end() ? std::string("nothing") : found->second;
+    };
+    const std::int64_t D = std::int64_t(space.layers()) * space.size();
+    if (said("layers") != std::to_string(space.layers()) || said("size") != std::to_string(space.size()))
+        throw BadInput(text(path, " is a prior of ", said("layers"), " latent layers of ", said("size"),
+                            " numbers, the model has ", space.layers(), " of ", space.size()));
+    if (said("model") != hexadecimal(model))
+        throw BadInput(text(path,
+                            " was fitted to other weights than those beside it; make it anew with ./train "
+                            "--fit-prior RUN, or remove it"));
+    const std::int64_t M = file.at("weights").shape.count();
+    std::vector<float> means(std::size_t(M * D));
+    file.copy_to("means", view_of(means, M, D, "means"));
+    auto square = [&](const char* name) {
+        std::vector<double> numbers(std::size_t(D * D));
+        View to;
+        to.data = numbers.data();
+        to.dtype = DType::f64;
+        to.shape = {D, D};
+        file.copy_to(name, to);
+        return numbers;
+    };
+    std::vector<double> shift = file.reals("channel.shift");
+    if (std::int64_t(shift.size()) != D)
+        throw BadInput(text(path, ": tensor channel.shift has ", shift.size(), " numbers, expected ", D));
+    try {
+        return LatentPrior(
+            space, GaussianMixture(file.reals("weights"), {means.begin(), means.end()}, square("factor")),
+            std::move(shift), square("channel.slope"), square("channel.noise"));
+    } catch (const BadInput& e) {
+        std::string what = e.what();
+        throw BadInput(what.rfind(path, 0) == 0 ? what : text(path, ": ", what));
+    }
+}
+
+}  // namespace masquerade

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "models/univae_prior.h"
+
+#include "engine/train/checksum.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::size_t at_a_time = 128;
+constexpr std::size_t sampled =
+    4000;  // sentences whose posteriors are sampled: the channel has few parameters
+
+// (n, K Z): the latents of sentences, by the mean path or drawn from their posteriors.
+std::vector<float> latents_of(const UniVae& model, const std::vector<const Sentence*>& sentences,
+                              std::size_t n, bool drawn, std::uint64_t seed) {
+    const std::size_t K = std::size_t(model.options.latent_layers), Z = std::size_t(model.space.size());
+    std::vector<float> all(n * K * Z);
+    Arena arena(Device::cpu, false);
+    Tape tape(arena, model.backbone.storage());
+    for (std::size_t first = 0; first < n; first += at_a_time) {
+        const std::size_t count = std::min(at_a_time, n - first);
+        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+        LatentNoise noise;
+        if (drawn) noise = model.space.noise(batch.names, seed, 0);
+        tape.begin("prior");
+        std::vector<LatentSample> samples = model.encode(tape, batch, drawn ? &noise : nullptr);
+        for (std::size_t l = 0; l < K; l++) {
+            const float* z = samples[l].z->view().as<float>();
+            for (std::size_t b = 0; b < count; b++)
+                std::copy_n(z + b * Z, Z, all.begin() + std::ptrdiff_t(((first + b) * K + l) * Z));
+        }
+        tape.end();
+    }
+    return all;
+}
+
+}  // namespace
+
+LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
+                      std::uint64_t seed) {
+    if (model.options.latent_layers == 0)
+        throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
+    if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
+    std::vector<const Sentence*> chosen;
+    for (const Sentence& s : sentences) chosen.push_back(&s);
+    Sequence random(seed, "prior.sentences");
+    const std::size_t n = std::min(chosen.size(), std::size_t(std::max(1, most)));
+    for (std::size_t i = 0; i < n; i++)
+        std::swap(chosen[i], chosen[i + random.below(std::uint32_t(chosen.size() - i))]);
+    std::vector<float> codes = latents_of(model, chosen, n, false, seed),
+                       samples = latents_of(model, chosen, std::min(n, sampled), true, seed);
+    const std::int64_t D = std::int64_t(model.space.layers()) * model.space.size();
+    auto view = [&](std::vector<float>& numbers) {
+        View v;
+        v.data = numbers.data();
+        v.shape = {std::int64_t(numbers.size()) / D, D};
+        v.path = "prior.latents";
+        return v;
+    };
+    return LatentPrior::fit(model.space, view(codes), view(samples), seed);
+}
+
+std::uint64_t checksum_of(const Parameters& parameters) {
+    std::uint64_t sum = 0;
+    for (const Tensor& p : parameters.all()) sum = checksum(parameters.master(p).data, parameters.master(p).bytes(), sum);
+    return sum;
+}
+
+}  // namespace masquerade
