@@ -193,8 +193,7 @@ int main(int argc, char** argv) {
                 ->option_text("N");
             app.add_option("--prior", a.prior,
                            "of the latents: fitted after training (default, where there is one), or uniform: "
-                           "the one of "
-                           "training")
+                           "the one of training")
                 ->check(CLI::IsMember({"fitted", "uniform"}))
                 ->option_text("NAME");
             latent_temperature =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "engine/base/memory.h"
 
-#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -24,6 +25,13 @@ void* allocate_aligned(std::size_t bytes) noexcept {
     if (memory && alignment == large_page) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif
     return memory;
+}
+
+std::int64_t peak_resident_bytes() {
+    std::ifstream file("/proc/self/status");
+    for (std::string line; std::getline(file, line);)
+        if (line.compare(0, 6, "VmHWM:") == 0) return 1024 * std::stoll(line.substr(6));
+    return 0;
 }
 
 }  // namespace masquerade

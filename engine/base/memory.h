@@ -3,10 +3,14 @@
 // walk of the page table every few cache lines; in pages of 2 MiB a training step is a tenth faster.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace masquerade {
 
 // At least `bytes`, aligned to 64 and released by std::free; null where the machine does not give it.
 void* allocate_aligned(std::size_t bytes) noexcept;
+
+// The most memory that this process has held at once, since it began; 0 where the system does not say.
+std::int64_t peak_resident_bytes();
 
 }  // namespace masquerade

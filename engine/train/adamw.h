@@ -14,8 +14,8 @@ class AdamW {
     double norm() const;
 
     // The moments as flat rows, for checkpoints.
-    View first_moment() const { return parameters_.flat(m_, "adamw.m"); }
-    View second_moment() const { return parameters_.flat(v_, "adamw.v"); }
+    View first_moment() const { return parameters_.flat(m_, "adamw.first_moment"); }
+    View second_moment() const { return parameters_.flat(v_, "adamw.second_moment"); }
 
   private:
     Parameters& parameters_;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/base/log.h"
+#include "engine/base/wrap.h"
 #include "engine/tape/trace.h"
 #include "engine/train/safetensors.h"
 #include "engine/train/schedule.h"
@@ -92,9 +93,9 @@ void Trainer::choose_schedule(double now, double seconds_per_step) {
 
 void Trainer::report_memory() const {
     if (quiet) return;
-    auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
+    auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
-    fmt::print("memory: parameters {}, gradients {}, moments {}, activations {} (unplanned {})\n", mib(all),
+    fmt::print("memory  parameters {}, gradients {}, moments {} MiB\n        activations {} MiB, planned; {} without a plan\n", mib(all),
                mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
                mib(double(arena_.unplanned_bytes())));
     std::fflush(stdout);
@@ -121,7 +122,7 @@ void Trainer::save() {
             numbers.insert(numbers.end(), place.begin(), place.end());
             write_safetensors(
                 folder + "/state.safetensors",
-                {stored("adamw.m", optimiser_.first_moment()), stored("adamw.v", optimiser_.second_moment()),
+                {stored("adamw.first_moment", optimiser_.first_moment()), stored("adamw.second_moment", optimiser_.second_moment()),
                  stored("numbers", numbers), stored("best", std::vector<double>{best_})});
             task_.save(folder);
         },
@@ -135,8 +136,8 @@ void Trainer::resume() {
     TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
     for (const Tensor& p : parameters_.all()) model.copy_to(p.path, parameters_.master(p));
     parameters_.round();
-    state.copy_to("adamw.m", optimiser_.first_moment());
-    state.copy_to("adamw.v", optimiser_.second_moment());
+    state.copy_to("adamw.first_moment", optimiser_.first_moment());
+    state.copy_to("adamw.second_moment", optimiser_.second_moment());
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_))
         throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
@@ -183,7 +184,7 @@ void Trainer::show(double now) {
     folder_.append_samples(step_, samples);
     if (quiet) return;
     if (terminal) fmt::print("\r\x1b[K");
-    fmt::print("\nafter {} steps, {}\n{}\n", step_, clock_text(now), samples);
+    fmt::print("\nafter {} steps, {}\n{}\n", step_, clock_text(now), terminal ? wrapped(samples, columns) : samples);
     std::fflush(stdout);
 }
 

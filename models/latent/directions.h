@@ -3,7 +3,7 @@
 // of Z numbers are kept, as a prior on spheres does, their density is an integral over the lengths,
 //     p(u) = sum_k w_k  int  N((r_1 u_1, ..., r_K u_K); m_k, S)  (r_1 ... r_K)^(Z-1)  dr.
 // Its integrand is a Gaussian of r times a power, log-concave: one peak, which Laplace's method takes for a Gaussian.
-// It makes log p too small by K / (12 (Z - 1)) where lengths are as free as a standard normal vector's, by less where S holds
+// It makes log p too large by K / (12 (Z - 1)) where lengths are as free as a standard normal vector's, by less where S holds
 // them near their mean.
 #pragma once
 #include <vector>

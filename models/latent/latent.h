@@ -19,7 +19,7 @@ enum class LatentKind { vmf, gaussian, none };
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;      // Z
-    double kappa = 80;  // vmf
+    double kappa = 110;  // vmf
 };
 
 // The noise of one batch for every latent layer, drawn by name: (seed, step, layer, document).

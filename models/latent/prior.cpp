@@ -18,7 +18,7 @@ namespace masquerade {
 namespace {
 
 // A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are all
-// alike, and far from them word salad (docs/results/prior.md).
+// alike, and far from them word salad (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 // Components start as codes of sentences. A round makes them the means of their surroundings; held-out likelihood does
 // not rise after it.

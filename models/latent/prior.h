@@ -15,7 +15,8 @@ namespace masquerade {
 
 class LatentPrior {
   public:
-    // How far a draw strays from the mean of its component, where nobody says otherwise: docs/results/prior.md.
+    // How far a draw strays from the mean of its component, where nobody says otherwise:
+    // docs/results/univae-default.md.
     static constexpr double default_temperature = 0.35;
 
     // codes (N, K Z) of N sentences by the mean path; samples (n, K Z), drawn from the posteriors of the first n of them.

@@ -173,6 +173,7 @@ TEST_CASE("univae: the losses of ten steps are what they were") {
         o.latent_layers = kind == 3 ? 0 : 2;
         o.latent.kind = kind == 0 ? LatentKind::vmf : kind == 1 ? LatentKind::gaussian : LatentKind::none;
         o.latent.size = 8;
+        o.latent.kappa = 80;
         o.max_length = 16;
         std::vector<Sentence> sentences(40);
         Sequence random(5, "sentences");

@@ -46,13 +46,6 @@ std::string read_all(int file, pid_t child) {
 
 }  // namespace
 
-std::int64_t peak_resident_bytes() {
-    std::ifstream file("/proc/self/status");
-    for (std::string line; std::getline(file, line);)
-        if (line.compare(0, 6, "VmHWM:") == 0) return 1024 * std::stoll(line.substr(6));
-    return 0;
-}
-
 void forget_peak() {
     malloc_trim(0);
     std::ofstream("/proc/self/clear_refs") << "5";

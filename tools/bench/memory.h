@@ -6,10 +6,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/memory.h"
+
 namespace masquerade {
 
-std::int64_t peak_resident_bytes();  // since the start, or since forget_peak()
-void forget_peak();
+void forget_peak();           // peak_resident_bytes() is then the most from here on
 std::int64_t minor_faults();  // of all threads, since the start
 
 // Runs work() in a child process and returns what it gave; an exception there is one here, an Error. Ctrl-C

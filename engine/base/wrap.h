@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Text for a terminal: long lines broken between words, so that the terminal does not break them inside one.
+#pragma once
+#include <algorithm>
+#include <string>
+
+namespace masquerade {
+
+// Every line of `text` (UTF-8) in at most `columns` characters; a line goes on two columns deeper than it began.
+// Words longer than a line stay whole, as do the spaces between words that share a line.
+inline std::string wrapped(const std::string& text, int columns) {
+    std::string out;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::size_t margin = std::min(text.find_first_not_of(' ', begin), end) - begin;
+        const std::string next_margin = '\n' + std::string(margin + 2, ' ');
+        std::size_t at = begin + margin;
+        int used = int(margin);
+        out.append(margin, ' ');
+        while (at < end) {
+            const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
+            const std::size_t after = std::min(text.find(' ', word), end);
+            const int length = int(std::count_if(text.begin() + std::ptrdiff_t(word), text.begin() + std::ptrdiff_t(after),
+                                                 [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+            if (used + int(word - at) + length > columns && at > begin + margin && word < after) {
+                out += next_margin;
+                used = int(margin) + 2;
+            } else {
+                out.append(text, at, word - at);
+                used += int(word - at);
+            }
+            out.append(text, word, after - word);
+            used += length;
+            at = after;
+        }
+        if (end < text.size()) out += '\n';
+        begin = end + 1;
+    }
+    return out;
+}
+
+}  // namespace masquerade
