@@ -66,7 +66,7 @@ endif
 flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) -lfmt
-nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -Werror all-warnings
+nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -fmad=false -Werror all-warnings
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(BUILD)/library.list,$(sources))
@@ -147,7 +147,7 @@ install: $(library)
 	@install -d $(root)/lib/pkgconfig
 	@install -m 644 $(library) $(root)/lib
 	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|' tools/make/masquerade.pc.in \
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'
 

@@ -93,7 +93,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
     Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
     for (const LatentSample& s : loss.latents)
-        for (const Tensor* t : {s.z, s.y, s.kl})
+        for (Tensor* t : {s.z, s.y, s.kl})
             if (t) tape.retain(t);
     DType type = arithmetic_of(tape.dtype);
     auto weights = [&](const std::vector<double>& counted, double weight, const char* name) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t at_a_time = 128;
 constexpr std::size_t sampled =
-    4000;  // sentences whose posteriors are sampled: the channel has few parameters
+    20000;  // sentences whose posteriors are sampled: a few rows for each of D^2 numbers
 
 // (n, K Z): the latents of sentences, by the mean path or drawn from their posteriors.
 std::vector<float> latents_of(const UniVae& model, const std::vector<const Sentence*>& sentences,

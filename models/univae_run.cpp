@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/text.h"
+#include "engine/base/log.h"
 #include "engine/train/safetensors.h"
 
 namespace masquerade {
@@ -104,6 +105,22 @@ bool UniVaeRun::load_prior() {
     prior =
         std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
     return true;
+}
+
+void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
+    if (asked == "uniform" && temperature)
+        throw BadUsage(
+            "--latent-temperature is of the fitted prior, and does not go with --prior uniform");
+    const std::string word = temperature ? "fitted" : asked;
+    prior_temperature = temperature.value_or(prior_temperature);
+    if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
+    if (model.options.latent_layers == 0)
+        throw BadUsage("a language model without latents (latent_layers=0) has no prior");
+    if (load_prior()) return;
+    const std::string missing = masquerade::text(prior_file(step_folder), " is not there: ");
+    const char* remedy = "; ./train --fit-prior makes it";
+    if (word == "fitted") throw BadInput(missing + "the run has no fitted prior" + remedy);
+    log_line("note: ", missing, "latents are drawn from the prior of training", remedy);
 }
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {

@@ -2,6 +2,7 @@
 // UniVAE as a run on the disk: its settings, its tokenizer, its weights.
 #pragma once
 #include <memory>
+#include <optional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -42,6 +43,9 @@ class UniVaeRun {
 
     // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "uniform" reads
+    // nothing, "" takes what there is, with a note where that is nothing. A temperature asks for the fitted one.
+    void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;

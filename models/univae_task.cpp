@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/log.h"
 #include "engine/tape/trace.h"
 #include "engine/train/schedule.h"
 #include "models/univae_evaluation.h"
@@ -105,12 +106,21 @@ std::string UniVaeTask::show(std::int64_t) {
     return out;
 }
 
-// From the weights and the data alone, so that a resumed run ends with the same prior.
+// From the weights and the data alone, so that a resumed run ends with the same prior. Training is saved by now,
+// and is not called a failure where this fails.
 void UniVaeTask::finish(const std::string& step_folder) {
-    const int most = run_.settings.prior_sentences;
-    if (most == 0 || run_.model.options.latent_layers == 0) return;
-    run_.prior =
-        std::make_shared<const LatentPrior>(fit_prior(run_.model, train_, most, run_.settings.train.seed));
+    if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
+    try {
+        fit(step_folder, run_.settings.prior_sentences);
+    } catch (const Error& error) {
+        log_line("warning: no prior was fitted: ", error.what());
+        log_line("note: the training is saved; ./train --fit-prior tries again");
+    }
+}
+
+void UniVaeTask::fit(const std::string& step_folder, int sentences) {
+    run_.prior = std::make_shared<const LatentPrior>(
+        fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
     run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
 }
 

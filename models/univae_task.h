@@ -16,6 +16,9 @@ class UniVaeTask : public Task {
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
     void finish(const std::string& step_folder) override;
+    // The prior of the latents, from at most so many training sentences, into the step's folder; throws what goes
+    // wrong.
+    void fit(const std::string& step_folder, int sentences);
     std::vector<std::uint64_t> place() const override;
     void move_to(const std::vector<std::uint64_t>& place) override;
     void save(const std::string& folder) const override { run_.save_config(folder); }

@@ -19,8 +19,7 @@ namespace {
 struct Arguments {
     std::string run, data, prior;
     int limit = 1000, importance = 20, samples = 1000, refine = 0;
-    double latent_temperature = LatentPrior::default_temperature;
-    bool latent_temperature_given = false;
+    std::optional<double> latent_temperature;
     bool json = false;
 };
 
@@ -95,11 +94,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 std::vector<Row> measure(const Arguments& a, const Common& common) {
     std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run);
     const UniVae& model = run->model;
-    if (a.prior != "uniform" && !run->load_prior() && (a.prior == "fitted" || a.latent_temperature_given))
-        throw BadInput(text(UniVaeRun::prior_file(run->step_folder),
-                            " is not there: the run has no fitted prior; ", "./train --fit-prior ", a.run,
-                            " makes it"));
-    run->prior_temperature = a.latent_temperature;
+    run->choose_prior(a.prior, a.latent_temperature);
     const TrainingText text = text_of(*run, a);
     std::vector<std::string> lines = text.held_out;
     if (int(lines.size()) > a.limit) lines.resize(std::size_t(a.limit));
@@ -192,7 +187,6 @@ void evaluate(const Arguments& a, const Common& common) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::Option* latent_temperature = nullptr;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out sentences.",
         [&](CLI::App& app) {
@@ -209,22 +203,19 @@ int main(int argc, char** argv) {
                 ->check(CLI::Range(1, 1000000))
                 ->option_text("N");
             app.add_option("--prior", a.prior,
-                           "of the samples: fitted after training (default, where there is one), or uniform: "
-                           "the one of training")
+                           "of samples and likelihoods: fitted after training (default, where there is one), "
+                           "or uniform: the one of training")
                 ->check(CLI::IsMember({"fitted", "uniform"}))
                 ->option_text("NAME");
-            latent_temperature = app.add_option("--latent-temperature", a.latent_temperature,
-                                                fmt::format("of samples from the fitted prior (default: {})",
-                                                            LatentPrior::default_temperature))
-                                     ->check(CLI::Range(0.0, 100.0))
-                                     ->option_text("T");
+            app.add_option("--latent-temperature", a.latent_temperature,
+                           fmt::format("of samples from the fitted prior (default: {})",
+                                       LatentPrior::default_temperature))
+                ->check(CLI::Range(0.0, 100.0))
+                ->option_text("T");
             app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
                 ->check(CLI::Range(0, 1000))
                 ->option_text("N");
             app.add_flag("--json", a.json, "the same as JSON");
         },
-        [&](const Common& common) {
-            a.latent_temperature_given = latent_temperature->count() > 0;
-            evaluate(a, common);
-        });
+        [&](const Common& common) { evaluate(a, common); });
 }

@@ -14,8 +14,7 @@ namespace {
 struct Arguments {
     std::string run, resample, swap, prior;
     int count = 0, points = 5, length = 0, refine = 0;
-    double latent_temperature = LatentPrior::default_temperature;
-    bool latent_temperature_given = false;
+    std::optional<double> latent_temperature;
     bool reconstruct = false, interpolate = false;
     SamplingOptions sampling;
     bool temperature_given = false;
@@ -53,12 +52,12 @@ class Generator {
             throw BadUsage(text(a.run,
                                 " is a language model without latents (latent_layers=0): it can only be "
                                 "sampled, with --count"));
-        if (a.prior != "uniform" && !run_->load_prior() &&
-            (a.prior == "fitted" || a.latent_temperature_given))
-            throw BadInput(text(UniVaeRun::prior_file(run_->step_folder),
-                                " is not there: the run has no fitted prior; ./train --fit-prior ", a.run,
-                                " makes it, --prior uniform goes without"));
-        run_->prior_temperature = a.latent_temperature;
+        const bool draws = !reads || !a.resample.empty();
+        if (!draws && (!a.prior.empty() || a.latent_temperature))
+            throw BadUsage(
+                "--prior and --latent-temperature are of drawn latents: of --count and --resample");
+        if (reads && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
+        if (draws) run_->choose_prior(a.prior, a.latent_temperature);
         if (!a.resample.empty()) slice_ = slice_of(a.resample, run_->model);
         if (!a.swap.empty()) slice_ = slice_of(a.swap, run_->model);
     }
@@ -168,7 +167,7 @@ void generate(const Arguments& a, const Common& common) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::Option *temperature = nullptr, *latent_temperature = nullptr;
+    CLI::Option* temperature = nullptr;
     return run_program(
         argc, argv, "generate",
         "Writes sentences from the latents of a run: samples, or what comes on standard input.",
@@ -196,13 +195,12 @@ int main(int argc, char** argv) {
                            "the one of training")
                 ->check(CLI::IsMember({"fitted", "uniform"}))
                 ->option_text("NAME");
-            latent_temperature =
-                app.add_option(
-                       "--latent-temperature", a.latent_temperature,
-                       fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
-                                   LatentPrior::default_temperature))
-                    ->check(CLI::Range(0.0, 100.0))
-                    ->option_text("T");
+            app.add_option(
+                   "--latent-temperature", a.latent_temperature,
+                   fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                               LatentPrior::default_temperature))
+                ->check(CLI::Range(0.0, 100.0))
+                ->option_text("T");
             app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
                 ->check(CLI::Range(0, 1000))
                 ->option_text("N");
@@ -222,7 +220,6 @@ int main(int argc, char** argv) {
         },
         [&](const Common& common) {
             a.temperature_given = temperature->count() > 0;
-            a.latent_temperature_given = latent_temperature->count() > 0;
             if (!a.temperature_given && (a.sampling.top_k > 0 || a.sampling.top_p < 1)) {
                 a.sampling.temperature = 1;
                 a.temperature_given = true;

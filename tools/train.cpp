@@ -42,18 +42,17 @@ void apply_words(const std::vector<std::string>& words, Config& config) {
 }
 
 // A run that has no fitted prior, or an old one, gets it; nothing is trained.
-void fit_prior_of(const Arguments& a) {
+void fit_prior_of(const Arguments& a, const Common& common) {
     if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
-        !a.config.empty() || !a.resume.empty() || a.steps > 0 || a.minutes >= 0)
+        !a.config.empty() || !a.resume.empty() || !a.precision.empty() || !a.trace.empty() || a.steps > 0 ||
+        a.minutes >= 0 || common.seed_given)
         throw BadUsage("--fit-prior takes a run as it is: only --threads goes with it");
+    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
     std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior, true);
     TrainingText text_read = read_again(origin_of(run->run_json, a.fit_prior + "/run.json"));
-    if (run->settings.prior_sentences == 0) run->settings.prior_sentences = UniVaeSettings().prior_sentences;
+    const int sentences = run->settings.prior_sentences;
     UniVaeTask task(*run, run->sentences(text_read.train), {});
-    task.finish(run->step_folder);
-    if (!run->prior)
-        throw BadUsage(
-            text(a.fit_prior, " is a language model without latents (latent_layers=0): it has no prior"));
+    task.fit(run->step_folder, sentences > 0 ? sentences : UniVaeSettings().prior_sentences);
     fmt::print("fitted a prior of {} components; saved as {}\n", run->prior->codes().components(),
                UniVaeRun::prior_file(run->step_folder));
 }
@@ -75,7 +74,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const bool resuming = !a.resume.empty();
     if (resuming) {
         if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
-            !a.precision.empty() || common.seed_given)
+            !a.precision.empty() || !a.config.empty() || common.seed_given)
             throw BadUsage(
                 "--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
         folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
@@ -173,7 +172,7 @@ int main(int argc, char** argv) {
             app.footer("settings (key=value):\n" + keys.table());
         },
         [&](const Common& common) {
-            if (!a.fit_prior.empty()) return fit_prior_of(a);
+            if (!a.fit_prior.empty()) return fit_prior_of(a, common);
             train(a, common, start);
         });
 }

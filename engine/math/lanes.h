@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One row of work, done by lanes: one CPU thread, or the 32 threads of a CUDA warp. The formulas in row.h are written
-// once against six verbs: each, store, sum, sums, top, first. On the CPU they are simple loops that vectorise; the order of
-// a sum depends on the length of the row alone.
+// once against seven verbs: each, store, sum, sums, top, first, meet. On the CPU they are simple loops that vectorise;
+// the order of a sum depends on the length of the row alone.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -116,6 +116,8 @@ HD auto top(OneLane, int n, F f) {
     return m;
 }
 HD bool first(OneLane) { return true; }
+// From here on every lane sees what the others have written of the row.
+HD void meet(OneLane) {}
 
 #ifdef __CUDACC__
 struct WarpLanes {};
@@ -168,6 +170,11 @@ HD auto top(WarpLanes w, int n, F f) {
     return m;
 }
 HD bool first(WarpLanes w) { return lane_of(w) == 0; }
+HD void meet(WarpLanes) {
+#ifdef __CUDA_ARCH__
+    __syncwarp();
+#endif
+}
 #endif
 
 }  // namespace masquerade

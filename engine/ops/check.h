@@ -32,4 +32,13 @@ inline void expect_count(const char* op, const char* role, const Ints& ints, std
     if (ints.count != count) throw Error(text(op, ": ", ints.count, " ", role, ", expected ", count));
 }
 
+// Every entry names a row of `of`; or none, below 0, where that has a meaning. On CUDA they are out of reach here.
+inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
+    if (of.device != Device::cpu) return;
+    for (std::int64_t i = 0; i < rows.count; i++)
+        if (rows[i] >= of.rows() || (rows[i] < 0 && !or_none))
+            throw Error(text(op, ": ", role, " ", rows[i], " at place ", i, ", expected in [0, ", of.rows(),
+                             "), the rows of ", of.path));
+}
+
 }  // namespace masquerade

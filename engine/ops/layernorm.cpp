@@ -74,6 +74,7 @@ struct ResidualBackward {
         const int C = gradient.C;
         auto ds = gradient.of_row(lanes, n);
         if (dx) store(lanes, C, dx + n * C, add_x, ds);
+        meet(lanes);  // df may be dx, and has its lanes elsewhere
         if (df)
             drop.store_row(lanes, n, C, df + n * C, add_f,
                            [&](int i, auto dropped) { return dropped(ds(i)); });

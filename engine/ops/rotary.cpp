@@ -26,6 +26,7 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
     std::int64_t D = turns.columns();
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
     expect_count("rotary", "positions", positions, x.rows());
+    expect_rows("rotary", "position", positions, turns);
     if (D % 2 || columns % D || columns > x.columns())
         throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
                          "; heads must be even and fill the columns"));

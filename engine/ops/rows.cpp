@@ -71,18 +71,21 @@ struct Divide {
 
 void gather_rows_forward(View x, Ints rows, View y) {
     expect_shape("gather_rows", "y", y, {rows.count, x.columns()}, x.dtype);
+    expect_rows("gather_rows", "row", rows, x);
     move(rows.count, x, rows.data, nullptr, y, false);
 }
 
 void gather_rows_backward(View dy, Ints rows, Grad dx) {
     if (!dx) return;
     expect_shape("gather_rows backward", "dy", dy, {rows.count, dx.view.columns()}, dx.view.dtype);
+    expect_rows("gather_rows backward", "row", rows, dx.view);
     if (!dx.add) move(dx.view.rows(), View{}, nullptr, nullptr, dx.view, false);
     move(rows.count, dy, nullptr, rows.data, dx.view, dx.add);
 }
 
 void store_rows(View x, Ints rows, View y) {
     expect_shape("store_rows", "x", x, {rows.count, y.columns()}, y.dtype);
+    expect_rows("store_rows", "row", rows, y);
     move(rows.count, x, nullptr, rows.data, y, false);
 }
 
@@ -90,6 +93,7 @@ void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_same_shape("replace_rows", "x", x, "y", y);
     expect_shape("replace_rows", "u", u, {u.rows(), x.columns()}, x.dtype);
     expect_count("replace_rows", "entries of which", which, x.rows());
+    expect_rows("replace_rows", "row of u", which, u, true);
     for_type(x.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         for_each_row(x.rows(), Replace<S>{x.as<S>(), u.as<S>(), which.data, y.as<S>(), int(x.columns())});
@@ -100,6 +104,7 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (dx) expect_same_shape("replace_rows backward", "dy", dy, "dx", dx.view);
     if (du) expect_shape("replace_rows backward", "du", du.view, {du.view.rows(), dy.columns()}, dy.dtype);
     expect_count("replace_rows backward", "entries of which", which, dy.rows());
+    if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         for_each_row(dy.rows(), Divide<S>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,

@@ -35,7 +35,8 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
 }
 
 void Arena::begin_step(const std::string& bucket) {
-    if (stepping_) end_step();
+    log_.clear();  // of a step that was given up: it says nothing of the bucket
+    loose_.clear();
     auto found = plans_.find(bucket);
     plan_ = planning_ && found != plans_.end() ? &found->second : nullptr;
     bucket_ = bucket;
@@ -64,7 +65,13 @@ void Arena::touch(int block) {
 }
 
 void Arena::retain(int block) {
-    if (block >= 0 && !plan_) log_[std::size_t(block)].last = std::numeric_limits<int>::max();
+    constexpr int end = std::numeric_limits<int>::max();
+    if (block < 0) return;
+    if (!plan_)
+        log_[std::size_t(block)].last = end;
+    else if ((*plan_)[std::size_t(block)].last != end)
+        throw Error(text("arena: block ", block, " was not retained when bucket ", bucket_,
+                         " was planned, and its place is used again; retain it in every step"));
 }
 
 void Arena::tick() {

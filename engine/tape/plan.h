@@ -26,12 +26,13 @@ class Arena {
     explicit Arena(Device device = Device::cpu, bool planning = true)
         : device_(device), planning_(planning) {}
 
+    // A step before it that was not ended, because something threw, leaves no plan.
     void begin_step(const std::string& bucket);
     // A block for use from this tick on, 64-byte aligned; its number is for touch().
     void* take(std::size_t bytes, int* block);
     // The block is used at this tick.
     void touch(int block);
-    // The block stays until the end of the step: somebody reads it from outside.
+    // The block stays until the end of the step: somebody reads it from outside. In every step of a bucket, or none.
     void retain(int block);
     void tick();
     void end_step();

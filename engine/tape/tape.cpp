@@ -85,7 +85,10 @@ Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, 
 
 void Tape::compute(const Record& record) {
     arena_.tick();
-    for (Tensor* t : record.out) t->value = arena_.take(t->bytes(), &t->value_block);
+    for (Tensor* t : record.out) {
+        t->value = arena_.take(t->bytes(), &t->value_block);
+        if (t->retained) arena_.retain(t->value_block);
+    }
     for (Tensor* t : record.in)
         if (t) arena_.touch(t->value_block);
     for (Observer* o : observers_) o->before(record, false);

@@ -85,7 +85,10 @@ class Tape {
     }
 
     // The value may be read until the end of the step; without this its memory is reused after its last op.
-    void retain(const Tensor* tensor) { arena_.retain(tensor->value_block); }
+    void retain(Tensor* tensor) {
+        tensor->retained = true;
+        arena_.retain(tensor->value_block);
+    }
 
     // Computes the record and keeps it; returns its first output.
     Tensor* run(Record record);

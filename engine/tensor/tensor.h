@@ -18,6 +18,7 @@ struct Tensor {
     bool needs_grad = false;    // some parameter lies upstream
     bool grad_written = false;  // by a backward of this step: the next one adds
     bool parameter = false;
+    bool retained = false;                  // to the end of the step, also where it is computed again
     int value_block = -1, grad_block = -1;  // of the arena
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }

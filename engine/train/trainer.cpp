@@ -31,7 +31,7 @@ void TrainOptions::declare(Config& c) {
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
     c.add("beta1", &beta1, "AdamW's first decay", 0, 0.999999);
     c.add("beta2", &beta2, "AdamW's second decay", 0, 0.999999);
-    c.add("eps", &eps, "AdamW's epsilon", 0, 1);
+    c.add("eps", &eps, "AdamW's epsilon", 1e-30, 1);
     c.add("weight_decay", &weight_decay, "of matrices, decoupled", 0, 10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
           1000000000);
@@ -71,6 +71,7 @@ double Trainer::train_step() {
                       learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     double value = number_at(loss->view(), 0);
+    metrics_ = task_.metrics();  // while the tensors of the step are there
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(optimiser_.norm()))
         throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ",
@@ -154,7 +155,7 @@ void Trainer::resume() {
 void Trainer::log(double loss, double now) const {
     std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", step_, tokens_) + entry("loss", loss) +
                        entry("seconds", now) + entry("norm", optimiser_.norm());
-    for (const Metric& m : task_.metrics()) line += entry(m.name, m.value);
+    for (const Metric& m : metrics_) line += entry(m.name, m.value);
     folder_.append_log(line + "}");
 }
 
@@ -165,7 +166,7 @@ void Trainer::progress(double loss, double now) const {
     share = std::min(share, 1.0);
     double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
     std::string numbers = fmt::format("step {} loss {:.3f}", step_, loss);
-    for (const Metric& m : task_.metrics()) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
+    for (const Metric& m : metrics_) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
     numbers +=
         fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent, clock_text(left));
     if (!terminal) {
@@ -237,7 +238,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (step_ > first_step_) progress(mean, seconds());
     if (terminal && !quiet) fmt::print("\n");
     save();
-    task_.finish(folder_.step_folder(step_));
+    if (step_ > 0) task_.finish(folder_.step_folder(step_));
     show(seconds());
     return *reason;
 }

@@ -48,7 +48,7 @@ class Task {
     // The loss of the chosen batch, (1). `schedule_steps` 0: not known yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
     virtual std::int64_t batch_tokens() const = 0;  // scored tokens of the chosen batch
-    // Further numbers of the last loss, after it was computed.
+    // Further numbers of the last loss, after it was computed and before the step's tensors are gone.
     virtual std::vector<Metric> metrics() { return {}; }
     // The held-out loss (what "best" means) and other numbers; the first one is it.
     virtual std::vector<Metric> validate() { return {}; }
@@ -105,6 +105,7 @@ class Trainer {
     std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
     double best_;
     std::int64_t saved_step_ = -1;
+    std::vector<Metric> metrics_;  // of the last step
 };
 
 // "3:07", or "1:02:33"

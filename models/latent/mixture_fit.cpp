@@ -145,14 +145,15 @@ Statistics statistics_of(const GaussianMixture& g, const View& rows) {
 // The most likely parameters under the priors: every weight as of one row more, the covariance as of `strength` rows
 // more around their means with the covariance of all rows, which is 1 here. products(D,D): sum of y y^T.
 GaussianMixture maximisation(const Statistics& found, const std::vector<double>& products, double strength,
-                             std::vector<double> means, std::int64_t N) {
+                             std::vector<double> means) {
     const std::int64_t M = std::int64_t(found.counts.size()), D = std::int64_t(means.size()) / M;
     std::vector<double> weights, covariance(products);
     std::vector<float> scaled(std::size_t(M * D));  // sqrt(n_k) m_k
-    double kept = 0;
+    double kept = 0, all = 0;
+    for (double count : found.counts) all += count;  // nearly the rows: shares that were too small are gone
     for (std::int64_t k = 0; k < M; k++) {
         const double count = found.counts[std::size_t(k)];
-        weights.push_back((count + 1) / double(N + M));
+        weights.push_back((count + 1) / (all + double(M)));
         if (count < least_count) continue;  // its mean stays where it is
         kept += count;
         for (std::int64_t i = 0; i < D; i++) {
@@ -221,7 +222,7 @@ GaussianMixture GaussianMixture::fit(const View& x, const MixtureOptions& o, std
         if (objective) objective->push_back(now);
         if (now - before < o.tolerance) break;
         before = now;
-        g = maximisation(found, products, o.strength, g.means(), N);
+        g = maximisation(found, products, o.strength, g.means());
     }
     // back: x = mean + P y
     std::vector<double> back, factor_back(std::size_t(D * D), 0.0);

@@ -23,8 +23,8 @@ constexpr int rows_a_component = 4;
 // Components start as codes of sentences. A round makes them the means of their surroundings; held-out likelihood does
 // not rise after it.
 constexpr int rounds = 2;
-constexpr int held_out_share = 20;    // one code in so many only says how wide the components are
-constexpr double slope_floor = 1e-4;  // of a variance, as a share of the mean one
+constexpr int held_out_share = 20;            // one code in so many only says how wide the components are,
+constexpr std::int64_t most_held_out = 2000;  // but no more: one number is asked for
 constexpr double least_noise = 1e-6;
 
 // Columns of a matrix of n rows: their means, and the rows without them.
@@ -86,6 +86,67 @@ GaussianMixture sent(const GaussianMixture& codes, const std::vector<double>& sh
     return GaussianMixture(codes.weights(), std::move(means), std::move(covariance));
 }
 
+// A file that is gone afterwards, unless it has got another name.
+struct RemoveAtEnd {
+    const std::string& path;
+    ~RemoveAtEnd() { std::remove(path.c_str()); }
+};
+
+// z = shift + slope code + e, e of the covariance noise noise^T.
+struct Channel {
+    std::vector<double> shift, slope, noise;
+};
+
+// From codes and samples (n,D) of the same sentences. The slope is least squares over the first half of them, with
+// D rows more that say what one number for all of it would be; the noise is what it leaves of the other half, which
+// it has not seen, with D rows more that are alike in all directions. So both are sound where n is not much above D.
+Channel channel_of(const View& codes, const View& samples) {
+    const std::int64_t n = samples.rows(), D = samples.columns(), half = (n + 1) / 2;
+    std::vector<float> x, y;
+    View first = codes;
+    first.shape = {n, D};
+    Channel channel;
+    std::vector<double> x_mean = centre(first, x);
+    channel.shift = centre(samples, y);
+    View xs = view_of(x, half, D, "prior.codes"), ys = view_of(y, half, D, "prior.samples");
+    std::vector<double> factor = mean_products(xs, xs), across = mean_products(xs, ys);
+    double variance = 0, covariance = 0;
+    for (std::int64_t i = 0; i < D * D; i += D + 1) {
+        variance += factor[std::size_t(i)] / double(D);
+        covariance += across[std::size_t(i)] / double(D);
+    }
+    variance = std::max(variance, least_noise);
+    raise_diagonal(factor, D, double(D) / double(half) * variance);
+    raise_diagonal(across, D, double(D) / double(half) * covariance);
+    if (!cholesky(factor.data(), int(D)))
+        throw BadInput("the codes of a prior hold numbers that are not finite");
+    solve_cholesky(factor.data(), int(D), across.data(), int(D));
+    for (std::int64_t i = 0; i < D; i++)
+        for (std::int64_t j = 0; j < D; j++) {
+            channel.slope.push_back(across[std::size_t(j * D + i)]);
+            channel.shift[std::size_t(i)] -= channel.slope.back() * x_mean[std::size_t(j)];
+        }
+
+    const std::int64_t unseen = n > 1 ? half : 0, rest = n - unseen;  // a single row is all there is
+    std::vector<float> rounded(channel.slope.begin(), channel.slope.end()), predicted(std::size_t(rest * D));
+    std::vector<float> left(y.begin() + std::ptrdiff_t(unseen * D), y.end());
+    View others = xs, residuals = view_of(left, rest, D, "prior.residuals");
+    others.data = x.data() + unseen * D;
+    others.shape = {rest, D};
+    linear_forward(others, view_of(rounded, D, D, "prior.slope"), View{},
+                   view_of(predicted, rest, D, "prior.predicted"));
+    for (std::size_t i = 0; i < left.size(); i++) left[i] -= predicted[i];
+    channel.noise = mean_products(residuals, residuals);
+    double square = 0;
+    for (std::int64_t i = 0; i < D * D; i += D + 1) square += channel.noise[std::size_t(i)] / double(D);
+    const double share = double(rest) / double(rest + D);
+    for (double& c : channel.noise) c *= share;
+    raise_diagonal(channel.noise, D, (1 - share) * square + least_noise);
+    if (!cholesky(channel.noise.data(), int(D)))
+        throw BadInput("the samples of a prior hold numbers that are not finite");
+    return channel;
+}
+
 std::string hexadecimal(std::uint64_t n) { return fmt::format("{:016x}", n); }
 
 }  // namespace
@@ -106,13 +167,15 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, const 
         throw Error(text("a prior was given codes ", codes.shape, " and samples ", samples.shape,
                          "; expected (N, ", space.layers(), " x ", space.size(), ") and no more rows"));
     MixtureOptions options;
-    const std::int64_t held_out = N / held_out_share;
+    const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     View fitted_rows = codes, other_rows = codes;
     fitted_rows.shape = {N - held_out, D};
     other_rows.shape = {held_out, D};
     other_rows.data = codes.as<float>() + (N - held_out) * D;
     options.components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
     options.rounds = rounds;
+    // Fewer codes than dimensions leave directions in which nothing varies; others will.
+    options.floor = std::max(options.floor, double(D) / double(N));
     options.seed = seed;
     GaussianMixture fitted = GaussianMixture::fit(fitted_rows, options);
     if (held_out > 0) fitted = fitted.widened(other_rows);
@@ -120,34 +183,9 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, const 
     std::vector<double> means(fitted.means());
     for (double& m : means) m = double(float(m));
 
-    // Least squares: B^T = cov(codes)^-1 cov(codes, samples), with a floor on the diagonal.
-    View first = codes;
-    first.shape = {n, D};
-    std::vector<float> x, y;
-    std::vector<double> x_mean = centre(first, x), shift = centre(samples, y);
-    View xs = view_of(x, n, D, "prior.codes"), ys = view_of(y, n, D, "prior.samples");
-    std::vector<double> factor = mean_products(xs, xs), across = mean_products(xs, ys), slope;
-    double variance = 0;
-    for (std::int64_t i = 0; i < D; i++) variance += factor[std::size_t(i * D + i)] / double(D);
-    raise_diagonal(factor, D, std::max(slope_floor * variance, least_noise));
-    if (!cholesky(factor.data(), int(D)))
-        throw BadInput("the codes of a prior hold numbers that are not finite");
-    solve_cholesky(factor.data(), int(D), across.data(), int(D));
-    for (std::int64_t i = 0; i < D; i++)
-        for (std::int64_t j = 0; j < D; j++) {
-            slope.push_back(across[std::size_t(j * D + i)]);
-            shift[std::size_t(i)] -= slope.back() * x_mean[std::size_t(j)];
-        }
-    std::vector<float> rounded(slope.begin(), slope.end()), predicted(std::size_t(n * D));
-    linear_forward(xs, view_of(rounded, D, D, "prior.slope"), View{},
-                   view_of(predicted, n, D, "prior.predicted"));
-    for (std::size_t i = 0; i < predicted.size(); i++) y[i] -= predicted[i];
-    std::vector<double> noise = mean_products(ys, ys);
-    raise_diagonal(noise, D, least_noise);
-    if (!cholesky(noise.data(), int(D)))
-        throw BadInput("the samples of a prior hold numbers that are not finite");
+    Channel channel = channel_of(codes, samples);
     return LatentPrior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()),
-                       std::move(shift), std::move(slope), std::move(noise));
+                       std::move(channel.shift), std::move(channel.slope), std::move(channel.noise));
 }
 
 std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
@@ -177,6 +215,7 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     };
     // Beside the others under another name first: a reader, or a crash, finds all of it or nothing.
     const std::string unfinished = path + ".new";
+    const RemoveAtEnd removed{unfinished};
     write_safetensors(unfinished,
                       {stored("weights", codes_.weights()), stored("means", view_of(means, M, D, "means")),
                        square("factor", codes_.factor()), stored("channel.shift", shift_),

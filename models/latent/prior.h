@@ -19,7 +19,8 @@ class LatentPrior {
     // docs/results/univae-default.md.
     static constexpr double default_temperature = 0.35;
 
-    // codes (N, K Z) of N sentences by the mean path; samples (n, K Z), drawn from the posteriors of the first n of them.
+    // codes (N, K Z) of N sentences by the mean path; samples (n, K Z), drawn from the posteriors of the first n of
+    // them: of all, where there is time.
     // All f32.
     static LatentPrior fit(const LatentSpace& space, const View& codes, const View& samples,
                            std::uint64_t seed);

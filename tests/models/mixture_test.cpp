@@ -332,6 +332,24 @@ TEST_CASE("mixture: what is no density is refused") {
     CHECK_SAYS(message_of<Error>([] { known().log_densities(View{}); }), "rows of 4");
 }
 
+TEST_CASE("mixture: weights sum to 1, however many components have no part in a row") {
+    // In few dimensions many components are near enough to be dropped by a hair.
+    const int D = 8, N = 6000;
+    std::vector<float> rows;
+    Stream stream = make_stream(3, "rows", 0);
+    for (std::uint32_t i = 0; int(rows.size()) < N * D; i++) {
+        FourNormals n = normal4(stream.at(i, 0, 0));
+        for (int k = 0; k < 4; k++) rows.push_back(n[k]);
+    }
+    MixtureOptions options;
+    options.components = 2500;
+    options.rounds = 2;
+    GaussianMixture g = GaussianMixture::fit(view_of(rows, D), options);
+    double total = 0;
+    for (double w : g.weights()) total += w;
+    CHECK(std::fabs(total - 1) < 1e-12);
+}
+
 TEST_CASE("cholesky: factor, inverse and solution") {
     const int n = 40;
     Sequence random(1, "cholesky");

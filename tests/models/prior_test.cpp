@@ -215,6 +215,25 @@ TEST_CASE("prior: the channel from codes to posterior samples is found") {
     CHECK(std::fabs(gain - (found - normal)) < 1e-5);
 }
 
+TEST_CASE("prior: fewer sentences than dimensions still give a density of others") {
+    // samples = code + 0.3 e, codes N(0, 1): a sample is N(0, 1.09)
+    const int D = 24;
+    LatentSpace space = space_of(LatentKind::gaussian, 2, 12);
+    auto sent = [&](const std::vector<float>& codes, std::uint64_t seed) {
+        std::vector<float> samples = normals(codes.size(), seed);
+        for (std::size_t i = 0; i < codes.size(); i++) samples[i] = codes[i] + 0.3f * samples[i];
+        return samples;
+    };
+    std::vector<float> others = sent(normals(std::size_t(500 * D), 3), 4);
+    const double best = -0.5 * D * (std::log(2 * 3.14159265358979323846 * 1.09) + 1);
+    for (int n : {2, 6, 20}) {
+        std::vector<float> codes = normals(std::size_t(n * D), 1), samples = sent(codes, 2);
+        LatentPrior prior = LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 1);
+        CAPTURE(n);
+        CHECK(mean_of(prior.samples().log_densities(view_of(others, D))) > best - 25);
+    }
+}
+
 TEST_CASE("prior: on spheres the density of samples gains on the uniform one, and integrates to 1") {
     LatentSpace space = space_of(LatentKind::vmf, 2, 3);
     LatentPrior prior = some_prior(space);

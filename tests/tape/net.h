@@ -16,6 +16,8 @@ struct Net {
     Arena arena;
     Tape tape;
     Tensor *table, *norm_w, *norm_b, *head_b, *unused;
+    Tensor* watched = nullptr;  // the last layer's gelu, of this step
+    bool watching = false;      // it is retained
     struct Layer {
         Tensor *up, *up_b, *down, *down_b;
     };
@@ -58,6 +60,8 @@ struct Net {
             {
                 auto inner = tape.scope("ffn");
                 Tensor* u = gelu(tape, linear(tape, h, l.up, l.up_b, "up"), GeluKind::erf, "gelu");
+                watched = u;
+                if (watching) tape.retain(u);
                 u = dropout(tape, u, names, 0.3f, "dropout");
                 h = linear(tape, u, l.down, l.down_b, "down");
             }

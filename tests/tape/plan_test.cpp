@@ -118,6 +118,36 @@ TEST_CASE("arena: what is retained keeps its bytes to the end of the step") {
     }
 }
 
+TEST_CASE("arena: a step that was given up says nothing of its bucket") {
+    Arena arena;
+    int block;
+    arena.begin_step("a");
+    arena.take(64, &block);  // and something threw
+    for (int repeat = 0; repeat < 3; repeat++) {
+        arena.begin_step("a");
+        CHECK(arena.planned() == (repeat > 0));
+        arena.take(64, &block);
+        arena.take(128, &block);
+        arena.end_step();
+        REQUIRE(arena.plan("a") != nullptr);
+        CHECK(arena.plan("a")->size() == 2);
+    }
+}
+
+TEST_CASE("arena: what was not retained when its bucket was planned is refused later") {
+    Arena arena;
+    int block;
+    arena.begin_step("a");
+    arena.take(64, &block);
+    arena.end_step();
+    arena.begin_step("a");
+    arena.take(64, &block);
+    CHECK_THROWS_WITH_AS(arena.retain(block),
+                         "arena: block 0 was not retained when bucket a was planned, and its place is used "
+                         "again; retain it in every step",
+                         Error);
+}
+
 TEST_CASE("arena: a bucket that does not name its sizes is refused") {
     Arena arena;
     int block;

@@ -66,6 +66,29 @@ TEST_CASE("tape: recompute on == off, of whole layers, of a part of each, of eve
     CHECK(plain.arena.planned_bytes() == none.arena.planned_bytes());
 }
 
+TEST_CASE("tape: what is retained can be read when the step is over, recomputed or not") {
+    auto watched_bits = [](const std::string& pattern) {
+        Net net;
+        net.watching = true;
+        if (!pattern.empty()) net.tape.recompute(pattern);
+        std::vector<std::vector<char>> steps;
+        for (std::uint32_t step = 0; step < 3; step++) {
+            Tensor* total = net.loss(21, step);
+            net.parameters.start_gradients();
+            net.tape.backward(total);
+            const View v = net.watched->view();
+            steps.emplace_back(static_cast<char*>(v.data), static_cast<char*>(v.data) + v.bytes());
+            net.tape.end();
+        }
+        return steps;
+    };
+    const auto kept = watched_bits("");
+    for (const char* pattern : {"layer.*", "*.ffn", "*"}) {
+        CAPTURE(pattern);
+        CHECK(watched_bits(pattern) == kept);
+    }
+}
+
 namespace {
 struct CountForwards : Observer {
     int count = 0;

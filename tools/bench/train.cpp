@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
     std::string marks, peers, precision = "f32";
     int repeats = 5;
-    bool json = false;
+    bool eager = false, json = false;
 };
 
 std::vector<std::string> listed(const std::string& text) {
@@ -66,6 +66,7 @@ class TrainCase : public BenchCase {
         app.add_option("--peer", a_.peers,
                        "Pythons that have torch, the fastest counts; or none (default: the first found)")
             ->option_text("PYTHON,...");
+        app.add_flag("--eager", a_.eager, "do not try torch.compile, which takes minutes a mark");
         app.add_flag("--json", a_.json, "the same as JSON, with each run, op, product and setting tried");
     }
 
@@ -110,6 +111,7 @@ class TrainCase : public BenchCase {
         wanted.seed = seed;
         wanted.repeats = a_.repeats;
         wanted.all_pythons = !a_.peers.empty();
+        wanted.compiled = !a_.eager;
         if (a_.peers != "none") wanted.pythons = a_.peers.empty() ? pythons() : listed(a_.peers);
         const Json result = in_own_process([&] { return measure_training(wanted); });
         if (!a_.json) fmt::print("\n{}", train_report(result));

@@ -107,7 +107,7 @@ class Measurement {
         json_["peers"] = Json::array();
         if (what_.pythons.empty()) return;
         TrainPeers peers(
-            what_.pythons, what_.all_pythons,
+            what_.pythons, what_.all_pythons, what_.compiled,
             {{"sizes", mark_.sizes()}, {"batch", batch}, {"rule", mark_.optimiser()}, {"weights", places}},
             threads());
         for (const PeerWork& work : peer_works()) {
@@ -296,17 +296,20 @@ class Measurement {
         return json;
     }
 
-    // Where the factors differ in type the peer's are of the narrower: it has no other product.
+    // Where the factors differ in type the peer's are of the narrower: it has no other product. Nor has it one of bf16
+    // factors into an f32 matrix: there our time stands alone.
     static void ask_products(TrainPeer& peer, Floor& floor) {
         nlohmann::json list = nlohmann::json::array();
-        for (const FloorProduct& p : floor.products) {
+        std::vector<FloorProduct*> asked;
+        for (FloorProduct& p : floor.products) {
             const bool bf16 = p.kind.a == DType::bf16 || p.kind.b == DType::bf16;
-            list.push_back({p.kind.m, p.kind.n, p.kind.k, p.kind.order, bf16 ? "bf16" : "f32"});
+            if (bf16 && p.kind.c != DType::bf16) continue;
+            list.push_back({p.kind.m, p.kind.n, p.kind.k, p.kind.order, bf16 ? "bf16" : "f32", p.kind.add});
+            asked.push_back(&p);
         }
         const nlohmann::json answer = peer.peer.ask(
             {{"do", "products"}, {"products", list}, {"seconds", product_seconds}}, peer_patience);
-        for (std::size_t i = 0; i < floor.products.size(); i++)
-            floor.products[i].peer = answer.at("seconds").at(i);
+        for (std::size_t i = 0; i < asked.size(); i++) asked[i]->peer = answer.at("seconds").at(i);
     }
 
     const TrainMeasurement& what_;

@@ -14,6 +14,7 @@ struct TrainMeasurement {
     int repeats = 5;
     std::vector<std::string> pythons;  // none: no peer
     bool all_pythons = false;          // else the first that can train
+    bool compiled = true;              // try torch.compile, too
 };
 
 // Meant for a process of its own. Where it is stopped it returns what is there, "complete" false.

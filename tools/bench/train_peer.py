@@ -10,7 +10,7 @@ JSON on standard output:
                                         longer than S
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
-  {"do": "products", "products": [[m, n, k, order, type], ...]}   the median seconds of each
+  {"do": "products", "products": [[m, n, k, order, type, add], ...]}   the median seconds of each
   {"do": "memory"}                      the most that was resident, in bytes
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
@@ -156,10 +156,10 @@ class Bench:
             return {"failed": said(e)}
 
     def build(self, request):
-        self.training = Training(self, request["form"], request["variant"])
-        first = self.training.step(self.noise())
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # the most that was resident is counted from here on
+        self.training = Training(self, request["form"], request["variant"])
+        first = self.training.step(self.noise())
         return {"loss": first}
 
     def run(self, request):
@@ -174,14 +174,14 @@ class Bench:
 
     def products(self, request):
         found = []
-        for m, n, k, order, kind in request["products"]:
+        for m, n, k, order, kind, add in request["products"]:
             dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
             a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
             b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
-            c, times = torch.empty(m, n, dtype=dtype), []
+            c, times = torch.zeros(m, n, dtype=dtype), []
             while len(times) < 5 or (len(times) < 200 and sum(times) < request["seconds"]):
                 start = time.perf_counter()
-                torch.mm(a, b, out=c)
+                torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
                 times.append(time.perf_counter() - start)
             found.append(statistics.median(times))
         return {"seconds": found}

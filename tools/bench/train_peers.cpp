@@ -70,7 +70,7 @@ Json variant_json(const Variant& variant, const std::string& precision) {
 }
 
 // What this PyTorch lets be chosen; beside another form of the same model, only what may differ from it.
-std::vector<VariantAxis> axes_of(const Json& features, const PeerChoice* like) {
+std::vector<VariantAxis> axes_of(const Json& features, bool compiled, const PeerChoice* like) {
     auto has = [&](const char* feature) { return features.value(feature, false); };
     VariantAxis allocator{"allocator", {}}, attention{"attention", {"explicit"}},
         optimiser{"optimiser", {"single"}}, loss{"loss", {"logits"}}, mode{"mode", {"eager"}};
@@ -79,7 +79,7 @@ std::vector<VariantAxis> axes_of(const Json& features, const PeerChoice* like) {
     if (has("chunked_loss")) loss.choices.push_back("chunked");
     if (has("fused")) optimiser.choices = {"fused"};
     optimiser.choices.push_back("foreach");
-    if (has("compile")) mode.choices.insert(mode.choices.end(), {"layers compiled", "compiled"});
+    if (compiled && has("compile")) mode.choices.insert(mode.choices.end(), {"layers compiled", "compiled"});
     if (like)
         for (VariantAxis* axis : {&allocator, &optimiser, &loss})
             axis->choices = {like->variant.at(axis->name)};
@@ -103,8 +103,12 @@ TrainPeer::TrainPeer(const std::string& python_name, const std::string& allocato
     features = answer.at("features");
 }
 
-TrainPeers::TrainPeers(std::vector<std::string> pythons, bool all, Json start, int threads)
-    : pythons_(std::move(pythons)), all_(all), start_(std::move(start)), threads_(threads) {}
+TrainPeers::TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, Json start, int threads)
+    : pythons_(std::move(pythons)),
+      all_(all),
+      compiled_(compiled),
+      start_(std::move(start)),
+      threads_(threads) {}
 
 TrainPeer& TrainPeers::child(const std::string& python, const std::string& allocator) {
     if (!child_ || child_->python != python || child_->allocator != allocator) {
@@ -139,7 +143,7 @@ void TrainPeers::search(PeerChoice& choice, const std::string& python, const Pee
         }
         return tried;
     };
-    search_variants(choice.search, axes_of(features, like), attempt);
+    search_variants(choice.search, axes_of(features, compiled_, like), attempt);
     if (choice.search.best == before) return;
     choice.python = python;
     choice.variant = choice.search.fastest()->variant;

@@ -39,7 +39,8 @@ struct TrainPeer {
 class TrainPeers {
   public:
     // pythons: those to try, until one can train or, with `all`, every one. start: the first request to a child.
-    TrainPeers(std::vector<std::string> pythons, bool all, nlohmann::json start, int threads);
+    // compiled: torch.compile is tried, too.
+    TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, nlohmann::json start, int threads);
 
     // The fastest that the pythons have, its loss compared with ours. `like`: with its python and allocator.
     // Throws PeerError where none can do the work.
@@ -57,7 +58,7 @@ class TrainPeers {
     void compare(PeerChoice& choice);
 
     std::vector<std::string> pythons_;
-    bool all_;
+    bool all_, compiled_;
     nlohmann::json start_;
     int threads_;
     std::unique_ptr<TrainPeer> child_;  // one at a time: each holds a model

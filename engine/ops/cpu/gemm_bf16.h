@@ -58,7 +58,8 @@ const Bf16Form* bf16_avx512();
 // and 32 columns.
 void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row,
                     std::int64_t rows, std::int64_t k, std::int64_t depth);
-// Panels of f from (k, column) on, `panel` numbers apart; zeros up to the next multiple of 32 rows and columns.
+// Panels of f from (k, column) on, `panel` numbers apart; zeros up to the next multiple of 32 rows, and of 16
+// columns or more: a tile that no column falls into is not read.
 void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
                      std::int64_t depth, std::int64_t column, std::int64_t columns);
 

@@ -202,9 +202,12 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
         __m512 bias = _mm512_setzero_ps();
         if (c.bias) bias = _mm512_maskz_loadu_ps(there, c.bias + at.column + 16 * half);
         for (int i = 0; i < 32; i++) {
-            bool adds = c.add && i < at.rows;
-            _mm512_store_ps(block + 32 * i,
-                            adds ? bias + _mm512_maskz_loadu_ps(there, from + i * c.row) : bias);
+            __m512 start = bias;
+            if (c.add && i < at.rows) {
+                start = _mm512_maskz_loadu_ps(there, from + i * c.row);
+                if (c.bias) start += bias;  // else it stays as it is: -0 + 0 would be 0
+            }
+            _mm512_store_ps(block + 32 * i, start);
         }
     }
 }

@@ -24,7 +24,7 @@ template <class F, class... Numbers>
 }
 }  // namespace detail
 
-// f(begin, end) over [0, n) in pieces of at least `grain`; runs in place when one piece is enough.
+// f(begin, end) over [0, n), a piece a thread, no more pieces than there are grains; in place when one is enough.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     if (n <= 0) return;

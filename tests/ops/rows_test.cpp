@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Row numbers and positions are looked at before anything is read or written by them.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/ops/ops.h"
+
+using namespace masquerade;
+
+namespace {
+
+// (rows,4), f32
+struct Matrix {
+    std::vector<float> numbers;
+    View view;
+    Matrix(std::int64_t rows, const char* path) : numbers(std::size_t(4 * rows)) {
+        view.data = numbers.data();
+        view.shape = {rows, 4};
+        view.path = path;
+    }
+};
+
+Ints ints(const std::vector<int>& numbers) { return {numbers.data(), std::int64_t(numbers.size())}; }
+
+}  // namespace
+
+TEST_CASE("rows: a row that is not there is an error that names it") {
+    Matrix few(3, "few"), two(2, "two");
+    for (int wrong : {-1, 3}) {
+        const std::vector<int> rows = {0, wrong};
+        CHECK_THROWS_AS(gather_rows_forward(few.view, ints(rows), two.view), Error);
+        CHECK_THROWS_AS(gather_rows_backward(two.view, ints(rows), Grad{few.view, false}), Error);
+        CHECK_THROWS_AS(store_rows(two.view, ints(rows), few.view), Error);
+    }
+    const std::vector<int> which = {-1, 0, 2};  // -1 keeps the row of x
+    Matrix y(3, "y");
+    CHECK_THROWS_WITH_AS(replace_rows_forward(few.view, ints(which), two.view, y.view),
+                         "replace_rows: row of u 2 at place 2, expected in [0, 2), the rows of two", Error);
+    CHECK_THROWS_AS(replace_rows_backward(y.view, ints(which), Grad{few.view, false}, Grad{two.view, false}),
+                    Error);
+    const std::vector<int> good = {-1, 0, 1};
+    CHECK_NOTHROW(replace_rows_forward(few.view, ints(good), two.view, y.view));
+}
+
+TEST_CASE("rotary: a position beyond the table is an error") {
+    Matrix x(2, "x"), y(2, "y"), turns(5, "turns");
+    const std::vector<int> positions = {4, 5}, good = {4, 0};
+    CHECK_THROWS_WITH_AS(rotary_forward(x.view, ints(positions), turns.view, 4, y.view),
+                         "rotary: position 5 at place 1, expected in [0, 5), the rows of turns", Error);
+    CHECK_NOTHROW(rotary_forward(x.view, ints(good), turns.view, 4, y.view));
+}
