@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/tape/trace.h"
+#include "models/latent/rows.h"
 
 namespace masquerade {
 namespace {
@@ -66,11 +67,7 @@ std::vector<double> log_gains(const LatentPrior& prior, const std::vector<Latent
         for (const LatentSample& s : samples)
             for (std::int64_t i = 0; i < s.z->columns(); i++)
                 z.push_back(float(number_at(s.z->view(), b * s.z->columns() + i)));
-    View rows;
-    rows.data = z.data();
-    rows.shape = {count, std::int64_t(z.size()) / count};
-    rows.path = "latents";
-    return prior.log_gains(rows);
+    return prior.log_gains(view_of(z, {count, std::int64_t(z.size()) / count}, "latents"));
 }
 
 }  // namespace

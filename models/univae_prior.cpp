@@ -2,6 +2,7 @@
 #include "models/univae_prior.h"
 
 #include "engine/train/checksum.h"
+#include "models/latent/rows.h"
 
 namespace masquerade {
 namespace {
@@ -50,12 +51,8 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     std::vector<float> codes = latents_of(model, chosen, n, false, seed),
                        samples = latents_of(model, chosen, std::min(n, sampled), true, seed);
     const std::int64_t D = std::int64_t(model.space.layers()) * model.space.size();
-    auto view = [&](std::vector<float>& numbers) {
-        View v;
-        v.data = numbers.data();
-        v.shape = {std::int64_t(numbers.size()) / D, D};
-        v.path = "prior.latents";
-        return v;
+    auto view = [&](const std::vector<float>& numbers) {
+        return view_of(numbers, {std::int64_t(numbers.size()) / D, D}, "prior.latents");
     };
     return LatentPrior::fit(model.space, view(codes), view(samples), seed);
 }

@@ -8,6 +8,7 @@
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/ops.h"
 #include "models/latent/cholesky.h"
+#include "models/latent/rows.h"
 
 namespace masquerade {
 namespace {
@@ -70,14 +71,6 @@ double log_integral(const double* a, const double* b, int K, double power) {
     return now + 0.5 * K * log_two_pi - 0.5 * determinant;
 }
 
-View view_of(const std::vector<float>& numbers, std::int64_t rows, std::int64_t columns, const char* path) {
-    View v;
-    v.data = const_cast<float*>(numbers.data());
-    v.shape = {rows, columns};
-    v.path = path;
-    return v;
-}
-
 }  // namespace
 
 std::vector<double> log_density_of_directions(const GaussianMixture& mixture, int K, const View& u) {
@@ -110,11 +103,11 @@ std::vector<double> log_density_of_directions(const GaussianMixture& mixture, in
                 std::copy_n(w.inverse.begin() + i * D + l * Z, Z, inverse.begin() + i * Z);
             v[std::size_t(l)].resize(std::size_t(n * D));
             dots[std::size_t(l)].resize(std::size_t(n * M));
-            View to = view_of(v[std::size_t(l)], n, D, "directions.whitened");
-            linear_forward(view_of(one, n, Z, "directions.one"), view_of(inverse, D, Z, "directions.inverse"),
+            View to = view_of(v[std::size_t(l)], {n, D}, "directions.whitened");
+            linear_forward(view_of(one, {n, Z}, "directions.one"), view_of(inverse, {D, Z}, "directions.inverse"),
                            View{}, to);
-            linear_forward(to, view_of(w.means, M, D, "directions.means"), View{},
-                           view_of(dots[std::size_t(l)], n, M, "directions.dots"));
+            linear_forward(to, view_of(w.means, {M, D}, "directions.means"), View{},
+                           view_of(dots[std::size_t(l)], {n, M}, "directions.dots"));
         }
         parallel_for(n, 1, [&](std::int64_t begin, std::int64_t end) {
             std::vector<double> a(std::size_t(K * K)), shared(std::size_t(K), 0.0), b(std::size_t(K), 0.0),

@@ -11,6 +11,7 @@
 #include "engine/ops/ops.h"
 #include "models/latent/cholesky.h"
 #include "models/latent/mixture.h"
+#include "models/latent/rows.h"
 
 namespace masquerade {
 namespace {
@@ -19,14 +20,6 @@ constexpr std::int64_t chunk = 1024;  // rows at a time
 constexpr double least_variance = 1e-6, least_count = 1e-3, most_widening = 100;
 constexpr float least_share =
     1e-8f;  // of a row in a component; below it is 0: products of denormal numbers are slow
-
-View view_of(const std::vector<float>& numbers, Shape shape, const char* path) {
-    View v;
-    v.data = const_cast<float*>(numbers.data());
-    v.shape = shape;
-    v.path = path;
-    return v;
-}
 
 // to(n,D) = (x - middle) inverse^T of the rows [first, first + n)
 void whiten(const View& x, std::int64_t first, std::int64_t n, const std::vector<double>& middle,

@@ -13,6 +13,7 @@
 #include "engine/train/safetensors.h"
 #include "models/latent/cholesky.h"
 #include "models/latent/directions.h"
+#include "models/latent/rows.h"
 
 namespace masquerade {
 namespace {
@@ -39,18 +40,10 @@ std::vector<double> centre(const View& x, std::vector<float>& centred) {
     return mean;
 }
 
-View view_of(const std::vector<float>& numbers, std::int64_t rows, std::int64_t columns, const char* path) {
-    View v;
-    v.data = const_cast<float*>(numbers.data());
-    v.shape = {rows, columns};
-    v.path = path;
-    return v;
-}
-
 // (D,D) = a^T b / n
 std::vector<double> mean_products(const View& a, const View& b) {
     std::vector<float> sums(std::size_t(a.columns() * b.columns()));
-    View to = view_of(sums, a.columns(), b.columns(), "prior.products");
+    View to = view_of(sums, {a.columns(), b.columns()}, "prior.products");
     linear_backward(a, b, to, Grad{}, Grad{to, false}, Grad{});  // of the weight only the shape is read
     std::vector<double> means(sums.begin(), sums.end());
     for (double& m : means) m /= double(a.rows());
@@ -108,7 +101,7 @@ Channel channel_of(const View& codes, const View& samples) {
     Channel channel;
     std::vector<double> x_mean = centre(first, x);
     channel.shift = centre(samples, y);
-    View xs = view_of(x, half, D, "prior.codes"), ys = view_of(y, half, D, "prior.samples");
+    View xs = view_of(x, {half, D}, "prior.codes"), ys = view_of(y, {half, D}, "prior.samples");
     std::vector<double> factor = mean_products(xs, xs), across = mean_products(xs, ys);
     double variance = 0, covariance = 0;
     for (std::int64_t i = 0; i < D * D; i += D + 1) {
@@ -130,11 +123,11 @@ Channel channel_of(const View& codes, const View& samples) {
     const std::int64_t unseen = n > 1 ? half : 0, rest = n - unseen;  // a single row is all there is
     std::vector<float> rounded(channel.slope.begin(), channel.slope.end()), predicted(std::size_t(rest * D));
     std::vector<float> left(y.begin() + std::ptrdiff_t(unseen * D), y.end());
-    View others = xs, residuals = view_of(left, rest, D, "prior.residuals");
+    View others = xs, residuals = view_of(left, {rest, D}, "prior.residuals");
     others.data = x.data() + unseen * D;
     others.shape = {rest, D};
-    linear_forward(others, view_of(rounded, D, D, "prior.slope"), View{},
-                   view_of(predicted, rest, D, "prior.predicted"));
+    linear_forward(others, view_of(rounded, {D, D}, "prior.slope"), View{},
+                   view_of(predicted, {rest, D}, "prior.predicted"));
     for (std::size_t i = 0; i < left.size(); i++) left[i] -= predicted[i];
     channel.noise = mean_products(residuals, residuals);
     double square = 0;
@@ -217,7 +210,7 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     const std::string unfinished = path + ".new";
     const RemoveAtEnd removed{unfinished};
     write_safetensors(unfinished,
-                      {stored("weights", codes_.weights()), stored("means", view_of(means, M, D, "means")),
+                      {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
                        square("factor", codes_.factor()), stored("channel.shift", shift_),
                        square("channel.slope", slope_), square("channel.noise", noise_)},
                       {{"format", "pt"},
@@ -244,7 +237,7 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
                             "--fit-prior RUN, or remove it"));
     const std::int64_t M = file.at("weights").shape.count();
     std::vector<float> means(std::size_t(M * D));
-    file.copy_to("means", view_of(means, M, D, "means"));
+    file.copy_to("means", view_of(means, {M, D}, "means"));
     auto square = [&](const char* name) {
         std::vector<double> numbers(std::size_t(D * D));
         View to;

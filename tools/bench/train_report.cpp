@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "engine/base/wrap.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
@@ -12,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t line_width = 80;
+constexpr int line_width = 80;
 constexpr const char* row_columns = "{:<18}{:>9}{:>18}{:>9}{:>9}{:>7}{:>9}\n";
 constexpr const char* part_columns = "{:<18}{:>9}{:>7}\n";
 constexpr const char* summary_columns = "{:<16}{:<6}{:>9}  {:<18}{:>9}{:>8}{:>12}\n";
@@ -21,24 +22,7 @@ double number(const Json& json, const char* key) { return json.at(key).get<doubl
 std::string ms(double seconds) { return figures(1e3 * seconds); }
 std::string mib(double bytes) { return fmt::format("{:.0f}", bytes / (1 << 20)); }
 
-// Breaks at spaces; what follows the first line is indented.
-std::string wrapped(const std::string& text, const std::string& indent = "  ") {
-    std::string out, line;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        std::size_t end = text.find(' ', begin);
-        if (end == text.npos) end = text.size();
-        const std::string word = text.substr(begin, end - begin);
-        if (!line.empty() && line.size() + 1 + word.size() > line_width) {
-            out += line + '\n';
-            line = indent + word;
-        } else {
-            line += (line.empty() ? "" : " ") + word;
-        }
-        begin = end + 1;
-    }
-    return out + line + '\n';
-}
+std::string paragraph(const std::string& text) { return wrapped(text, line_width) + '\n'; }
 
 // "PyTorch", with what tells it from the one it is compared with first.
 std::string label_of(const Json& peer) {
@@ -53,7 +37,7 @@ std::string head(const Json& r) {
     std::string latents;
     if (const int K = s.at("latent_layers"); K > 0)
         latents = fmt::format(", {} latents of {}", K, s.at("latent_size").get<int>());
-    return wrapped(
+    return paragraph(
         fmt::format("{}, {}: {} layers, width {}, {} heads, inner {}, vocabulary {}{}; {:.2f} M parameters; "
                     "a batch of {} "
                     "sentences, {} tokens",
@@ -84,7 +68,7 @@ std::string rows(const Json& r) {
 std::string settings(const Json& r) {
     std::string out;
     for (const Json& peer : r.at("peers"))
-        out += wrapped(fmt::format("{} {} ({}): {}", label_of(peer), peer.at("version").get<std::string>(),
+        out += paragraph(fmt::format("{} {} ({}): {}", label_of(peer), peer.at("version").get<std::string>(),
                                    peer.at("python").get<std::string>(),
                                    peer.at("settings").get<std::string>()));
     return out;
@@ -95,13 +79,13 @@ std::string checks(const Json& r) {
     for (const Json& peer : r.at("peers")) {
         const bool slow = peer.at("slow_blas");
         if (slow)
-            out += wrapped(
+            out += paragraph(
                 "warning: " + label_of(peer) +
                 " multiplies by the reference BLAS; Debian's libopenblas0-openmp makes it 30 times faster");
         const Json &ours = r.at("ours").at("check"), &theirs = peer.at("check");
         if (!peer.at("agrees"))
-            out += wrapped(fmt::format("warning: {} does NOT compute the same, see --json", label_of(peer)));
-        out += wrapped(
+            out += paragraph(fmt::format("warning: {} does NOT compute the same, see --json", label_of(peer)));
+        out += paragraph(
             fmt::format("without dropout, ours and {}: loss {:.5f} {:.5f}, norm {:.5f} {:.5f}, after an "
                         "update {:.5f} {:.5f}",
                         label_of(peer), number(ours, "loss"), number(theirs, "loss"), number(ours, "norm"),
@@ -116,8 +100,8 @@ std::string memory(const Json& r) {
     for (const Json& peer : r.at("peers"))
         theirs += fmt::format("{}{} {:.0f}", theirs.empty() ? "; " : ", ", label_of(peer),
                               number(peer, "faults_per_step"));
-    return wrapped(fmt::format("page faults a step: {:.3g}{}", number(ours, "faults_per_step"), theirs)) +
-           wrapped(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
+    return paragraph(fmt::format("page faults a step: {:.3g}{}", number(ours, "faults_per_step"), theirs)) +
+           paragraph(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
 }
 
 std::string parts(const Json& r) {
@@ -135,7 +119,7 @@ std::string floor_of(const Json& r) {
     const Json& f = r.at("floor");
     const double share = number(f, "share_of_step");
     return '\n' +
-           wrapped(fmt::format(
+           paragraph(fmt::format(
                "floor {} ms, {:.0f} % of the step (step / floor: {:.0f} %): {} ms for its {:.1f} GFLOP of "
                "products, each alone by whoever is faster, and {} ms for attention's {:.2f} GFLOP at the "
                "best rate among them, {:.0f} GFLOP/s",
@@ -148,7 +132,7 @@ std::string floor_of(const Json& r) {
 
 std::string train_report(const Json& r) {
     std::string notes;
-    for (const Json& note : r.at("notes")) notes += wrapped("note: " + note.get<std::string>());
+    for (const Json& note : r.at("notes")) notes += paragraph("note: " + note.get<std::string>());
     if (!r.at("complete"))
         return fmt::format("{}, {}: stopped before it was measured\n", r.at("mark").get<std::string>(),
                            r.at("precision").get<std::string>());

@@ -14,13 +14,6 @@ constexpr std::int64_t ids_a_piece = 256, columns_at_once = 256;
 struct Starts {};
 struct Order {};
 
-void check(const char* op, const Ints& ids, const View& w) {
-    for (std::int64_t i = 0; i < ids.count; i++)
-        if (ids[i] < 0 || ids[i] >= w.rows())
-            throw Error(text(op, ": id ", ids[i], " at place ", i, ", expected in [0, ", w.rows(),
-                             "), the rows of ", w.path));
-}
-
 // to = sum of the listed rows of dy, one row of C columns
 template <class S, class A>
 void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, A* to, bool add) {
@@ -40,7 +33,7 @@ void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, 
 }  // namespace
 
 void embedding_forward(Ints ids, View w, View y) {
-    check("embedding", ids, w);
+    expect_rows("embedding", "id", ids, w);
     expect_shape("embedding", "y", y, {ids.count, w.columns()}, w.dtype);
     std::size_t row = std::size_t(w.columns()) * bytes_of(w.dtype);
     const char* from = static_cast<const char*>(w.data);
@@ -54,7 +47,7 @@ void embedding_forward(Ints ids, View w, View y) {
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
-    check("embedding backward", ids, dw.view);
+    expect_rows("embedding backward", "id", ids, dw.view);
     if (dy.rows() != ids.count || dy.columns() != C || arithmetic_of(dy.dtype) != dw.view.dtype)
         throw Error(text("embedding backward: ", seen("dy", dy), " and ", ids.count, " ids, but ", seen("dw", dw.view),
                          "; expected a row for every id, as wide as dw"));
