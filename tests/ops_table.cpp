@@ -84,6 +84,48 @@ Op gelu_op(GeluKind kind) {
     }};
 }
 
+// u = x w^T + b with a = gelu(u): of a no gradient is asked, it is for gelu_linear to read.
+Op linear_gelu_op(GeluKind kind) {
+    return {kind == GeluKind::erf ? "linear_gelu, erf" : "linear_gelu, tanh", [kind](Sizes n) {
+                const int M = n.rows, I = n.columns, O = n.other;
+                Case c;
+                c.input("x", {M, I}).by_row().sums(O);
+                c.input("w", {O, I}).as_weight().sums(M);
+                c.input("b", {O}, arithmetic).sums(M);
+                c.output("u", {M, O}).by_row().sums(I).at_least(1);
+                c.statistic("a", {M, O}, Kind::storage).by_row().from_rounded().sums(I).at_least(1);
+                c.forward = [kind](const Call& a) {
+                    linear_gelu_forward(a("x"), a("w"), a("b"), kind, a("u"), a("a"));
+                };
+                c.backward = [](const Call& a) {
+                    linear_backward(a.d("u"), a("x"), a("w"), a.grad("x"), a.grad("w"), a.grad("b"));
+                };
+                return c;
+            }};
+}
+
+// y = gelu(u) w^T + b, all of it.
+Op gelu_linear_op(GeluKind kind) {
+    return {kind == GeluKind::erf ? "gelu_linear, erf" : "gelu_linear, tanh", [kind](Sizes n) {
+                const int M = n.rows, I = n.columns, O = n.other;
+                Case c;
+                c.input("u", {M, I}).by_row().from_rounded().sums(O).at_least(1);
+                c.input("w", {O, I}).as_weight().from_rounded().sums(M);
+                c.input("b", {O}, arithmetic).sums(M);
+                c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
+                c.statistic("a", {M, I}, Kind::storage).by_row().at_least(1);
+                c.forward = [kind](const Call& a) {
+                    gelu_forward(a("u"), kind, a("a"));
+                    linear_forward(a("a"), a("w"), a("b"), a("y"));
+                };
+                c.backward = [kind](const Call& a) {
+                    gelu_linear_backward(a.d("y"), a("u"), a("a"), a("w"), kind, a.grad("u"), a.grad("w"),
+                                         a.grad("b"));
+                };
+                return c;
+            }};
+}
+
 // Between the storage type and the arithmetic type, both ways.
 Op convert_op(bool widen) {
     return {widen ? "convert, S to A" : "convert, A to S", [widen](Sizes n) {
@@ -430,6 +472,10 @@ const std::vector<Op>& ops_table() {
             layernorm_op(),
             gelu_op(GeluKind::erf),
             gelu_op(GeluKind::tanh),
+            linear_gelu_op(GeluKind::erf),
+            linear_gelu_op(GeluKind::tanh),
+            gelu_linear_op(GeluKind::erf),
+            gelu_linear_op(GeluKind::tanh),
             convert_op(true),
             convert_op(false),
             add_op(),

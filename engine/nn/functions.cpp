@@ -67,6 +67,15 @@ void gelu_backward(const Record& r) {
     masquerade::gelu_backward(r.dy(), r.x(), r.as<GeluAttributes>().kind, r.dx());
 }
 
+void linear_gelu_forward(const Record& r) {
+    masquerade::linear_gelu_forward(r.x(0), r.x(1), r.x(2), r.as<GeluAttributes>().kind, r.y(0), r.y(1));
+}
+void gelu_linear_forward(const Record& r) { masquerade::linear_forward(r.x(1), r.x(2), r.x(3), r.y()); }
+void gelu_linear_backward(const Record& r) {
+    Grad du = r.dx(0), dw = r.dx(2), db = r.dx(3);
+    masquerade::gelu_linear_backward(r.dy(), r.x(0), r.x(1), r.x(2), r.as<GeluAttributes>().kind, du, dw, db);
+}
+
 void convert_forward(const Record& r) { masquerade::convert_forward(r.x(), r.y()); }
 void convert_backward(const Record& r) { masquerade::convert_backward(r.dy(), r.dx()); }
 
@@ -220,6 +229,32 @@ Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
                   record::gelu_forward,
                   record::gelu_backward,
                   attributes(GeluAttributes{kind})});
+}
+
+Activation linear_gelu(Tape& t, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
+                       const std::string& gelu_name) {
+    Shape shape{x->rows(), w->shape[0]};
+    Tensor *u = t.declare(name, shape, x->dtype), *a = t.declare(gelu_name, shape, x->dtype);
+    t.run({"linear_gelu",
+           {},
+           {x, w, b},
+           {u, a},
+           {x, w},
+           record::linear_gelu_forward,
+           record::linear_backward,
+           attributes(GeluAttributes{kind})});
+    return {u, a, kind};
+}
+
+Tensor* gelu_linear(Tape& t, const Activation& x, Tensor* w, Tensor* b, const std::string& name) {
+    return t.run({"gelu_linear",
+                  {},
+                  {x.u, x.a, w, b},
+                  {t.declare(name, {x.u->rows(), w->shape[0]}, x.u->dtype)},
+                  {x.u, x.a, w},
+                  record::gelu_linear_forward,
+                  record::gelu_linear_backward,
+                  attributes(GeluAttributes{x.kind})});
 }
 
 Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {

@@ -15,6 +15,15 @@ Tensor* linear_unrounded(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std:
 Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
+// The two halves of a feed-forward network, with the gelu between them inside: u(N,F) = x w^T + b with a = gelu(u), then
+// y(N,C) = a w^T + b, whose gradient goes to u.
+struct Activation {
+    Tensor *u, *a;
+    GeluKind kind;
+};
+Activation linear_gelu(Tape& tape, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
+                       const std::string& gelu_name);
+Tensor* gelu_linear(Tape& tape, const Activation& x, Tensor* w, Tensor* b, const std::string& name);
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
 // The identity when the rate is 0 or the tape is not training.
 Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);

@@ -48,9 +48,8 @@ Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor
     a = output(tape, a, "attention.output");  // (Nq,C)
     x = join(tape, x, a, names, pass.dropout, norm1, {"attention.dropout", "residual1", "norm1"});
     Tensor* f = shape.pre_norm ? norm2(tape, x, "norm2") : x;
-    f = up(tape, f, "ffn.up");  // (Nq,F)
-    f = gelu(tape, f, shape.gelu, "ffn.gelu");
-    f = down(tape, f, "ffn.down");  // (Nq,C)
+    Activation inner = linear_gelu(tape, f, up.weight, up.bias, shape.gelu, "ffn.up", "ffn.gelu");  // (Nq,F)
+    f = gelu_linear(tape, inner, down.weight, down.bias, "ffn.down");                               // (Nq,C)
     return join(tape, x, f, names, pass.dropout, norm2, {"ffn.dropout", "residual2", "norm2"});
 }
 

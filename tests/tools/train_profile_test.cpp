@@ -64,7 +64,7 @@ TEST_CASE("train profile: the products of a linear layer, their orders and how o
     CHECK(gemm_meter == nullptr);
     auto count = [&](std::int64_t m, std::int64_t n, std::int64_t k, const char* order, bool add) {
         const auto found = profile.products.find({m, n, k, order, DType::f32, DType::f32, DType::f32, add});
-        return found == profile.products.end() ? 0 : found->second;
+        return found == profile.products.end() ? 0 : int(found->second.size());
     };
     CHECK(count(M, O, I, "NT", false) == 6);
     CHECK(count(M, I, O, "NN", false) == 4);
@@ -155,12 +155,12 @@ TEST_CASE("train floor: a product is measured in its own order and types") {
     for (const char* order : {"NT", "NN", "TN"})
         for (DType type : {DType::f32, DType::bf16}) {
             asked.push_back({7, 5, 3, order, type, type, DType::f32, true});
-            CHECK(median_seconds(asked.back(), 0) > 0);
+            CHECK(seconds_alone(asked.back(), 0) > 0);
         }
     gemm_meter = nullptr;
-    REQUIRE(meter.kinds.size() == 5 * asked.size());
+    REQUIRE(meter.kinds.size() == 2 * asked.size());
     for (std::size_t i = 0; i < meter.kinds.size(); i++) {
-        const ProductKind &found = meter.kinds[i], &wanted = asked[i / 5];
+        const ProductKind &found = meter.kinds[i], &wanted = asked[i / 2];
         CHECK(!(found < wanted));
         CHECK(!(wanted < found));
     }

@@ -32,6 +32,11 @@ class Matrix {
 
 }  // namespace
 
+void FloorProduct::settle() {
+    ours = our_runs.empty() ? 0 : spread_of(our_runs).median;
+    peer = peer_runs.empty() ? 0 : spread_of(peer_runs).median;
+}
+
 double Floor::multiply_adds() const {
     double sum = 0;
     for (const FloorProduct& p : products) sum += p.count * p.kind.multiply_adds();
@@ -52,26 +57,30 @@ double Floor::best_rate() const {
 
 std::vector<FloorProduct> floor_products(const StepProfile& profile) {
     std::vector<FloorProduct> products;
-    for (const auto& [kind, count] : profile.products)
-        products.push_back({kind, double(count) / double(profile.steps)});
+    for (auto [kind, seconds] : profile.products) {
+        FloorProduct product{kind, double(seconds.size()) / double(profile.steps)};
+        product.in_step = spread_of(std::move(seconds)).median;
+        products.push_back(product);
+    }
     return products;
 }
 
-double median_seconds(const ProductKind& p, double budget) {
+double seconds_alone(const ProductKind& p, double budget) {
     const bool a_turned = p.order[0] == 'T', b_turned = p.order[1] == 'T';
     const Matrix a = a_turned ? Matrix(p.k, p.m, p.a) : Matrix(p.m, p.k, p.a);
     const Matrix b = b_turned ? Matrix(p.n, p.k, p.b) : Matrix(p.k, p.n, p.b);
     const Matrix c(p.m, p.n, p.c);
     const Factor left = factor(a.view()), right = factor(b.view());
-    const double begin = steady_seconds();
-    std::vector<double> runs;
-    while (runs.size() < 5 || (runs.size() < 200 && steady_seconds() - begin < budget)) {
-        const double start = steady_seconds();
+    auto multiply = [&] {
         gemm(p.m, p.n, p.k, a_turned ? transposed(left) : left, b_turned ? transposed(right) : right,
              product(c.view(), p.add));
-        runs.push_back(steady_seconds() - start);
-    }
-    return spread_of(runs).median;
+    };
+    multiply();
+    const double start = steady_seconds();
+    double now = start;
+    int times = 0;
+    for (; times == 0 || now - start < budget; times++, now = steady_seconds()) multiply();
+    return (now - start) / times;
 }
 
 }  // namespace masquerade

@@ -10,7 +10,10 @@ namespace masquerade {
 struct FloorProduct {
     ProductKind kind;
     double count;               // in a step
-    double ours = 0, peer = 0;  // seconds of one; 0: not measured
+    double ours = 0, peer = 0;  // seconds of one, alone; 0: not measured
+    double in_step = 0;         // the median of those of the steps
+    std::vector<double> our_runs = {}, peer_runs = {};
+    void settle();  // ours and peer become the medians of the runs
     double fastest() const { return peer > 0 && (ours == 0 || peer < ours) ? peer : ours; }
 };
 
@@ -29,8 +32,8 @@ struct Floor {
 // The products of a profile, not timed yet.
 std::vector<FloorProduct> floor_products(const StepProfile& profile);
 
-// The median of several runs, which together take about `budget` seconds: like the steps that it is held against, it meets
-// the machine as it is.
-double median_seconds(const ProductKind& kind, double budget);
+// A run of one product, found as those of the steps are that it is held against: the mean of as many as fill `budget`
+// seconds, after one that is not counted, so that it meets the machine as it is.
+double seconds_alone(const ProductKind& kind, double budget);
 
 }  // namespace masquerade

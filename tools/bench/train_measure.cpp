@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double burst_seconds = 1, profile_seconds = 1.5, product_seconds = 0.05;
+constexpr double burst_seconds = 1, profile_seconds = 1.5, product_seconds = 0.06;
 
 Json json_of_runs(const std::vector<double>& runs, double tokens) {
     if (runs.empty()) return {};
@@ -77,15 +77,16 @@ class Measurement {
         progress("ours: the first steps");
         const double first_loss = training.step();
         training.step();  // the first step in planned memory
-        in_turns(training);
+        progress("ours: where the time goes");
+        run_profile(training, profile);
         Json& ours = json_["ours"];
         ours["first_loss"] = first_loss;
         ours["activation_bytes"] = training.activation_bytes();
         ours["peak_bytes"] = peak_resident_bytes();
+        Floor floor{floor_products(profile), training.attention_multiply_adds()};
+        in_turns(training, floor);
         describe_rivals();
-        progress("ours: where the time goes");
-        run_profile(training, profile);
-        measure_floor(training, profile);
+        describe_floor(floor);
     }
 
     void progress(const std::string& line) const {
@@ -170,7 +171,8 @@ class Measurement {
         return {passed / steps, double(minor_faults() - faults) / steps};
     }
 
-    void in_turns(OurTraining& training) {
+    // Steps of ours, of each peer, and the products alone, by ours and by a peer.
+    void in_turns(OurTraining& training, Floor& floor) {
         std::vector<double> runs;
         double faults = 0;
         for (int i = 0; i < what_.repeats; i++) {
@@ -180,6 +182,7 @@ class Measurement {
             faults += ours.faults / what_.repeats;
             for (Rival& rival : rivals_)
                 if (rival.child) or_drop(rival, [&] { run_rival(rival); });
+            run_products(floor);
             json_["ours"].update(json_of_runs(runs, mark_.tokens()));
             json_["ours"]["faults_per_step"] = faults;
         }
@@ -258,18 +261,20 @@ class Measurement {
         json_["profiled_step"] = profile.seconds / double(profile.steps);
     }
 
-    void measure_floor(const OurTraining& training, const StepProfile& profile) {
-        Floor floor{floor_products(profile), training.attention_multiply_adds()};
-        for (std::size_t i = 0; i < floor.products.size(); i++) {
-            progress(fmt::format("the products alone, {} of {}", i + 1, floor.products.size()));
-            floor.products[i].ours = median_seconds(floor.products[i].kind, product_seconds);
+    void run_products(Floor& floor) {
+        for (FloorProduct& p : floor.products) {
+            if (stop_requested()) throw Stopped{};
+            p.our_runs.push_back(seconds_alone(p.kind, product_seconds));
         }
         for (Rival& rival : rivals_)
             if (rival.child) {
-                progress("the products alone, by the peer");
                 or_drop(rival, [&] { ask_products(*rival.child, floor); });
-                break;
+                return;
             }
+    }
+
+    void describe_floor(Floor& floor) {
+        for (FloorProduct& p : floor.products) p.settle();
         const double step = json_["ours"]["seconds"]["median"];
         Json& json = json_["floor"];
         json = {{"seconds", floor.seconds()},
@@ -291,7 +296,8 @@ class Measurement {
                      {"type", text(name_of(k.a), ' ', name_of(k.b), " -> ", name_of(k.c))},
                      {"add", k.add},
                      {"count", p.count},
-                     {"ours", p.ours}};
+                     {"ours", p.ours},
+                     {"in_step", p.in_step}};
         if (p.peer > 0) json["peer"] = p.peer;
         return json;
     }
@@ -309,7 +315,8 @@ class Measurement {
         }
         const nlohmann::json answer = peer.peer.ask(
             {{"do", "products"}, {"products", list}, {"seconds", product_seconds}}, peer_patience);
-        for (std::size_t i = 0; i < asked.size(); i++) asked[i]->peer = answer.at("seconds").at(i);
+        for (std::size_t i = 0; i < asked.size(); i++)
+            asked[i]->peer_runs.push_back(answer.at("seconds").at(i));
     }
 
     const TrainMeasurement& what_;

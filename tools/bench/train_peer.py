@@ -10,7 +10,7 @@ JSON on standard output:
                                         longer than S
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
-  {"do": "products", "products": [[m, n, k, order, type, add], ...]}   the median seconds of each
+  {"do": "products", "products": [[m, n, k, order, type, add], ...], "seconds": S}   the mean of each, in runs of so long
   {"do": "memory"}                      the most that was resident, in bytes
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
@@ -19,7 +19,6 @@ import json
 import os
 import platform
 import resource
-import statistics
 import sys
 import time
 
@@ -178,12 +177,13 @@ class Bench:
             dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
             a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
             b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
-            c, times = torch.zeros(m, n, dtype=dtype), []
-            while len(times) < 5 or (len(times) < 200 and sum(times) < request["seconds"]):
-                start = time.perf_counter()
+            c, times, spent = torch.zeros(m, n, dtype=dtype), -1, 0  # the first is not counted
+            while times < 1 or spent < request["seconds"]:
                 torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
-                times.append(time.perf_counter() - start)
-            found.append(statistics.median(times))
+                times += 1
+                start = time.perf_counter() if times == 0 else start
+                spent = time.perf_counter() - start
+            found.append(spent / times)
         return {"seconds": found}
 
     def memory(self, request):

@@ -31,6 +31,8 @@ constexpr PartOfOp parts_by_op[] = {
     {"replace_rows", "rows"},
     {"add", "residual"},
     {"linear", "bias"},
+    {"linear_gelu", "bias"},
+    {"gelu_linear", "bias"},
 };
 constexpr const char* order_of_parts[] = {"attention",  "loss",      "normalisation", "dropout",
                                           "activation", "embedding", "optimiser",     "residual",
@@ -81,7 +83,7 @@ void StepProfile::after(const Record&, bool backward) {
 void StepProfile::note(const GemmCall& call) {
     std::lock_guard<std::mutex> guard(lock_);
     if (current_) current_->products += call.alone ? call.seconds : call.seconds / threads();
-    if (!in_attention_) products[kind_of(call)]++;
+    if (!in_attention_) products[kind_of(call)].push_back(call.seconds);
 }
 
 std::vector<StepPart> parts_of(const StepProfile& profile) {

@@ -45,8 +45,8 @@ class StepProfile : public Observer, public GemmMeter {
     void note(const GemmCall& call) override;
 
     std::map<std::string, OpTime> ops;
-    std::map<ProductKind, long> products;  // without those inside attention
-    double seconds = 0, update = 0;        // of the steps, of clipping and AdamW in them
+    std::map<ProductKind, std::vector<double>> products;  // seconds of each, without those inside attention
+    double seconds = 0, update = 0;                       // of the steps, of clipping and AdamW in them
     long steps = 0;
 
   private:

@@ -49,10 +49,13 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
           *ds = p + visits_size, *factors = drops ? ds + visits_size : nullptr;
     pack_keys<S>(call, plan, head, keys, values);
     std::fill_n(dkeys, 2 * keys_size, 0.0f);
+    const std::ptrdiff_t next = next_turn(call, head, plan.queries, call.C),
+                         next_key = next_turn(call, head, plan.rows, 2 * call.C);
     for (const QueryBlock& block : plan.blocks) {
         const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
-        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, q_rows, q_columns);
-        pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, dy_rows, dy_columns);
+        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, q_rows,
+                   q_columns);
+        pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, next, dy_rows, dy_columns);
         dot_keys(plan, block, call.D, q_columns, keys, p);
         dot_keys(plan, block, call.D, dy_columns, values, ds);
         if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
@@ -62,9 +65,11 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
         softmax_grad_visits(plan, block, log_sums, factors, p, ds);
         if (dq) {
             sum_over_keys(plan, block, int(P), ds, keys, sums);
-            for (int i = 0; i < block.count; i++)
-                put_row(dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C, sums + std::size_t(i) * P, call.D,
-                        float(call.scale), dq.add);
+            for (int i = 0; i < block.count; i++) {
+                S* row = dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C;
+                put_row(row, sums + std::size_t(i) * P, call.D, float(call.scale), dq.add);
+                fetch(row + next, call.D);
+            }
         }
         add_to_keys(plan, block, int(P), ds, q_rows, dkeys);
         add_to_keys(plan, block, int(P), p, dy_rows, dvalues);
@@ -79,6 +84,8 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
             bool add = to.add || (*owners.of[segment.source])[j] != index;
             put_row(row, dkeys + from, call.D, 1.0f, add);
             put_row(row + call.C, dvalues + from, call.D, 1.0f, add);
+            fetch(row + next_key, call.D);
+            fetch(row + call.C + next_key, call.D);
         }
     }
 }

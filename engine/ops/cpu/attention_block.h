@@ -42,6 +42,17 @@ void each_document_and_head(const AttentionCall& call, F f) {
 // D, rounded up to whole vectors: the length of a packed row. What lies past D is zero.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
+// How far from a row's columns of a head those lie whose turn is next: of the next head, or of the first one in the next
+// document if that is as long. They are asked for now, and are near by then.
+inline std::ptrdiff_t next_turn(const AttentionCall& call, int head, int rows, std::ptrdiff_t stride) {
+    return head + 1 < call.rule.heads ? call.D : rows * stride - std::ptrdiff_t(head) * call.D;
+}
+template <class S>
+inline void fetch(const S* row, int D) {
+    constexpr int line = 64 / sizeof(S);
+    for (int d = 0; d < D; d += line) __builtin_prefetch(row + d, 0, 2);
+}
+
 template <class S>
 inline void pack_row(const S* from, float factor, int D, float* to) {
     int d = 0;
@@ -69,6 +80,7 @@ constexpr int overhang = 7;
 template <class S>
 void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, float* keys, float* values) {
     const int P = padded(call.D);
+    const std::ptrdiff_t next = next_turn(call, head, plan.rows, 2 * call.C);
     for (int index : plan.key_segments) {
         const KeySegment& segment = call.graph.keys[index];
         const S* kv =
@@ -77,6 +89,8 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
         for (int j = segment.begin; j < segment.end; j++, kv += 2 * call.C, at += P) {
             pack_row(kv, 1.0f, call.D, keys + at);
             pack_row(kv + call.C, 1.0f, call.D, values + at);
+            fetch(kv + next, call.D);
+            fetch(kv + call.C + next, call.D);
         }
     }
     std::ptrdiff_t end = std::ptrdiff_t(plan.rows) * P;
@@ -86,9 +100,13 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
 
 // rows(lanes,P) of a block, and columns(P,lanes), the same transposed; rows past `count` are zero.
 template <class S>
-void pack_block(const S* from, int C, int count, float factor, int D, float* rows, float* columns) {
+void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdiff_t next, float* rows,
+                float* columns) {
     const int P = padded(D);
-    for (int i = 0; i < count; i++) pack_row(from + std::ptrdiff_t(i) * C, factor, D, rows + i * P);
+    for (int i = 0; i < count; i++, from += C) {
+        pack_row(from, factor, D, rows + i * P);
+        fetch(from + next, D);
+    }
     for (int d = count * P; d < lanes * P; d += lanes) store(rows + d, Vector{});
     for (int d = 0; d < P; d += lanes) {
         Vector v[lanes];

@@ -51,9 +51,10 @@ void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head,
     float *values = keys + keys_size, *rows = values + keys_size, *columns = rows + block_size,
           *weights = columns + block_size, *factors = drops ? weights + visits_size : nullptr;
     pack_keys<S>(call, plan, head, keys, values);
+    const std::ptrdiff_t next = next_turn(call, head, plan.queries, call.C);
     for (const QueryBlock& block : plan.blocks) {
         const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
-        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, rows, columns);
+        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, rows, columns);
         dot_keys(plan, block, call.D, columns, keys, weights);
         if (drops) draw_dropout(call, plan, block, head, factors, factors + visits_size);
         Vector top, total = softmax_visits(plan, block, factors, weights, top);
@@ -66,8 +67,9 @@ void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head,
         for (int i = 0; i < lanes; i++) log_sum[i] = log_of(log_sum[i]);
         store(log_sum, top + load(log_sum));  // of a row that sees nothing, minus infinity
         for (int i = 0; i < block.count; i++) {
-            put_row(y.as<S>() + at + std::ptrdiff_t(i) * call.C, rows + std::size_t(i) * P, call.D, factor[i],
-                    false);
+            S* row = y.as<S>() + at + std::ptrdiff_t(i) * call.C;
+            put_row(row, rows + std::size_t(i) * P, call.D, factor[i], false);
+            fetch(row + next, call.D);
             lse.as<float>()[std::ptrdiff_t(block.row + i) * call.rule.heads + head] = log_sum[i];
         }
     }

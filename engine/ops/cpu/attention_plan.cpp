@@ -77,7 +77,7 @@ const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange docum
     number_keys(graph, document, plan);
     plan.blocks.clear();
     plan.runs.clear();
-    plan.most_visits = 0;
+    plan.most_visits = plan.queries = 0;
     for (int s = document.first; s < document.last; s++) {
         const QuerySegment& segment = graph.queries[s];
         for (int row = segment.begin; row < segment.end; row += lanes) {
@@ -92,6 +92,7 @@ const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange docum
                     add_toggled_runs(graph, segment, index, plan, block);
             }
             block.last_run = int(plan.runs.size());
+            plan.queries += count;
             plan.most_visits = std::max(plan.most_visits, block.visits);
             plan.blocks.push_back(block);
         }

@@ -30,6 +30,7 @@ struct DocumentPlan {
     std::vector<QueryBlock> blocks;
     std::vector<KeyRun> runs;
     int most_visits = 0;  // of a block
+    int queries = 0;      // rows of all blocks
 
     // The keys of the document lie packed one after the other.
     std::vector<int> key_segments;  // in the order of their first visit

@@ -25,6 +25,31 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
+// What is done to C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie in
+// a near cache, once for every element, by the thread that wrote them. f(m0, m1, n0, n1) must outlive the product.
+// `beside` is the matrix of C's shape that it reads or writes as well: those rows and columns are fetched beforehand.
+class Epilogue {
+  public:
+    Epilogue() = default;
+    template <class F>
+    Epilogue(const F& f, const Factor& matrix)
+        : beside(matrix),
+          f_(&f),
+          run_([](const void* p, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+              (*static_cast<const F*>(p))(m0, m1, n0, n1);
+          }) {}
+    explicit operator bool() const { return run_ != nullptr; }
+    void operator()(std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) const {
+        run_(f_, m0, m1, n0, n1);
+    }
+
+    Factor beside = {};
+
+  private:
+    const void* f_ = nullptr;
+    void (*run_)(const void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t) = nullptr;
+};
+
 // The matrix to be written, f32 or bf16: element (i, j) lies at data[i * row + j].
 struct Product {
     void* data;
@@ -32,13 +57,14 @@ struct Product {
     std::int64_t row;
     bool add = false;             // add to what is there instead of storing
     const float* bias = nullptr;  // (N), added to every row
+    Epilogue then = {};
 };
 
 inline Product product(const View& v, bool add = false) {
-    return {v.data, v.dtype, v.columns(), add, nullptr};
+    return {v.data, v.dtype, v.columns(), add, nullptr, {}};
 }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias). Allocates only where a thread meets a larger product than it ever
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Allocates only where a thread meets a larger product than it ever
 // has.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 

@@ -116,6 +116,10 @@ class Part {
             multiply_block(block, at, depth.begin == 0, depth.end == p_.k);
             right += 32 * depth_, start += 1024, end += 1024;
         }
+        if (!p_.c.then || depth.end < p_.k) return;
+        if (unfinished_) finish_bf16_block(*unfinished_);
+        unfinished_ = nullptr;
+        p_.c.then(rows.begin, rows.end, columns.begin, columns.end);
     }
 
     void multiply_block(Bf16Block& block, const Bf16Place& at, bool first, bool last) {

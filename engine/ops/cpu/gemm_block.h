@@ -164,12 +164,19 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
                 pack_a(packed_a, g.a, g.m, m0, m1, k0, k1);
                 Walk soon_a = m1 < m_end ? walk_over(g.a, m1, m2, k0, k1)
                                          : walk_over(g.a, m_begin, smaller(m_begin + height, m_end), k1, k2);
+                const bool done = k1 == g.k && g.c.then;
+                Walk beside = done ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
                 for (std::int64_t m = m0; m < m1; m += tile_rows)
                     for (std::int64_t n = n0; n < n1; n += tile_columns)
                         run_tile(g,
-                                 {m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1), k0 == 0, k1 == g.k},
+                                 {m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1), k0 == 0,
+                                  k1 == g.k},
                                  k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
-                                 packed_b + (n - n0) / tile_columns * b_panel, soon_a.rows > 0 ? soon_a : soon_b);
+                                 packed_b + (n - n0) / tile_columns * b_panel,
+                                 beside.rows > 0   ? beside
+                                 : soon_a.rows > 0 ? soon_a
+                                                   : soon_b);
+                if (done) g.c.then(m0, m1, n0, n1);
             }
             k0 = k1;
         } while (k0 < g.k);

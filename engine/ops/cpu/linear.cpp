@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b. Forward and backward are the matrix product in its three orders; f64 and c128 run the
-// definition.
+// y = x w^T + b, alone or with a gelu beside it. Forward and backward are the matrix product in its three orders; f64
+// and c128 run the definition.
 #include "engine/math/matrix.h"
+#include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/cpu/column_sum.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/reference.h"
+#include "engine/ops/cpu/workspace.h"
 #include "engine/ops/table.h"
 
 namespace masquerade::cpu {
+namespace {
 
-void linear_forward(View x, View w, View b, View y) {
+void forward(const View& x, const View& w, const View& b, const View& y, const Epilogue& then) {
     std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
     if (w.columns() != I || w.dtype != x.dtype)
         throw Error(
@@ -23,6 +26,7 @@ void linear_forward(View x, View w, View b, View y) {
     if (runs_fast(x.dtype)) {
         Product to = product(y);
         to.bias = b.as<float>();
+        to.then = then;
         return gemm(M, O, I, factor(x), transposed(factor(w)), to);
     }
     for_reference_type(x.dtype, [&](auto zero) {
@@ -33,6 +37,47 @@ void linear_forward(View x, View w, View b, View y) {
             linear_reference(end - begin, I, O, px + begin * I, pw, pb, py + begin * O);
         });
     });
+}
+
+// to = f(u, to) for these rows and columns of two matrices of one shape.
+template <class S, class F>
+void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0,
+                std::int64_t n1, F f) {
+    for (std::int64_t m = m0; m < m1; m++) {
+        const S* from = u.as<S>() + m * u.columns() + n0;
+        S* row = to.as<S>() + m * u.columns() + n0;
+        store(OneLane{}, n1 - n0, row, false, [=](std::int64_t i) { return f(float(from[i]), row[i]); });
+    }
+}
+template <class F>
+void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0,
+                std::int64_t n1, F f) {
+    if (u.dtype == DType::f32)
+        each_point<float>(u, to, m0, m1, n0, n1, f);
+    else
+        each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
+}
+
+struct Activated {};
+
+}  // namespace
+
+void linear_forward(View x, View w, View b, View y) { forward(x, w, b, y, {}); }
+
+void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) {
+    expect_same_shape("linear gelu", "u", u, "a", a);
+    if (u.dtype != x.dtype) expect_shape("linear gelu", "u", u, u.shape, x.dtype);
+    if (!runs_fast(x.dtype)) {
+        forward(x, w, b, u, {});
+        return gelu_forward(u, kind, a);
+    }
+    auto activate = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+        if (kind == GeluKind::tanh)
+            each_point(u, a, m0, m1, n0, n1, [](float v, auto) { return gelu_tanh(v); });
+        else
+            each_point(u, a, m0, m1, n0, n1, [](float v, auto) { return gelu(v); });
+    };
+    forward(x, w, b, u, Epilogue(activate, factor(a)));
 }
 
 void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
@@ -57,6 +102,29 @@ void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
         if (dw) linear_dw_reference<A, A>(M, I, O, dy.as<A>(), x.as<A>(), dw.view.as<A>(), dw.add);
         if (db) column_sums_reference(M, O, dy.as<A>(), db.view.as<A>(), db.add);
     });
+}
+
+void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
+    expect_same_shape("gelu linear backward", "u", u, "a", a);
+    expect_grad("gelu linear backward", "du", du, u);
+    linear_backward(dy, a, w, {}, dw, db);
+    if (!du) return;
+    if (!runs_fast(u.dtype) || du.add) {
+        View da = u;
+        da.data = workspace<Activated, char>(u.bytes());
+        linear_backward(dy, a, w, {da, false}, {}, {});
+        return gelu_backward(da, u, kind, du);
+    }
+    auto slope = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+        if (kind == GeluKind::tanh)
+            each_point(u, du.view, m0, m1, n0, n1,
+                       [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
+        else
+            each_point(u, du.view, m0, m1, n0, n1, [](float v, auto da) { return float(da) * gelu_grad(v); });
+    };
+    Product to = product(du.view);
+    to.then = Epilogue(slope, factor(u));
+    gemm(u.rows(), u.columns(), w.rows(), factor(dy), factor(w), to);
 }
 
 }  // namespace masquerade::cpu

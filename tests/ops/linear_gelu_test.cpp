@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The gelu inside a feed-forward network is made beside the products, part by part; its bits are those of the two ops
+// that it stands for.
+#include "engine/ops/cpu/gemm.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/ops/table.h"
+#include "tests/ops/values.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace masquerade;
+
+namespace {
+
+struct Network {
+    DType a;
+    Values x, w1, b1, w2, dy, u, activated, du, dw, db;
+    Network(DType type, std::int64_t M, std::int64_t C, std::int64_t F)
+        : a(arithmetic_of(type)),
+          x(Values::random(type, {M, C}, 1, 2)),
+          w1(Values::random(type, {F, C}, 2, 0.2)),
+          b1(Values::random(a, {F}, 3)),
+          w2(Values::random(type, {C, F}, 4, 0.2)),
+          dy(Values::random(type, {M, C}, 5)),
+          u(type, {M, F}, NAN),
+          activated(type, {M, F}, NAN),
+          du(type, {M, F}, 0.5),
+          dw(a, {C, F}, 0.5),
+          db(a, {C}, 0.5) {}
+
+    void together(GeluKind kind, bool add) {
+        cpu::linear_gelu_forward(x.view(), w1.view(), b1.view(), kind, u.view(), activated.view());
+        cpu::gelu_linear_backward(dy.view(), u.view(), activated.view(), w2.view(), kind, du.grad(add),
+                                  dw.grad(add), db.grad(add));
+    }
+    void one_by_one(GeluKind kind, bool add) {
+        cpu::linear_forward(x.view(), w1.view(), b1.view(), u.view());
+        cpu::gelu_forward(u.view(), kind, activated.view());
+        Values da(u.dtype, u.shape, NAN);
+        cpu::linear_backward(dy.view(), activated.view(), w2.view(), da.grad(), dw.grad(add), db.grad(add));
+        cpu::gelu_backward(da.view(), u.view(), kind, du.grad(add));
+    }
+};
+
+void expect_same_bits(const Network& a, const Network& b) {
+    CHECK(a.u.bytes == b.u.bytes);
+    CHECK(a.activated.bytes == b.activated.bytes);
+    CHECK(a.du.bytes == b.du.bytes);
+    CHECK(a.dw.bytes == b.dw.bytes);
+    CHECK(a.db.bytes == b.db.bytes);
+}
+
+}  // namespace
+
+TEST_CASE("linear gelu: the bits of the two ops, in every type, kind, size, instruction set and form") {
+    // Tails of tiles, more than one block of depth, of packed columns, of rows that lie across.
+    const std::int64_t sizes[][3] = {{1, 1, 1}, {13, 31, 33}, {65, 700, 130}, {230, 96, 1700}, {0, 8, 9}};
+    const std::string set = instruction_set(), form = bf16_form();
+    const int before = threads();
+    for (const char* name : {"generic", "avx2", "avx512"}) {
+        if (!set_instruction_set(name)) continue;
+        for (const char* bf16 : {"widened", "avx512_bf16", "amx"}) {
+            if (!set_bf16_form(bf16)) continue;
+            for (const auto& size : sizes)
+                for (DType type : {DType::f32, DType::bf16, DType::f64})
+                    for (int count : {1, 3}) {
+                        std::string what = text(name, ' ', bf16, ' ', name_of(type), ' ', size[0], " x ",
+                                                size[1], " x ", size[2], ", threads ", count);
+                        CAPTURE(what);
+                        set_threads(count);
+                        const GeluKind kind = count == 1 ? GeluKind::tanh : GeluKind::erf;
+                        for (bool add : {false, true}) {
+                            Network a(type, size[0], size[1], size[2]), b(type, size[0], size[1], size[2]);
+                            a.together(kind, add), b.one_by_one(kind, add);
+                            expect_same_bits(a, b);
+                        }
+                    }
+        }
+    }
+    set_threads(before);
+    set_instruction_set(set.c_str());
+    set_bf16_form(form.c_str());
+}
+
+TEST_CASE("linear gelu: wrong shapes are refused at the door, absent gradients stay absent") {
+    Network n(DType::f32, 4, 3, 5);
+    n.together(GeluKind::erf, false);
+    const Values weights = n.dw;
+    cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf,
+                              n.du.grad(), {}, {});
+    CHECK(n.dw.bytes == weights.bytes);
+    CHECK_THROWS_WITH_AS(cpu::linear_gelu_forward(n.x.view(), n.w1.view(), n.b1.view(), GeluKind::erf,
+                                                  n.u.view("up"), n.x.view("active")),
+                         "linear gelu: u up is (4,5) f32 but a active is (4,3) f32; they must be alike",
+                         Error);
+    CHECK_THROWS_WITH_AS(
+        cpu::gelu_linear_backward(n.dy.view(), n.u.view("up"), n.x.view("active"), n.w2.view(), GeluKind::erf,
+                                  n.du.grad(), n.dw.grad(), n.db.grad()),
+        "gelu linear backward: u up is (4,5) f32 but a active is (4,3) f32; they must be alike", Error);
+    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(),
+                                              GeluKind::erf, n.dy.grad(), {}, {}),
+                    Error);
+    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.x.view(), n.u.view(), n.activated.view(), n.w1.view(),
+                                              GeluKind::erf, n.du.grad(), {}, {}),
+                    Error);
+}
