@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Device::cuda without a GPU, while it lives: the library of tests/cuda/library/fake.cpp, computing with the CPU's ops.
+#pragma once
+#include <dlfcn.h>
+
+#include <doctest/doctest.h>
+
+#include "engine/ops/library.h"
+#include "tests/cuda/library/fake.h"
+#include "tests/folder.h"
+
+namespace masquerade {
+
+// What the Makefile has put beside this program: "fake_cuda.so" ...
+inline std::string beside_the_tests(const std::string& name) {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+class FakeDevice {
+  public:
+    FakeDevice() : library(open_cuda_library(beside_the_tests("fake_cuda.so"))) {
+        void* handle = dlopen(beside_the_tests("fake_cuda.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
+        REQUIRE(handle != nullptr);
+        auto entry = reinterpret_cast<FakeEntry>(dlsym(handle, "fake_control"));
+        REQUIRE(bool(entry));
+        control = entry();
+        *control = FakeControl();
+        control->backing = &op_table(Device::cpu);
+        use_cuda_library(&library);
+    }
+    FakeDevice(const FakeDevice&) = delete;
+    ~FakeDevice() {
+        use_cuda_library(nullptr);
+        CHECK(control->blocks == 0);
+    }
+
+    const CudaLibrary& library;
+    FakeControl* control = nullptr;
+};
+
+}  // namespace masquerade
