@@ -72,10 +72,10 @@ libs  := $(LDFLAGS) $(FMT_LIB) -ldl
 # The CUDA half: row and point ops, which are one file for both devices, and engine/ops/cuda. Code for each architecture;
 # besides, to be compiled when it is opened: that of sm_90 for those between it and the newest, of the newest for those
 # to come.
-CUDA         := build/cuda
-cuda_library := $(CUDA)/libmasquerade_cuda.so
+CUDA_BUILD   := build/cuda
+cuda_library := $(CUDA_BUILD)/libmasquerade_cuda.so
 cuda_sources := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp) $(wildcard engine/ops/cuda/*.cu)
-cuda_objects := $(patsubst %,$(CUDA)/%.o,$(basename $(cuda_sources)))
+cuda_objects := $(patsubst %,$(CUDA_BUILD)/%.o,$(basename $(cuda_sources)))
 and_source    = $(if $(filter 90 $(lastword $(CUDA_ARCHS)),$1),$(comma)compute_$1)
 comma        := ,
 nvcc_flags   := -std=c++17 -I. --expt-relaxed-constexpr -O3 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
@@ -90,8 +90,8 @@ $(call stamp,$(BUILD)/library.list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
 $(call stamp,build/library_folder,$(PREFIX)/lib)
 ifdef cuda_here
-$(call stamp,$(CUDA)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
-$(call stamp,$(CUDA)/objects,$(cuda_objects))
+$(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
+$(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
 endif
 
@@ -130,7 +130,7 @@ needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run
 # ---- the CUDA library -----------------------------------------------------------------------------------------------
 $(BUILD)/libmasquerade_cuda.so: $(cuda_library)
 	@ln -sfn ../cuda/libmasquerade_cuda.so $@
-$(cuda_library): $(cuda_objects) $(CUDA)/objects engine/ops/cuda/exports.map
+$(cuda_library): $(cuda_objects) $(CUDA_BUILD)/objects engine/ops/cuda/exports.map
 	@echo '  link $@'
 	$(Q)$(NVCC) -shared -cudart static -nodlink $(filter %.o,$^) -o $@ \
 	    -Xlinker -Bsymbolic,-z,defs,--version-script=engine/ops/cuda/exports.map
@@ -139,13 +139,13 @@ define nvcc_compile
 	@echo '  nvcc $<'
 	$(Q)$(NVCC) -x cu $(nvcc_flags) -MMD -MP -c $< -o $@
 endef
-$(CUDA)/%.o: %.cpp $(CUDA)/flags ; $(nvcc_compile)
-$(CUDA)/%.o: %.cu $(CUDA)/flags ; $(nvcc_compile)
+$(CUDA_BUILD)/%.o: %.cpp $(CUDA_BUILD)/flags ; $(nvcc_compile)
+$(CUDA_BUILD)/%.o: %.cu $(CUDA_BUILD)/flags ; $(nvcc_compile)
 -include $(cuda_objects:.o=.d)
 cuda-objects: $(cuda_objects)
 cuda-check:
 ifdef cuda_here
-	@$(MAKE) cuda-objects CUDA=build/cuda-check CUDA_ARCHS=80 NVCC_STRICT='-Werror all-warnings'
+	@$(MAKE) cuda-objects CUDA_BUILD=build/cuda-check CUDA_ARCHS=80 NVCC_STRICT='-Werror all-warnings'
 	@echo 'cuda-check: $(words $(cuda_objects)) files compile'
 else
 	@echo 'cuda-check: no working nvcc, nothing compiled'

@@ -2,7 +2,9 @@
 // Opening the CUDA library: what is taken, and what is refused in which words.
 #include "tests/cuda/fake_device.h"
 
+#include <cmath>
 #include <cstdlib>
+#include <vector>
 
 #include "engine/tensor/buffer.h"
 
@@ -123,7 +125,7 @@ TEST_CASE("cuda library: without one nothing is on the GPU, and errors say so") 
                          "no CUDA library is in use; use --device cpu, or call use_cuda() first", Error);
 }
 
-TEST_CASE("cuda library: a second program of the same make takes it, and knows what it lacks") {
+TEST_CASE("cuda library: one of the same make is taken, and what it lacks is known") {
     FakeDevice fake;
     CHECK(fake.library.runtime.answer().devices == 1);
     CHECK(missing_cuda_ops() == "store_rows");
@@ -164,5 +166,9 @@ TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for i
         CHECK_THROWS_AS(library.ops->gelu_forward(one, GeluKind::erf, one), Error);
     } else {
         CHECK(library.runtime.facts().major >= 8);
+        use_cuda_library(&library);
+        std::vector<float> y = gelu_by(Device::cuda), expected = gelu_by(Device::cpu);
+        for (std::size_t i = 0; i < y.size(); i++) CHECK(std::abs(y[i] - expected[i]) <= 1e-6);
+        use_cuda_library(nullptr);
     }
 }
