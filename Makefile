@@ -4,8 +4,9 @@
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
-# make cuda-check   compile the CUDA half with nvcc               make clean
-# Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands.
+# make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
+# Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
+# DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only.
 
 CXX    ?= g++
 NVCC   ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc) nvcc)
@@ -34,14 +35,15 @@ else
 # $(call stamp,FILE,TEXT): a file that changes when the text does, for rules to depend on.
 stamp = $(shell mkdir -p $(dir $1); echo '$2' | cmp -s - $1 || echo '$2' > $1)
 ifneq ($(MAKECMDGOALS),clean)
-$(call stamp,build/compilers,$(CXX) $(NVCC))
+$(call stamp,build/compilers,$(CXX) $(NVCC) $(DEPS))
 include build/config.mk
 endif
 build/config.mk: tools/make/detect.sh build/compilers $(wildcard /var/lib/dpkg/status)
-	@CXX='$(CXX)' NVCC='$(NVCC)' $< > $@.new && mv $@.new $@
+	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.new && mv $@.new $@
 
 sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
-tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*'))
+tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
+              -not -path 'tests/cuda/library/*'))
 ifdef FROM
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
@@ -64,20 +66,39 @@ ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
 flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
-         -ffp-contract=off -fno-math-errno $(CPPFLAGS) $(CXXFLAGS)
-libs  := $(LDFLAGS) -lfmt
-nvcc_flags := -x cu -std=c++17 -I. --expt-relaxed-constexpr -arch=sm_80 -O3 -fmad=false -Werror all-warnings
+         -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
+libs  := $(LDFLAGS) $(FMT_LIB) -ldl
+
+# The CUDA half: row and point ops, which are one file for both devices, and engine/ops/cuda. Code for each architecture;
+# besides, to be compiled when it is opened: that of sm_90 for those between it and the newest, of the newest for those
+# to come.
+CUDA_BUILD   := build/cuda
+cuda_library := $(CUDA_BUILD)/libmasquerade_cuda.so
+cuda_sources := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp) $(wildcard engine/ops/cuda/*.cu)
+cuda_objects := $(patsubst %,$(CUDA_BUILD)/%.o,$(basename $(cuda_sources)))
+and_source    = $(if $(filter 90 $(lastword $(CUDA_ARCHS)),$1),$(comma)compute_$1)
+comma        := ,
+nvcc_flags   := -std=c++17 -I. --expt-relaxed-constexpr -O3 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
+                $(foreach arch,$(CUDA_ARCHS),-gencode 'arch=compute_$(arch),code=[sm_$(arch)$(call and_source,$(arch))]') \
+                $(NVCC_STRICT)
+ifeq ($(NVCC_WORKS),1)
+cuda_here    := $(BUILD)/libmasquerade_cuda.so
+endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(BUILD)/library.list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
-$(call stamp,build/cuda/flags,$(NVCC) $(nvcc_flags))
+$(call stamp,build/library_folder,$(PREFIX)/lib)
+ifdef cuda_here
+$(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
+$(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
+endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check install clean needs needs-tests $(shown)
-all: $(shown)
-	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH))'
+.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects install clean needs needs-tests $(shown)
+all: $(shown) $(cuda_here)
+	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
 debug: ; @$(MAKE) CONFIG=debug all
 
@@ -99,19 +120,54 @@ $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
 -include $(patsubst %.o,%.d,$(call object,$(sources) $(tests) $(wildcard tools/*.cpp tools/*/*.cpp tests/fuzz/*.cpp)))
 
+# Where an installed CUDA library is looked for.
+$(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
+$(BUILD)/obj/engine/ops/library.o: build/library_folder
+
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
 
+# ---- the CUDA library -----------------------------------------------------------------------------------------------
+$(BUILD)/libmasquerade_cuda.so: $(cuda_library)
+	@ln -sfn ../cuda/libmasquerade_cuda.so $@
+$(cuda_library): $(cuda_objects) $(CUDA_BUILD)/objects engine/ops/cuda/exports.map
+	@echo '  link $@'
+	$(Q)$(NVCC) -shared -cudart static -nodlink $(filter %.o,$^) -o $@ \
+	    -Xlinker -Bsymbolic,-z,defs,--version-script=engine/ops/cuda/exports.map
+define nvcc_compile
+	@mkdir -p $(@D)
+	@echo '  nvcc $<'
+	$(Q)$(NVCC) -x cu $(nvcc_flags) -MMD -MP -c $< -o $@
+endef
+$(CUDA_BUILD)/%.o: %.cpp $(CUDA_BUILD)/flags ; $(nvcc_compile)
+$(CUDA_BUILD)/%.o: %.cu $(CUDA_BUILD)/flags ; $(nvcc_compile)
+-include $(cuda_objects:.o=.d)
+cuda-objects: $(cuda_objects)
+cuda-check:
+ifdef cuda_here
+	@$(MAKE) cuda-objects CUDA_BUILD=build/cuda-check CUDA_ARCHS=80 NVCC_STRICT='-Werror all-warnings'
+	@echo 'cuda-check: $(words $(cuda_objects)) files compile'
+else
+	@echo 'cuda-check: no working nvcc, nothing compiled'
+endif
+
 # ---- tests ----------------------------------------------------------------------------------------------------------
-test: $(shown) ; @$(MAKE) run-tests
+fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
+test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
-run-tests: $(BUILD)/tests
+run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
+
+# Device libraries that need no GPU, linked as the real one is.
+$(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/exports.map $(BUILD)/flags
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
+-include $(fakes:.so=.d)
 
 # Needs nothing but the tokenizer; what breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
@@ -120,16 +176,6 @@ run-fuzz: $(BUILD)/fuzz
 $(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$(sources)))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
-
-# Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
-row_ops := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
-cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(row_ops:%.cpp=build/cuda/%.o))
-	@echo 'cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(words $(row_ops)) files compile,no working nvcc, nothing compiled)'
-build/cuda/%.o: %.cpp build/cuda/flags
-	@mkdir -p $(@D)
-	@echo '  nvcc $<'
-	$(Q)$(NVCC) $(nvcc_flags) -MMD -MP -c $< -o $@
--include $(row_ops:%.cpp=build/cuda/%.d)
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)
@@ -141,13 +187,13 @@ else
 data: ; @echo 'data: corpus/ is there (make data FORCE=1 makes it anew)'
 endif
 
-version := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' tools/program.h 2>/dev/null)
+version := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' engine/base/version.h)
 root    := $(DESTDIR)$(PREFIX)
-install: $(library)
+install: $(library) $(if $(cuda_here),$(cuda_library))
 	@install -d $(root)/lib/pkgconfig
-	@install -m 644 $(library) $(root)/lib
+	@install -m 644 $^ $(root)/lib
 	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|' tools/make/masquerade.pc.in \
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'
 

@@ -217,5 +217,5 @@ int main(int argc, char** argv) {
                 ->option_text("N");
             app.add_flag("--json", a.json, "the same as JSON");
         },
-        [&](const Common& common) { evaluate(a, common); });
+        [&](const Common& common) { evaluate(a, common); }, Work::models);
 }

@@ -225,5 +225,6 @@ int main(int argc, char** argv) {
                 a.temperature_given = true;
             }
             generate(a, common);
-        });
+        },
+        Work::models);
 }

@@ -15,13 +15,11 @@
 #include <string>
 
 #include "engine/base/error.h"
-#include "engine/base/log.h"
+#include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
-#include "engine/tensor/device.h"
+#include "tools/device.h"
 
 namespace masquerade {
-
-inline constexpr const char* version = "0.1";
 
 // The options every program has. `seed` keeps the program's own default when --seed is not given.
 struct Common {
@@ -58,7 +56,7 @@ inline bool stop_requested() {
 // The whole of a program's main. setup(app) adds options, body(common) does the work and throws what goes wrong.
 template <class Setup, class Body>
 int run_program(int argc, char** argv, const std::string& name, const std::string& description, Setup setup,
-                Body body) {
+                Body body, Work work = Work::none) {
     std::signal(SIGPIPE, SIG_DFL);  // who started us may ignore it; a closed pipe ends the program quietly
     Common common;
     std::string device = "auto";
@@ -76,7 +74,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         setup(app);
         app.parse(argc, argv);
         common.seed_given = seed->count() > 0;
-        if (device == "cuda") throw Error("no CUDA device here; --device cpu runs everywhere");
+        common.device = choose_device(device, name, work);
         set_threads(common.threads);
         body(static_cast<const Common&>(common));
         std::cout.flush();

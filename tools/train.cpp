@@ -174,5 +174,6 @@ int main(int argc, char** argv) {
         [&](const Common& common) {
             if (!a.fit_prior.empty()) return fit_prior_of(a, common);
             train(a, common, start);
-        });
+        },
+        Work::models);
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "engine/ops/ops.h"
+#include "engine/ops/library.h"
 
 namespace masquerade {
+namespace {
+
+const CudaLibrary* in_use = nullptr;
+
+}  // namespace
 
 const OpTable& op_table(Device device) {
     static const OpTable cpu_table = {
@@ -9,8 +14,21 @@ const OpTable& op_table(Device device) {
 #include "engine/ops/ops.h"
 #undef OP
     };
-    if (device != Device::cpu) throw Error("no CUDA device answers; use --device cpu");
-    return cpu_table;
+    if (device == Device::cpu) return cpu_table;
+    if (!in_use) throw Error("no CUDA library is in use; use --device cpu, or call use_cuda() first");
+    return *in_use->ops;
+}
+
+std::string missing_cuda_ops() {
+    std::string names;
+    for (int i = 0; in_use && i < op_count; i++)
+        if (!in_use->has[i]) names += text(names.empty() ? "" : ", ", op_names[i]);
+    return names;
+}
+
+void use_cuda_library(const CudaLibrary* library) {
+    in_use = library;
+    set_cuda_runtime(library ? &library->runtime : nullptr);
 }
 
 }  // namespace masquerade

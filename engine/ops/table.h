@@ -58,14 +58,33 @@ namespace cpu {
 #include "engine/ops/ops.h"
 #undef OP
 }  // namespace cpu
+namespace cuda {  // defined in the CUDA library alone, which need not have them all
+#define OP(name, parameters) void name parameters;
+#include "engine/ops/ops.h"
+#undef OP
+}  // namespace cuda
 
-// One slot for every op; the CUDA library hands over one of these (ops/cuda).
+// Ops by number: int(OpNumber::gelu_forward); how many there are, and their names.
+enum class OpNumber : int {
+#define OP(name, parameters) name,
+#include "engine/ops/ops.h"
+#undef OP
+};
+inline constexpr const char* op_names[] = {
+#define OP(name, parameters) #name,
+#include "engine/ops/ops.h"
+#undef OP
+};
+inline constexpr int op_count = int(sizeof op_names / sizeof *op_names);
+
+// One slot for every op; the CUDA library hands over one of these (ops/library.h).
 struct OpTable {
 #define OP(name, parameters) void(*name) parameters;
 #include "engine/ops/ops.h"
 #undef OP
 };
 
+// An Error for Device::cuda where no library is in use.
 const OpTable& op_table(Device device);
 
 namespace detail {

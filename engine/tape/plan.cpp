@@ -2,10 +2,10 @@
 #include "engine/tape/plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "engine/base/error.h"
+#include "engine/tensor/copy.h"
 
 namespace masquerade {
 
@@ -77,7 +77,8 @@ void Arena::retain(int block) {
 void Arena::tick() {
     if (poison_ && plan_)
         for (const ArenaBlock& b : *plan_)
-            if (b.last == clock_) std::memset(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes);
+            if (b.last == clock_)
+                fill_bytes(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes, device_);
     clock_++;
 }
 

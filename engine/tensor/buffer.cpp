@@ -9,6 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/memory.h"
+#include "engine/tensor/runtime.h"
 
 namespace masquerade {
 namespace {
@@ -25,13 +26,17 @@ std::size_t available_memory() {
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device) {
-    if (device != Device::cpu) throw Error("no CUDA device answers; use --device cpu");
-    constexpr std::size_t large = std::size_t(256) << 20;
-    bool fits = bytes < large || bytes <= available_memory();
-    data_ = fits ? allocate_aligned(bytes) : nullptr;
+    if (device == Device::cpu) {
+        constexpr std::size_t large = std::size_t(256) << 20;
+        bool fits = bytes < large || bytes <= available_memory();
+        data_ = fits ? allocate_aligned(bytes) : nullptr;
+    } else {
+        data_ = cuda_runtime().allocate(bytes);
+    }
     if (!data_)
-        throw BadInput(text("out of memory: ", bytes >> 20, " MiB wanted in one piece; a smaller batch_tokens, width or "
-                            "vocabulary needs less"));
+        throw BadInput(
+            text(device == Device::cpu ? "out of memory: " : "the GPU is out of memory: ", bytes >> 20,
+                 " MiB wanted in one piece; a smaller batch_tokens, width or vocabulary needs less"));
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
@@ -41,6 +46,11 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
     return *this;
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+    if (device_ == Device::cpu)
+        std::free(data_);
+    else if (data_)
+        cuda_runtime().release(data_);
+}
 
 }  // namespace masquerade

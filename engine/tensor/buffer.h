@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that is owned: a block aligned to 64 bytes on one device.
+// Memory that is owned: a block aligned to 64 bytes on one device. On Device::cuda it needs a library in use
+// (engine/ops/library.h) and only ops, copy() and fill_bytes() may touch it.
 #pragma once
 #include <cstddef>
 #include <utility>
@@ -18,6 +19,7 @@ class Buffer {
 
     void* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
+    Device device() const { return device_; }
 
   private:
     void* data_ = nullptr;

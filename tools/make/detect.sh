@@ -3,15 +3,24 @@
 # Writes build/config.mk to standard output: what this machine has, found by compiling small programs.
 #   MISSING, MISSING_TESTS   Debian packages that the build, and the tests alone, cannot do without
 #   WANTED, TEST_LIBS        packages that only `make deps` asks for, and what the tests then link
+#   DEPS_FLAGS, FMT_LIB      how to reach headers in DEPS, and what to link where fmt is not among them
 #   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits where the machine has them
+#   NVCC_WORKS, CUDA_ARCHS   1 where nvcc makes a shared library, and the architectures ours is for
 #   NOTES                    one line, in quotes, for each optional thing that is not here
-# Called with CXX and NVCC in the environment.
+# Called with CXX, NVCC and DEPS in the environment; DEPS: a folder with fmt/, nlohmann/, CLI/, doctest/, or empty.
 set -u
 
 compiles() {  # compiles SOURCE [FLAG ...]
     printf '%b\n' "$1" | ${CXX:-g++} -std=c++17 -x c++ - "${@:2}" -o /dev/null 2>/dev/null
 }
-has_header() { compiles "#include <$1>" -fsyntax-only; }
+has_header() { compiles "#include <$1>" -fsyntax-only $deps_flags; }
+
+deps_flags="" fmt_lib=-lfmt
+if [ -n "${DEPS:-}" ]; then
+    [ -d "$DEPS" ] || { echo "DEPS=$DEPS is no folder; expected one with fmt/, nlohmann/, CLI/, doctest/" >&2; exit 1; }
+    deps_flags="-isystem $DEPS"
+    if [ -d "$DEPS/fmt" ]; then deps_flags+=" -DFMT_HEADER_ONLY" fmt_lib=""; fi
+fi
 
 if ! compiles 'int main() {}'; then
     echo "the C++ compiler '${CXX:-g++}' does not compile an empty C++17 program; install one (Debian: g++)" >&2
@@ -29,13 +38,22 @@ wide_vectors=-mprefer-vector-width=512
 compiles 'int main() {}' $wide_vectors || wide_vectors=""
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
-nvcc_works=0
+
+# The CUDA library holds code for these GPUs: A100, H100, and the newest that this nvcc knows.
+nvcc_works=0 archs=""
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 if ! command -v "${NVCC:-nvcc}" >/dev/null; then
-    notes+=" 'nvcc is not here (the CUDA Toolkit): make cuda-check has nothing to compile with'"
-elif ! printf '__global__ void kernel() {}\n' | "$NVCC" -x cu -c - -o /dev/null 2>/dev/null; then
-    notes+=" '$NVCC does not compile an empty kernel: make cuda-check has nothing to compile with'"
+    notes+=" 'nvcc is not here (the CUDA Toolkit): the programs use the CPU only'"
+elif ! printf '__global__ void kernel() {}\n' |
+    "$NVCC" -x cu -shared -Xcompiler -fPIC - -o "$folder/empty.so" 2>/dev/null; then
+    notes+=" '$NVCC does not build an empty kernel: the programs use the CPU only'"
 else
     nvcc_works=1
+    known=$("$NVCC" --list-gpu-arch | sed -n 's/^compute_\([0-9]*\)$/\1/p' | sort -n)
+    for arch in 80 90 $(tail -n 1 <<<"$known"); do
+        case " $archs " in *" $arch "*) ;; *) grep -qx "$arch" <<<"$known" && archs+=" $arch" ;; esac
+    done
 fi
 
 cat <<END
@@ -43,7 +61,10 @@ MISSING :=$missing
 MISSING_TESTS :=$missing_tests
 WANTED :=$wanted
 TEST_LIBS := $test_libs
+DEPS_FLAGS := $deps_flags
+FMT_LIB := $fmt_lib
 WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
+CUDA_ARCHS :=$archs
 NOTES :=$notes
 END

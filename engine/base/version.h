@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace masquerade {
+
+inline constexpr const char* version = "0.1";
+
+}  // namespace masquerade

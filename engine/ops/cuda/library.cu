@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What the CUDA library hands over. An op that some file of the library defines in namespace cuda fills its own slot:
+// the names here are weak, and null where nobody defines them.
+#include "engine/ops/library.h"
+
+#include "engine/ops/cuda/missing.h"
+#include "engine/ops/cuda/runtime.h"
+
+namespace masquerade {
+namespace cuda {
+#define OP(name, parameters) __attribute__((weak, visibility("hidden"))) void name parameters;
+#include "engine/ops/ops.h"
+#undef OP
+}  // namespace cuda
+
+namespace {
+
+const bool has[] = {
+#define OP(name, parameters) &cuda::name != nullptr,
+#include "engine/ops/ops.h"
+#undef OP
+};
+
+const OpTable table = {
+#define OP(name, parameters) \
+    &cuda::name != nullptr ? &cuda::name : &Missing<int(OpNumber::name), decltype(OpTable::name)>::call,
+#include "engine/ops/ops.h"
+#undef OP
+};
+
+}  // namespace
+}  // namespace masquerade
+
+extern "C" __attribute__((visibility("default"))) const masquerade::CudaLibrary* masquerade_cuda();
+
+const masquerade::CudaLibrary* masquerade_cuda() {
+    static const masquerade::CudaLibrary library = {masquerade::this_stamp(), &masquerade::table,
+                                                    masquerade::has, masquerade::cuda::runtime()};
+    return &library;
+}

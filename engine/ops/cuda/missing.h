@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// What stands in the slot of an op that a library has no form of.
+#pragma once
+#include "engine/ops/ops.h"
+
+namespace masquerade {
+
+template <int op, class Slot>
+struct Missing;
+template <int op, class... Parameters>
+struct Missing<op, void (*)(Parameters...)> {
+    static void call(Parameters...) { throw Error(text("op ", op_names[op], " has no CUDA form yet")); }
+};
+
+}  // namespace masquerade

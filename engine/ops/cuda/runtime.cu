@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Memory, copies and time of the first GPU, on the one stream that the ops use too.
+#include "engine/ops/cuda/runtime.h"
+
+#include <cstdio>
+
+#include "engine/ops/cuda/launch.cuh"
+
+namespace masquerade::cuda {
+namespace {
+
+void check(cudaError_t status, const char* what) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();  // or the next call would meet it again
+    throw Error(
+        text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
+}
+
+// CUDA's default stream waits for others and cannot be captured; the ops get one of their own, with the first memory.
+cudaStream_t stream() {
+    static const cudaStream_t own = [] {
+        cudaStream_t made = nullptr;
+        check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "making a stream");
+        return cuda_stream() = made;
+    }();
+    return own;
+}
+
+// Code for a GPU's architecture is either in this library or not.
+__global__ void probe() {}
+
+Answer answer() {
+    Answer found;  // without a driver CUDA leaves the count as it was
+    cudaError_t status = cudaGetDeviceCount(&found.devices);
+    cudaFuncAttributes attributes;
+    if (status == cudaSuccess && found.devices > 0) status = cudaFuncGetAttributes(&attributes, probe);
+    if (status != cudaSuccess) {
+        cudaGetLastError();
+        int driver = 0;
+        cudaDriverGetVersion(&driver);
+        found = {0, driver == 0 ? "there is no NVIDIA driver" : cudaGetErrorString(status)};
+    } else if (found.devices == 0) {
+        found.reason = "CUDA finds none";
+    }
+    return found;
+}
+
+DeviceFacts facts() {
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, 0), "asking what the GPU is");
+    DeviceFacts facts;
+    std::snprintf(facts.name, sizeof facts.name, "%.63s", properties.name);
+    facts.major = properties.major;
+    facts.minor = properties.minor;
+    check(cudaMemGetInfo(&facts.bytes_free, &facts.bytes), "asking for the GPU's memory");
+    return facts;
+}
+
+void* allocate(std::size_t bytes) {
+    stream();
+    void* data = nullptr;
+    cudaError_t status = cudaMalloc(&data, bytes > 0 ? bytes : 1);
+    if (status == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    check(status, "allocating memory");
+    return data;
+}
+
+// Waits for the work that may still use it.
+void release(void* data) noexcept { cudaFree(data); }
+
+void copy(void* to, const void* from, std::size_t bytes, Way way) {
+    const cudaMemcpyKind kind = way == Way::to_device     ? cudaMemcpyHostToDevice
+                                : way == Way::from_device ? cudaMemcpyDeviceToHost
+                                                          : cudaMemcpyDeviceToDevice;
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "copying");
+    if (way != Way::within_device) check(cudaStreamSynchronize(stream()), "work before the end of a copy");
+}
+
+void fill(void* to, int byte, std::size_t bytes) {
+    check(cudaMemsetAsync(to, byte, bytes, stream()), "filling");
+}
+
+void synchronise() { check(cudaStreamSynchronize(stream()), "work on the GPU"); }
+
+cudaEvent_t event_of(DeviceEvent* event) { return reinterpret_cast<cudaEvent_t>(event); }
+
+DeviceEvent* note_moment() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "making an event");
+    cudaError_t status = cudaEventRecord(event, stream());
+    if (status != cudaSuccess) cudaEventDestroy(event);
+    check(status, "recording an event");
+    return reinterpret_cast<DeviceEvent*>(event);
+}
+
+double seconds_between(DeviceEvent* from, DeviceEvent* to) {
+    float milliseconds = 0;
+    check(cudaEventSynchronize(event_of(to)), "work before an event");
+    check(cudaEventElapsedTime(&milliseconds, event_of(from), event_of(to)),
+          "reading the time between two events");
+    return 1e-3 * double(milliseconds);
+}
+
+void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(event)); }
+
+}  // namespace
+
+DeviceRuntime runtime() {
+    return {answer, facts,       allocate,    release,         copy,
+            fill,   synchronise, note_moment, seconds_between, forget_moment};
+}
+
+}  // namespace masquerade::cuda

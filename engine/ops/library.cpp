@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "engine/ops/library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#ifndef MASQUERADE_LIBRARY_FOLDER
+#define MASQUERADE_LIBRARY_FOLDER "/usr/local/lib"
+#endif
+
+namespace masquerade {
+namespace {
+
+constexpr const char* file_name = "libmasquerade_cuda.so";
+
+// "masquerade cuda 0.1, interface 1:8f03...": whatever bytes a foreign library has there.
+std::string shown(const LibraryStamp& s) {
+    auto printable = [](const char* from, std::size_t size) {
+        std::string word(from, strnlen(from, size));
+        for (char& c : word)
+            if (c < ' ' || c > '~') c = '?';
+        return word;
+    };
+    std::ostringstream interface;
+    interface << std::hex << s.interface;
+    return text(printable(s.kind, sizeof s.kind), ' ', printable(s.version, sizeof s.version), ", interface ",
+                s.edition, ':', interface.str());
+}
+
+// What the loader says, without the path that it puts in front and without line breaks.
+std::string loader_error(const std::string& path) {
+    const char* said = dlerror();
+    std::string reason = said ? said : "unknown";
+    if (reason.compare(0, path.size() + 2, path + ": ") == 0) reason.erase(0, path.size() + 2);
+    for (char& c : reason)
+        if (c == '\n') c = ' ';
+    return reason;
+}
+
+}  // namespace
+
+std::string find_cuda_library() {
+    if (const char* named = std::getenv("MASQUERADE_CUDA"); named && *named) return named;
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+    for (const fs::path& folder : {program.parent_path(), fs::path(MASQUERADE_LIBRARY_FOLDER)})
+        if (!folder.empty() && fs::exists(folder / file_name, ignored)) return (folder / file_name).string();
+    return "";
+}
+
+const CudaLibrary& open_cuda_library(const std::string& path) {
+    constexpr LibraryStamp expected = this_stamp();
+    // A name without a slash would be looked for elsewhere.
+    const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
+    void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) throw BadInput(text("the CUDA library ", path, " cannot be opened: ", loader_error(exact)));
+    auto entry = reinterpret_cast<CudaEntry>(dlsym(handle, "masquerade_cuda"));
+    const CudaLibrary* library = entry ? entry() : nullptr;
+    if (!library) {
+        dlclose(handle);
+        throw BadInput(text(path, " is no CUDA library of masquerade: it lacks masquerade_cuda(), expected ",
+                            shown(expected), "; run make, or name another in MASQUERADE_CUDA"));
+    }
+    const LibraryStamp found = library->stamp;
+    if (!same(found, expected)) {
+        dlclose(handle);
+        throw BadInput(text("the CUDA library ", path, " is of another make: ", shown(found), ", expected ",
+                            shown(expected), "; run make where nvcc is, or remove it"));
+    }
+    return *library;
+}
+
+std::string use_cuda() {
+    static const std::string why_not = []() -> std::string {
+        const std::string path = find_cuda_library();
+        if (path.empty()) return "there is no CUDA library (make builds it where nvcc is)";
+        try {
+            const CudaLibrary& library = open_cuda_library(path);
+            const Answer answer = library.runtime.answer();
+            if (answer.devices == 0) return text("no GPU answers: ", answer.reason);
+            use_cuda_library(&library);
+        } catch (const Error& e) {
+            return e.what();
+        }
+        return "";
+    }();
+    return why_not;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "engine/tensor/copy.h"
+
+#include <cstring>
+
+#include "engine/tensor/runtime.h"
+
+namespace masquerade {
+
+void copy(const View& from, const View& to) {
+    if (from.shape != to.shape || from.dtype != to.dtype)
+        throw Error(text("copy: ", from.path, " is ", from.shape, " ", name_of(from.dtype), " but ", to.path,
+                         " is ", to.shape, " ", name_of(to.dtype), "; they must be alike"));
+    const std::size_t bytes = from.bytes();
+    if (bytes == 0) return;
+    if (from.device == Device::cpu && to.device == Device::cpu)
+        std::memmove(to.data, from.data, bytes);
+    else
+        cuda_runtime().copy(to.data, from.data, bytes,
+                            from.device == Device::cpu ? Way::to_device
+                            : to.device == Device::cpu ? Way::from_device
+                                                       : Way::within_device);
+}
+
+void fill_bytes(const View& to, int byte) { fill_bytes(to.data, byte, to.bytes(), to.device); }
+
+void fill_bytes(void* data, int byte, std::size_t bytes, Device device) {
+    if (bytes == 0) return;
+    if (device == Device::cpu)
+        std::memset(data, byte, bytes);
+    else
+        cuda_runtime().fill(data, byte, bytes);
+}
+
+}  // namespace masquerade

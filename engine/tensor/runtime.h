@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What an accelerator does besides ops: its memory, copies, time. The CUDA library hands one of these over
+// (engine/ops/library.h); everything above reaches the device through it and knows no CUDA.
+//
+// All work of ops, copies and fills goes onto one stream, in the order of the calls. What goes wrong is thrown as
+// Error; on a GPU the fault of a kernel may appear in any later call.
+#pragma once
+#include <cstddef>
+
+namespace masquerade {
+
+// How many devices answer, and where none does, why.
+struct Answer {
+    int devices = 0;
+    const char* reason = "";
+};
+
+struct DeviceFacts {
+    char name[64] = "";          // "NVIDIA H200"
+    int major = 0, minor = 0;    // compute capability
+    std::size_t bytes = 0;       // of memory
+    std::size_t bytes_free = 0;  // of them at present
+};
+
+enum class Way : int { to_device, from_device, within_device };
+
+struct DeviceEvent;  // a moment on the stream
+
+struct DeviceRuntime {
+    Answer (*answer)() = nullptr;      // never throws; takes no memory on the device
+    DeviceFacts (*facts)() = nullptr;  // of the first device, which is the one that is used
+    // Null where the device does not have so much.
+    void* (*allocate)(std::size_t bytes) = nullptr;
+    void (*release)(void* data) noexcept = nullptr;
+    // Copies to and from the device have ended on return.
+    void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
+    void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
+    // Waits for all that was asked for so far.
+    void (*synchronise)() = nullptr;
+    // Time on the device: note a moment before and after the work; seconds_between waits for the second.
+    DeviceEvent* (*note_moment)() = nullptr;
+    double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
+    void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
+};
+
+// The runtime of Device::cuda; an Error where no library is in use.
+const DeviceRuntime& cuda_runtime();
+// Called by use_cuda_library; null: none. Device memory must not outlive its runtime.
+void set_cuda_runtime(const DeviceRuntime* runtime);
+
+}  // namespace masquerade

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Memory, copies, ops and errors of Device::cuda, on a device that closes its memory to the host.
+#include <numeric>
+#include <vector>
+
+#include "engine/tape/plan.h"
+#include "engine/tensor/buffer.h"
+#include "engine/tensor/copy.h"
+#include "tests/cuda/fake_device.h"
+
+using namespace masquerade;
+
+namespace {
+
+struct Numbers {
+    Numbers(std::int64_t n, Device device)
+        : memory(std::size_t(n) * sizeof(float), device),
+          view{memory.data(), DType::f32, device, {n}, "numbers"} {}
+    Buffer memory;
+    View view;
+};
+
+View view_of(std::vector<float>& x) {
+    return {x.data(), DType::f32, Device::cpu, {std::int64_t(x.size())}, "host"};
+}
+
+}  // namespace
+
+TEST_CASE("cuda device: numbers go there, within and back unchanged") {
+    FakeDevice fake;
+    std::vector<float> x(1000), y(1000, -1);
+    std::iota(x.begin(), x.end(), 0.5f);
+    Numbers a(1000, Device::cuda), b(1000, Device::cuda);
+    copy(view_of(x), a.view);
+    copy(a.view, b.view);
+    copy(b.view, view_of(y));
+    CHECK(x == y);
+    for (int way : {0, 1, 2}) CHECK(fake.control->ways[way] == 1);
+    fill_bytes(b.view, 0);
+    copy(b.view, view_of(y));
+    CHECK(y == std::vector<float>(1000, 0));
+    copy(view_of(x), view_of(y));  // from host to host no device is asked
+    CHECK(x == y);
+    CHECK(fake.control->ways[0] + fake.control->ways[1] + fake.control->ways[2] == 4);
+}
+
+TEST_CASE("cuda device: views that differ are not copied") {
+    std::vector<float> x(6), y(5);
+    View a = view_of(x), b = view_of(y);
+    CHECK_THROWS_WITH_AS(copy(a, b), "copy: host is (6) f32 but host is (5) f32; they must be alike", Error);
+    b.shape = a.shape;
+    b.dtype = DType::bf16;
+    CHECK_THROWS_WITH_AS(copy(a, b), "copy: host is (6) f32 but host is (6) bf16; they must be alike", Error);
+    View none{nullptr, DType::f32, Device::cpu, {0}, "none"};
+    copy(none, none);
+}
+
+TEST_CASE("cuda device: memory is moved, released, and refused where there is not enough") {
+    FakeDevice fake;
+    {
+        Buffer a(100, Device::cuda);
+        CHECK(a.device() == Device::cuda);
+        void* data = a.data();
+        Buffer b(std::move(a)), none(0, Device::cuda);
+        CHECK(b.data() == data);
+        CHECK(none.data() != nullptr);
+        CHECK(fake.control->blocks == 2);
+        a = Buffer(64, Device::cpu);
+        b = std::move(a);
+    }
+    CHECK(fake.control->blocks == 0);
+    CHECK_THROWS_WITH_AS(
+        Buffer(std::size_t(3) << 20, Device::cuda),
+        "the GPU is out of memory: 3 MiB wanted in one piece; a smaller batch_tokens, width or "
+        "vocabulary needs less",
+        BadInput);
+}
+
+TEST_CASE("cuda device: an op runs where its first tensor lies") {
+    FakeDevice fake;
+    const std::vector<float> here = gelu_by(Device::cpu);
+    CHECK(here[299] > 2.9f);
+    CHECK(gelu_by(Device::cuda) == here);
+    Numbers a(3, Device::cuda), b(3, Device::cuda);
+    CHECK_THROWS_WITH_AS(store_rows(a.view, Ints(), b.view), "op store_rows has no CUDA form yet", Error);
+}
+
+TEST_CASE("cuda device: what is thrown in the library is caught here as what it is") {
+    FakeDevice fake;
+    auto caught = [&](int fault) -> std::string {
+        fake.control->fault = fault;
+        try {
+            cuda_runtime().synchronise();
+        } catch (const BadUsage&) {
+            return "usage";
+        } catch (const BadInput& e) {
+            return text("input: ", e.what());
+        } catch (const Error& e) {
+            return text("error: ", e.what());
+        } catch (const std::exception& e) {
+            return dynamic_cast<const std::bad_alloc*>(&e) ? "memory" : "other";
+        }
+        return "nothing";
+    };
+    CHECK(caught(0) == "nothing");
+    CHECK(caught(1) == "error: the fake device: an error");
+    CHECK(caught(2) == "input: the fake device: bad input");
+    CHECK(caught(3) == "memory");
+    Numbers a(3, Device::cuda), b(4, Device::cuda);  // the check at an op's door
+    CHECK_THROWS_WITH_AS(gelu_forward(a.view, GeluKind::erf, b.view),
+                         "gelu: x numbers is (3) f32 but y numbers is (4) f32; they must be alike", Error);
+    fake.control->backing = nullptr;
+    CHECK_THROWS_WITH_AS(gelu_forward(a.view, GeluKind::erf, a.view), "the fake device was given no ops",
+                         Error);
+}
+
+TEST_CASE("cuda device: time between two moments") {
+    FakeDevice fake;
+    const DeviceRuntime& runtime = cuda_runtime();
+    DeviceEvent *from = runtime.note_moment(), *to = runtime.note_moment();
+    CHECK(runtime.seconds_between(from, to) == 1);
+    runtime.forget_moment(from);
+    runtime.forget_moment(to);
+}
+
+TEST_CASE("cuda device: a planned step lies there, and what dies is poisoned there") {
+    FakeDevice fake;
+    Arena arena(Device::cuda);
+    arena.set_poison(true);
+    std::vector<float> y(8);
+    for (int step = 0; step < 2; step++) {
+        arena.begin_step("bucket");
+        int early, late;
+        View a{arena.take(32, &early), DType::f32, Device::cuda, {8}, "a"};
+        View b{arena.take(32, &late), DType::f32, Device::cuda, {8}, "b"};
+        fill_bytes(a, 0);
+        fill_bytes(b, 0);
+        arena.tick();
+        arena.touch(late);
+        if (step == 1) {
+            CHECK(arena.planned());
+            copy(a, view_of(y));
+            for (float v : y) CHECK(v != v);
+            copy(b, view_of(y));
+            CHECK(y == std::vector<float>(8, 0));
+        }
+        arena.tick();
+        arena.end_step();
+    }
+}

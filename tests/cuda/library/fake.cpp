@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A device library without a GPU. Its device computes with the ops that the test hands over, and its memory is closed to
+// everybody else: a read or write outside a call of the library ends the program, as it would on a GPU.
+#include "tests/cuda/library/fake.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <new>
+
+#include "engine/ops/cuda/missing.h"
+#include "engine/ops/library.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::size_t page = 4096;
+FakeControl control;
+std::map<void*, std::size_t> blocks;  // and their pages' bytes
+
+// Opens all memory while it lives.
+class Open {
+  public:
+    Open() {
+        if (depth++ == 0) protect(PROT_READ | PROT_WRITE);
+    }
+    ~Open() {
+        if (--depth == 0) protect(PROT_NONE);
+    }
+
+  private:
+    static void protect(int how) {
+        for (auto [data, bytes] : blocks) mprotect(data, bytes, how);
+    }
+    static inline int depth = 0;
+};
+
+void* allocate(std::size_t bytes) {
+    const std::size_t whole = (bytes / page + 1) * page;
+    if (control.taken + bytes > control.limit) return nullptr;
+    void* data = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) throw Error("the fake device: mmap failed");
+    control.taken += whole;
+    control.blocks++;
+    blocks[data] = whole;
+    return data;
+}
+
+void release(void* data) noexcept {
+    control.taken -= blocks[data];
+    control.blocks--;
+    munmap(data, blocks[data]);
+    blocks.erase(data);
+}
+
+void copy(void* to, const void* from, std::size_t bytes, Way way) {
+    Open open;
+    control.ways[int(way)]++;
+    std::memmove(to, from, bytes);
+}
+
+void fill(void* to, int byte, std::size_t bytes) {
+    Open open;
+    std::memset(to, byte, bytes);
+}
+
+void synchronise() {
+    if (control.fault == 1) throw Error("the fake device: an error");
+    if (control.fault == 2) throw BadInput("the fake device: bad input");
+    if (control.fault == 3) throw std::bad_alloc();
+}
+
+Answer answer() { return {1, ""}; }
+
+DeviceFacts facts() {
+    DeviceFacts facts;
+    std::strcpy(facts.name, "fake GPU");
+    facts.bytes = control.limit;
+    facts.bytes_free = control.limit - control.taken;
+    return facts;
+}
+
+// Moments are numbered; a second lies between one and the next.
+DeviceEvent* note_moment() {
+    static int moments = 0;
+    return reinterpret_cast<DeviceEvent*>(new int(moments++));
+}
+int& number_of(DeviceEvent* event) { return *reinterpret_cast<int*>(event); }
+double seconds_between(DeviceEvent* from, DeviceEvent* to) { return number_of(to) - number_of(from); }
+void forget_moment(DeviceEvent* event) noexcept { delete &number_of(event); }
+
+template <auto Member, class Slot>
+struct Backed;
+template <auto Member, class... Parameters>
+struct Backed<Member, void (*)(Parameters...)> {
+    static void call(Parameters... parameters) {
+        if (!control.backing) throw Error("the fake device was given no ops");
+        Open open;
+        (control.backing->*Member)(parameters...);
+    }
+};
+
+constexpr OpNumber without = OpNumber::store_rows;
+
+const bool has[] = {
+#define OP(name, parameters) OpNumber::name != without,
+#include "engine/ops/ops.h"
+#undef OP
+};
+const OpTable table = {
+#define OP(name, parameters)                                                           \
+    OpNumber::name != without ? &Backed<&OpTable::name, decltype(OpTable::name)>::call \
+                              : &Missing<int(OpNumber::name), decltype(OpTable::name)>::call,
+#include "engine/ops/ops.h"
+#undef OP
+};
+
+}  // namespace
+}  // namespace masquerade
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
+    using namespace masquerade;
+    static const CudaLibrary library = {this_stamp(),
+                                        &table,
+                                        has,
+                                        {answer, facts, allocate, release, copy, fill, synchronise,
+                                         note_moment, seconds_between, forget_moment}};
+    return &library;
+}
+
+EXPORTED masquerade::FakeControl* fake_control() { return &masquerade::control; }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// How a test steers the library of fake.cpp: fake_control(), found in it by name.
+#pragma once
+#include <cstddef>
+
+#include "engine/ops/ops.h"
+
+namespace masquerade {
+
+struct FakeControl {
+    const OpTable* backing = nullptr;  // what its ops call; they throw without
+    std::size_t limit = 1 << 20;       // bytes of memory
+    std::size_t taken = 0;             // of them
+    int blocks = 0;                    // that live
+    int ways[3] = {};                  // copies each way
+    int fault = 0;                     // synchronise throws: 1 Error, 2 BadInput, 3 std::bad_alloc
+};
+using FakeEntry = FakeControl* (*)();
+
+}  // namespace masquerade
