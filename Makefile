@@ -45,6 +45,8 @@ tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' 
 ifdef FROM
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
+row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
+kernels  := $(row_ops) $(wildcard engine/ops/cuda/*.cu tests/emulator/*.cu)
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
@@ -108,7 +110,7 @@ asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests
 	@tests/check_layers.sh $(BUILD)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
-$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
@@ -121,15 +123,26 @@ $(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 
+# ---- kernels --------------------------------------------------------------------------------------------------------
 # Row and point ops are one file for both devices: the CPU build compiles them above, this is the other half.
-row_ops := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
-cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(row_ops:%.cpp=build/cuda/%.o))
-	@echo 'cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(words $(row_ops)) files compile,no working nvcc, nothing compiled)'
-build/cuda/%.o: %.cpp build/cuda/flags
+cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(kernels:%=build/cuda/%.o))
+	@echo 'cuda-check: $(if $(filter 1,$(NVCC_WORKS)),$(words $(kernels)) files compile,no working nvcc, nothing compiled)'
+build/cuda/%.o: % build/cuda/flags
 	@mkdir -p $(@D)
 	@echo '  nvcc $<'
 	$(Q)$(NVCC) $(nvcc_flags) -MMD -MP -c $< -o $@
--include $(row_ops:%.cpp=build/cuda/%.d)
+-include $(kernels:%=build/cuda/%.d)
+
+# The same files for the tests, which run them on the CPU; as nvcc does, the build includes CUDA's header before them.
+# g++ calls tests/emulator/memory.cpp before every access to memory that a kernel does; no sanitizer is linked for it, and
+# where one is, it has these calls for itself.
+watched := $(filter release debug,$(CONFIG))
+$(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	@echo '  c++  $< (fibers)'
+	$(Q)$(CXX) $(flags) -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
+-include $(kernels:%=$(BUILD)/fibers/%.d)
+$(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the emulator know of the block that runs.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/emulator/cuda.h"
+#include "tests/emulator/emulator.h"
+#include "tests/emulator/fiber.h"
+
+namespace masquerade::emulator {
+
+// One CUDA thread, and the call it waits in.
+struct Thread {
+    enum class State : unsigned char { unstarted, ready, waits, finished };
+    uint3 index;
+    int number, warp, lane;
+    State state;
+    Fiber* fiber;  // while it is started and not finished
+    const char* call;
+    Place place;
+    Exchange kind;
+    unsigned mask;
+    int argument, width;
+    std::uint64_t value, result;
+};
+
+// The thread that runs; null outside of a launch, and on any other thread of the program.
+extern thread_local Thread* running;
+
+// Ends the launch with an Error that says which kernel, block and thread, then `what`.
+[[noreturn]] void fail(const std::string& what);
+std::string name_of(const uint3& index);  // (1,0,0)
+const Thread& thread_of_block(int number);
+
+// Shared memory that the launch asked for lies in [begin, begin + size) of a buffer of the largest size there is.
+struct Dynamic {
+    const char* begin;
+    std::size_t size, capacity;
+};
+const Dynamic& dynamic();
+
+// Whether it is some thread's own memory.
+bool on_a_fiber(const void* address);
+
+extern Counts counted;
+
+// ---- memory.cpp: who may touch what, when -----------------------------------------------------------------------------
+namespace memory {
+void start_launch();
+void start_block(const uint3& block);
+void block_met();
+void warp_met(int warp, unsigned lanes);
+void atomic(const void* address, std::size_t size);
+}  // namespace memory
+
+}  // namespace masquerade::emulator
