@@ -34,15 +34,18 @@ extern thread_local Thread* running;
 std::string name_of(const uint3& index);  // (1,0,0)
 const Thread& thread_of_block(int number);
 
-// Shared memory that the launch asked for lies in [begin, begin + size) of a buffer of the largest size there is.
-struct Dynamic {
-    const char* begin;
-    std::size_t size, capacity;
+struct Bytes {
+    const char *begin = nullptr, *end = nullptr;
+    bool hold(const void* address) const { return address >= begin && address < end; }
 };
-const Dynamic& dynamic();
-
-// Whether it is some thread's own memory.
-bool on_a_fiber(const void* address);
+// What memory is what, in this launch.
+struct Places {
+    Bytes stacks;         // of all fibers
+    Bytes parameters;     // the kernel's, before each thread has its own
+    Bytes shared, asked;  // room for dynamic shared memory; the part that the launch asked for
+    bool watched = true;
+};
+extern Places places;
 
 extern Counts counted;
 

@@ -49,12 +49,13 @@ std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int a
 // The thread is about to change these bytes as one operation.
 void access_atomically(const void* address, std::size_t size);
 
-// Runs body(context) for every thread of every block.
+// Runs body(context) for every thread of every block; the context holds the kernel's parameters.
 void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, void (*body)(const void*),
-         const void* context);
+         const void* context, std::size_t context_bytes);
 template <class F>
 void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, const F& f) {
-    run(kernel, blocks, threads, shared_bytes, [](const void* each) { (*static_cast<const F*>(each))(); }, &f);
+    run(kernel, blocks, threads, shared_bytes, [](const void* each) { (*static_cast<const F*>(each))(); }, &f,
+        sizeof f);
 }
 // The bytes that the launch asked for.
 void* dynamic_shared_memory();

@@ -51,7 +51,9 @@ Fiber* beginning = nullptr;  // the fiber that is entered for the first time
 
 }  // namespace
 
-Fiber::Fiber(void* stack) : bottom_(static_cast<char*>(stack)) { mprotect(bottom_, page, PROT_NONE); }
+Fiber::Fiber(void* stack, std::size_t skew) : bottom_(static_cast<char*>(stack)), top_(bottom_ + bytes - skew) {
+    mprotect(bottom_, page, PROT_NONE);
+}
 
 void Fiber::start(void (*body)()) {
     ASAN_UNPOISON_MEMORY_REGION(bottom_ + page, bytes - page);
@@ -60,13 +62,13 @@ void Fiber::start(void (*body)()) {
 #ifdef SWITCH_BY_UCONTEXT
     getcontext(&here_);
     here_.uc_stack.ss_sp = bottom_;
-    here_.uc_stack.ss_size = bytes;
+    here_.uc_stack.ss_size = std::size_t(top_ - bottom_);
     here_.uc_link = nullptr;
     makecontext(&here_, &Fiber::begin, 0);
 #else
     // Six registers, the address that `ret` goes to, and its return address, which is none: a function expects the stack
     // pointer 8 below a multiple of 16.
-    auto* top = reinterpret_cast<void**>(bottom_ + bytes) - 8;
+    auto* top = reinterpret_cast<void**>(top_) - 8;
     for (int i = 0; i < 8; i++) top[i] = nullptr;
     top[6] = reinterpret_cast<void*>(&Fiber::begin);
     here_ = top;

@@ -13,10 +13,11 @@ namespace masquerade::emulator {
 
 class Fiber {
   public:
-    static constexpr std::size_t bytes = 256 << 10;
+    static constexpr std::size_t bytes = 65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
 
-    // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program.
-    explicit Fiber(void* stack);
+    // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program. The
+    // stack begins `skew` bytes, a multiple of 64, below their end.
+    Fiber(void* stack, std::size_t skew);
     Fiber(const Fiber&) = delete;
 
     // From now on enter() runs body from its beginning; what ran here before is forgotten, not unwound.
@@ -31,7 +32,7 @@ class Fiber {
   private:
     static void begin();
 
-    char* bottom_;
+    char *bottom_, *top_;
     void (*body_)() = nullptr;
 #ifdef SWITCH_BY_UCONTEXT
     ucontext_t here_, host_;

@@ -26,6 +26,8 @@ extern "C" char __data_start[], _end[], __start_emulator_built_in[], __stop_emul
 namespace masquerade::emulator {
 namespace {
 
+const Bytes statics{__data_start, _end}, built_in{__start_emulator_built_in, __stop_emulator_built_in};
+
 using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program
 
 // The last accesses to one word of 4 bytes, or to one byte. A tick that is older than the launch is of no account: launches follow each other.
@@ -74,13 +76,10 @@ struct Watch {
     }
 };
 
-Watch& watch() {
-    static Watch the_one;
-    return the_one;
-}
+Watch watch;
 
 std::string name_of_block(Tick tick) {
-    const auto& blocks = watch().blocks;
+    const auto& blocks = watch.blocks;
     auto after = std::upper_bound(blocks.begin(), blocks.end(), tick,
                                   [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
     return name_of((after - 1)->second);
@@ -110,12 +109,12 @@ struct Access {
 // Whether what the lane of the running thread's warp did in that stretch lies behind a barrier.
 bool behind(int lane, Tick between) {
     const Thread& self = *running;
-    return lane == self.lane || watch().known[self.number][lane] > between;
+    return lane == self.lane || watch.known[self.number][lane] > between;
 }
 
 // The accesses that the cell remembers against this one.
 void check(const Cell& cell, const Access& a) {
-    const Watch& w = watch();
+    const Watch& w = watch;
     const Thread& self = *running;
     const bool both_atomic = cell.atomic && a.does == changes;
     if (!a.shared && cell.written >= w.launch && cell.written < w.block && !both_atomic)
@@ -137,7 +136,7 @@ void check(const Cell& cell, const Access& a) {
 }
 
 void note_read(Cell& cell) {
-    const Watch& w = watch();
+    const Watch& w = watch;
     const Thread& self = *running;
     const Tick between = w.between[self.number];
     const unsigned own = 1u << self.lane;
@@ -160,16 +159,16 @@ void note_read(Cell& cell) {
 
 void note(Cell& cell, Does does) {
     if (does == reads) return note_read(cell);
-    cell.written = watch().now;
-    cell.written_between = watch().between[running->number];
+    cell.written = watch.now;
+    cell.written_between = watch.between[running->number];
     cell.writer = std::uint16_t(running->number);
     cell.atomic = does == changes;
 }
 
 // One word, or one byte.
 void access_one(const Access& a, std::uintptr_t address, bool whole) {
-    const Watch& w = watch();
-    Page& p = watch().page_of(address);
+    const Watch& w = watch;
+    Page& p = watch.page_of(address);
     Cell &of_word = p.words[address % page / word], *of_bytes = p.bytes + address % page;
     bool written = of_word.written >= w.block;
     if (p.words_used == w.launch) check(of_word, a);
@@ -187,16 +186,14 @@ void access_one(const Access& a, std::uintptr_t address, bool whole) {
 }
 
 void access(const void* pointer, std::size_t size, Does does) {
-    if (!running || !settings().watch_memory || running->fiber->holds(pointer)) return;
-    const Watch& w = watch();
+    if (!running || !places.watched || running->fiber->holds(pointer)) return;
     const char* at = static_cast<const char*>(pointer);
-    if (at >= __start_emulator_built_in && at < __stop_emulator_built_in) return;
+    if (places.parameters.hold(at) || built_in.hold(at)) return;
     counted.accesses++;
-    const Dynamic& d = dynamic();
-    const bool asked_for = at >= d.begin && at < d.begin + d.capacity;
-    Access a{std::uintptr_t(pointer), size, does, asked_for || (at >= __data_start && at < _end)};
-    if (asked_for && at + size > d.begin + d.size) a.fail(text(" past the ", d.size, " bytes that the launch asked for"));
-    if (!a.shared && on_a_fiber(pointer)) a.fail(" that is another thread's own");
+    const Access a{std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
+    if (places.shared.hold(at) && at + size > places.asked.end)
+        a.fail(text(" past the ", places.asked.end - places.asked.begin, " bytes that the launch asked for"));
+    if (places.stacks.hold(at)) a.fail(" that is another thread's own");
     const std::uintptr_t end = a.address + size;
     const bool whole = a.address % word == 0 && size % word == 0;
     for (std::uintptr_t i = a.address; i < end; i += whole ? word : 1) access_one(a, i, whole);
@@ -209,7 +206,7 @@ bool can_watch_memory() { return true; }
 namespace memory {
 
 void start_launch() {
-    Watch& w = watch();
+    Watch& w = watch;
     w.launch = ++w.now;
     w.blocks.clear();
     for (auto& [number, used] : w.pages) w.free.push_back(used);
@@ -218,18 +215,18 @@ void start_launch() {
 }
 
 void start_block(const uint3& block) {
-    Watch& w = watch();
+    Watch& w = watch;
     w.block = ++w.now;
     w.warp_now++;
     w.blocks.emplace_back(w.block, block);
     std::fill(std::begin(w.between), std::end(w.between), w.warp_now);
 }
 
-void block_met() { watch().now++; }
+void block_met() { watch.now++; }
 
 // Of a barrier of the warp: what each of the lanes knew of the others, all know now.
 void warp_met(int warp, unsigned lanes) {
-    Watch& w = watch();
+    Watch& w = watch;
     const Tick tick = ++w.warp_now;
     Tick known[32] = {};
     for (int t = 0; t < 32; t++)

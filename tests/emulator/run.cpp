@@ -18,6 +18,7 @@ namespace masquerade::emulator {
 
 thread_local Thread* running = nullptr;
 Counts counted;
+Places places;
 
 namespace {
 
@@ -45,11 +46,9 @@ struct Launch {
     const void* context = nullptr;
     std::string fault;
     Block block;
-    char* stacks = nullptr;
     std::vector<std::unique_ptr<Fiber>> fibers;
     std::vector<Fiber*> free;
     std::vector<char> shared = std::vector<char>(most_shared + 128);
-    Dynamic dynamic{};
     std::uint32_t random = 0;
 
     std::uint32_t draw(std::uint32_t below) {  // a linear congruence, its upper bits
@@ -106,8 +105,9 @@ void resume(Thread& t) {
     Launch& l = launch();
     if (!t.fiber) {
         if (l.free.empty()) {
-            char* stack = l.stacks + l.fibers.size() * Fiber::bytes;
-            l.free.push_back(l.fibers.emplace_back(std::make_unique<Fiber>(stack)).get());
+            const std::size_t n = l.fibers.size();
+            l.fibers.push_back(std::make_unique<Fiber>(const_cast<char*>(places.stacks.begin) + n * Fiber::bytes, n % 16 * 256));
+            l.free.push_back(l.fibers.back().get());
         }
         t.fiber = l.free.back();
         l.free.pop_back();
@@ -140,7 +140,7 @@ bool run_warp(Warp& warp, Thread* lanes, const std::array<int, 32>& order) {
     return moved;
 }
 
-void run_block(uint3 index, dim3 size) {
+void run_block(uint3 index, dim3 size, std::size_t shared_bytes) {
     Launch& l = launch();
     Block& b = l.block;
     const int count = int(size.x * size.y * size.z);
@@ -157,7 +157,7 @@ void run_block(uint3 index, dim3 size) {
         b.warps[std::size_t(t.warp)].ready |= 1u << t.lane;
     }
     blockIdx = index;
-    std::memset(l.shared.data() + (l.dynamic.begin - l.shared.data()), 0xff, l.dynamic.size);  // NaN
+    std::memset(const_cast<char*>(places.asked.begin), 0xff, shared_bytes);  // NaN
     memory::start_block(index);
     for (bool left = true; left;) {
         bool moved = false;
@@ -202,11 +202,6 @@ Settings& settings() {
 const Counts& counts() { return counted; }
 std::string name_of(const uint3& i) { return text("(", i.x, ",", i.y, ",", i.z, ")"); }
 const Thread& thread_of_block(int number) { return launch().block.threads[std::size_t(number)]; }
-const Dynamic& dynamic() { return launch().dynamic; }
-
-bool on_a_fiber(const void* address) {
-    return address >= launch().stacks && address < launch().stacks + bytes_of_stacks;
-}
 
 void fail(const std::string& what) {
     launch().fault = text(launch().kernel, ": block ", name_of(blockIdx), ", thread ", name_of(running->index), ": ",
@@ -308,10 +303,10 @@ void access_atomically(const void* address, std::size_t size) {
     if (running) memory::atomic(address, size);
 }
 
-void* dynamic_shared_memory() { return const_cast<char*>(launch().dynamic.begin); }
+void* dynamic_shared_memory() { return const_cast<char*>(places.asked.begin); }
 
 void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, void (*body)(const void*),
-         const void* context) {
+         const void* context, std::size_t context_bytes) {
     Launch& l = launch();
     const std::lock_guard<std::mutex> lock(l.one);
     const std::uint64_t count = std::uint64_t(blocks.x) * blocks.y * blocks.z;
@@ -322,18 +317,21 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
                          ",", threads.y, ",", threads.z, ") threads with ", shared_bytes,
                          " bytes of shared memory; expected 1 to ", most_threads, " threads, some blocks, at most 65535 in y and z, and ",
                          most_shared, " bytes"));
-    if (!l.stacks) {
+    if (!places.stacks.begin) {
         void* memory = mmap(nullptr, bytes_of_stacks, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) throw Error(text("no memory for ", most_threads, " stacks of ", Fiber::bytes, " bytes"));
-        l.stacks = static_cast<char*>(memory);
+        places.stacks = {static_cast<char*>(memory), static_cast<char*>(memory) + bytes_of_stacks};
     }
     l.kernel = kernel, l.body = body, l.context = context;
     l.fault.clear();
     l.random = settings().seed * 2654435761u + 1;
     // 128 bytes apart, as CUDA aligns it
-    const auto base = reinterpret_cast<std::uintptr_t>(l.shared.data());
-    l.dynamic = {l.shared.data() + (128 - base % 128) % 128, shared_bytes, most_shared};
+    const char* from = l.shared.data() + (128 - reinterpret_cast<std::uintptr_t>(l.shared.data()) % 128) % 128;
+    places.shared = {from, from + most_shared};
+    places.asked = {from, from + shared_bytes};
+    places.parameters = {static_cast<const char*>(context), static_cast<const char*>(context) + context_bytes};
+    places.watched = settings().watch_memory;
     gridDim = blocks, blockDim = threads;
     counted.launches++;
     memory::start_launch();
@@ -341,7 +339,7 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
         for (std::uint64_t i = 0; i < count; i++) {
             std::uint64_t n = settings().order == Order::reversed ? count - 1 - i : i;
             run_block({unsigned(n % blocks.x), unsigned(n / blocks.x % blocks.y), unsigned(n / blocks.x / blocks.y)},
-                      threads);
+                      threads, shared_bytes);
         }
     } catch (...) {
         forget_block();

@@ -54,7 +54,7 @@ __device__ T* dynamic_shared() {
 #else
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
-    emulator::run(name_of_kernel<kernel>().c_str(), blocks, threads, shared_bytes, [&] { kernel(arguments...); });
+    emulator::run(name_of_kernel<kernel>().c_str(), blocks, threads, shared_bytes, [=] { kernel(arguments...); });
 }
 template <class T>
 T* dynamic_shared() {
