@@ -176,10 +176,11 @@ void run_block(uint3 index, dim3 size, std::size_t shared_bytes) {
         if (moved || !left) continue;
         std::string all = text(l.kernel, ": block ", name_of(index), ": no thread can go on: ", what_of(*stuck));
         for (const Thread& t : b.threads)
-            if (t.state == Thread::State::waits && t.place.line != stuck->place.line) {
+            if (t.state == Thread::State::waits && !same(t.place, stuck->place)) {
                 all += "; " + what_of(t);
                 break;
             }
+        if (b.finished) all += "; " + what_of(*b.finished);
         throw Error(all);
     }
 }
