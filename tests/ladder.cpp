@@ -187,7 +187,8 @@ Call::Call(const Case& c, DType type, DType like, Device device)
         if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
         bool second = op.backward && (o.role == Role::input || o.role == Role::output);
         DType other = o.weight ? arithmetic_of(type) : own;
-        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device) : nullptr);
+        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device)
+                                : nullptr);
         if (second && o.role == Role::output) others.back()->fill(numbers);
     }
 }

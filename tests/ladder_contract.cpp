@@ -231,7 +231,8 @@ struct Contract {
     }
 };
 
-void check(const Op& op, Device device, std::vector<Sizes> sizes, std::vector<DType> types, Findings& findings) {
+void check(const Op& op, Device device, std::vector<Sizes> sizes, std::vector<DType> types,
+           Findings& findings) {
     sizes.push_back({0, sizes.front().columns, sizes.front().other});
     bool has_storage = prepared(op, op.all.front()).has_storage();
     for (DType type : types) {

@@ -96,7 +96,8 @@ Call exact_call(const Case& c, DType type) {
 }
 
 // The same in `type` on the device, by the form that `how` says: every result within its bound.
-void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
+void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how,
+             Findings& findings) {
     const Case& c = exact.op;
     Call fast(c, type, type, device);
     fast.forward();
@@ -112,7 +113,8 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
     for (std::size_t i = 0; i < c.operands.size(); i++) {
         const Operand& o = c.operands[i];
         if (o.written()) near_enough(o.name, o, fast.values[i], exact.values[i]);
-        if (o.role == Role::input && c.backward) near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
+        if (o.role == Role::input && c.backward)
+            near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
     }
 }
 

@@ -29,10 +29,24 @@ struct Thread {
 // The thread that runs; null outside of a launch, and on any other thread of the program.
 extern thread_local Thread* running;
 
+struct Warp {
+    unsigned exists, ready, finished;  // bits by lane
+    unsigned meets;                    // who waits for other lanes
+};
+
+struct Block {
+    std::vector<Thread> threads;
+    std::vector<Warp> warps;
+    int arrived, votes;              // at the barrier of the block
+    const Thread *first, *finished;  // who came to it first; some thread that has finished
+};
+Block& current_block();
+
+bool same(Place a, Place b);
+std::string what_of(const Thread& t);  // "thread (0,0,0) waits in __syncthreads at FILE:LINE"
 // Ends the launch with an Error that says which kernel, block and thread, then `what`.
 [[noreturn]] void fail(const std::string& what);
 std::string name_of(const uint3& index);  // (1,0,0)
-const Thread& thread_of_block(int number);
 
 struct Bytes {
     const char *begin = nullptr, *end = nullptr;
@@ -49,7 +63,7 @@ extern Places places;
 
 extern Counts counted;
 
-// ---- memory.cpp: who may touch what, when -----------------------------------------------------------------------------
+// ---- memory.cpp: who may touch what, when ---------------------------------------------------------------------------
 namespace memory {
 void start_launch();
 void start_block(const uint3& block);

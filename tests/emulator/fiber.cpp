@@ -51,7 +51,8 @@ Fiber* beginning = nullptr;  // the fiber that is entered for the first time
 
 }  // namespace
 
-Fiber::Fiber(void* stack, std::size_t skew) : bottom_(static_cast<char*>(stack)), top_(bottom_ + bytes - skew) {
+Fiber::Fiber(void* stack, std::size_t skew)
+    : bottom_(static_cast<char*>(stack)), top_(bottom_ + bytes - skew) {
     mprotect(bottom_, page, PROT_NONE);
 }
 
@@ -66,8 +67,8 @@ void Fiber::start(void (*body)()) {
     here_.uc_link = nullptr;
     makecontext(&here_, &Fiber::begin, 0);
 #else
-    // Six registers, the address that `ret` goes to, and its return address, which is none: a function expects the stack
-    // pointer 8 below a multiple of 16.
+    // Six registers, the address that `ret` goes to, and its return address, which is none: a function expects the
+    // stack pointer 8 below a multiple of 16.
     auto* top = reinterpret_cast<void**>(top_) - 8;
     for (int i = 0; i < 8; i++) top[i] = nullptr;
     top[6] = reinterpret_cast<void*>(&Fiber::begin);

@@ -13,10 +13,11 @@ namespace masquerade::emulator {
 
 class Fiber {
   public:
-    static constexpr std::size_t bytes = 65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
+    static constexpr std::size_t bytes =
+        65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
 
-    // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program. The
-    // stack begins `skew` bytes, a multiple of 64, below their end.
+    // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program.
+    // The stack begins `skew` bytes, a multiple of 64, below their end.
     Fiber(void* stack, std::size_t skew);
     Fiber(const Fiber&) = delete;
 

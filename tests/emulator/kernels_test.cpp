@@ -59,11 +59,14 @@ std::string other_bits(const Op& op, Sizes sizes, DType type, const std::vector<
 TEST_CASE("kernels: what has run as fibers once does not silently fall out of the build") {
     const OpTable& table = emulator::kernels();
     CHECK((table.layernorm_forward && table.layernorm_backward && table.residual_norm_forward));
-    CHECK((table.residual_norm_backward && table.convert_forward && table.convert_backward && table.gelu_forward));
+    CHECK((table.residual_norm_backward && table.convert_forward && table.convert_backward &&
+           table.gelu_forward));
     CHECK((table.gelu_backward && table.add_forward && table.add_backward && table.dropout_forward));
-    CHECK((table.dropout_backward && table.rotary_forward && table.rotary_backward && table.gather_rows_forward));
+    CHECK((table.dropout_backward && table.rotary_forward && table.rotary_backward &&
+           table.gather_rows_forward));
     CHECK((table.gather_rows_backward && table.replace_rows_forward && table.replace_rows_backward));
-    CHECK((table.store_rows && table.normalise_forward && table.normalise_backward && table.vmf_sample_forward));
+    CHECK((table.store_rows && table.normalise_forward && table.normalise_backward &&
+           table.vmf_sample_forward));
     CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
     CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
     CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw));
@@ -73,7 +76,8 @@ TEST_CASE("kernels: an op without a kernel says its name") {
     AsCuda emulated;
     if (emulator::kernels().global_norm) return;
     Guarded g({4}, DType::f32, "g", Device::cuda), norm({1}, DType::f32, "norm", Device::cuda);
-    CHECK_THROWS_WITH_AS(global_norm(g.view(), norm.view()), "global_norm has no kernel that could run as fibers", Error);
+    CHECK_THROWS_WITH_AS(global_norm(g.view(), norm.view()),
+                         "global_norm has no kernel that could run as fibers", Error);
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {
@@ -88,8 +92,8 @@ TEST_CASE("kernels: dropout draws the words of the CPU") {
 // In chunks of 64 rows, then the chunks in order; a block of 32 warps takes 2,048 rows at a time.
 TEST_CASE("kernels: sums of columns have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
-        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1}, Sizes{2048, 5, 1},
-                            Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
+        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1},
+                            Sizes{2048, 5, 1}, Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
             CAPTURE(sizes.rows);
             CAPTURE(sizes.columns);
             CHECK(other_bits(row_of("layernorm"), sizes, type, {"dw", "db"}) == "");
@@ -109,7 +113,8 @@ TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
             CHECK(std::string(e.what()).find("has no kernel") != std::string::npos);
             continue;
         }
-        for (Settings settings : {Settings{Order::reversed}, Settings{Order::shuffled, 1}, Settings{Order::shuffled, 2}}) {
+        for (Settings settings :
+             {Settings{Order::reversed}, Settings{Order::shuffled, 1}, Settings{Order::shuffled, 2}}) {
             CAPTURE(name);
             CAPTURE(int(settings.order));
             AsCuda emulated(settings);
@@ -137,15 +142,16 @@ TEST_CASE("kernels: one tensor for both gradients of residual_norm") {
             const RowNames rows{apart.ints("document"), apart.ints("position")};
             const DropoutRule rule{0.5f, make_stream(5, "ladder", 2)};
             auto back = [&](Grad dx, Grad df) {
-                residual_norm_backward(apart.d("y"), apart("s"), rows, rule, apart("w"), apart("mean"), apart("rstd"), dx,
-                                       df, Grad{}, Grad{});
+                residual_norm_backward(apart.d("y"), apart("s"), rows, rule, apart("w"), apart("mean"),
+                                       apart("rstd"), dx, df, Grad{}, Grad{});
             };
             back(Grad{x}, Grad{f});
             const View both = one.grad("x").view;
             back(Grad{both}, Grad{both, true});
             double worst = 0;
             for (std::int64_t i = 0; i < both.count(); i++) {
-                double expected = number(x, i).real() + number(f, i).real(), error = number(both, i).real() - expected;
+                double expected = number(x, i).real() + number(f, i).real(),
+                       error = number(both, i).real() - expected;
                 worst = std::abs(error) <= worst ? worst : std::abs(error);
             }
             CHECK(worst <= (type == DType::bf16 ? 0.1 : 1e-5));

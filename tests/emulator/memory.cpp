@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Watches what kernels do to memory. g++ -fsanitize=thread puts a call before every access to memory; the sanitizer
-// itself is not linked, the calls end here. So it is known of every byte which thread wrote it and which read it last,
-// and whether a barrier lies between: a race is found in any order of the threads, whether or not it spoils the result.
+// Watches what kernels do to memory. g++ -fsanitize=thread puts a call before every access; the sanitizer itself is not
+// linked, the calls end here. So it is known of every byte which thread wrote it and which read it last, and whether a
+// barrier lies between: a race is found in any order of the threads, whether or not it spoils the result.
 #include <algorithm>
 #include <cstdio>
 #include <unordered_map>
@@ -21,12 +21,14 @@ void atomic(const void*, std::size_t) {}
 }  // namespace masquerade::emulator
 #else
 
-extern "C" char __data_start[], _end[], __start_emulator_built_in[], __stop_emulator_built_in[];  // from the linker
+extern "C" char __data_start[], _end[], __start_emulator_built_in[],
+    __stop_emulator_built_in[];  // from the linker
 
 namespace masquerade::emulator {
 namespace {
 
-const Bytes statics{__data_start, _end}, built_in{__start_emulator_built_in, __stop_emulator_built_in};
+const Bytes statics{__data_start, _end};  // where static shared memory lies
+const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
 
 using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program
 
@@ -49,13 +51,15 @@ struct Page {
 };
 
 struct Watch {
-    Tick launch = 1, block = 1, now = 1;  // the stretch that is on, and the first of the block and of the launch
+    Tick launch = 1, block = 1,
+         now = 1;  // the stretch that is on, and the first of the block and of the launch
     Tick warp_now = 1;
-    Tick between[1024] = {};    // by thread: since which meeting of its warp
-    Tick known[1024][32] = {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
-    std::vector<std::pair<Tick, uint3>> blocks;
+    Tick between[1024] = {};  // by thread: since which meeting of its warp
+    Tick known[1024][32] =
+        {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
+    std::vector<std::pair<Tick, uint3> > blocks;
     std::unordered_map<std::uintptr_t, Page*> pages;
-    std::vector<std::unique_ptr<Page>> all;
+    std::vector<std::unique_ptr<Page> > all;
     std::vector<Page*> free;
     std::uintptr_t last_number[64] = {};
     Page* last[64] = {};
@@ -80,8 +84,9 @@ Watch watch;
 
 std::string name_of_block(Tick tick) {
     const auto& blocks = watch.blocks;
-    auto after = std::upper_bound(blocks.begin(), blocks.end(), tick,
-                                  [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
+    auto after =
+        std::upper_bound(blocks.begin(), blocks.end(), tick,
+                         [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
     return name_of((after - 1)->second);
 }
 
@@ -96,13 +101,15 @@ struct Access {
         char where[32];
         std::snprintf(where, sizeof where, "0x%llx", static_cast<unsigned long long>(address));
         const char* verb = does == reads ? "reads " : does == writes ? "writes " : "atomically changes ";
-        std::string last = running->call ? text(" (its last meeting: ", running->call, " at ", running->place.file, ":",
-                                                running->place.line, ")")
+        std::string last = running->call ? text(" (its last meeting: ", running->call, " at ",
+                                                running->place.file, ":", running->place.line, ")")
                                          : std::string();
-        emulator::fail(text(verb, size, " bytes of ", shared ? "shared" : "global", " memory at ", where, why, last));
+        emulator::fail(
+            text(verb, size, " bytes of ", shared ? "shared" : "global", " memory at ", where, why, last));
     }
     [[noreturn]] void race(int other, const char* did) const {
-        fail(text(" that thread ", name_of(thread_of_block(other).index), " ", did, "; no barrier lies between"));
+        fail(text(" that thread ", name_of(current_block().threads[std::size_t(other)].index), " ", did,
+                  "; no barrier lies between"));
     }
 };
 
@@ -247,10 +254,10 @@ void atomic(const void* address, std::size_t size) { access(address, size, chang
 
 // What the compiler calls.
 using namespace masquerade::emulator;
-#define HOOKS(size)                                                                         \
-    extern "C" void __tsan_read##size(void* at) { access(at, size, reads); }                \
-    extern "C" void __tsan_write##size(void* at) { access(at, size, writes); }              \
-    extern "C" void __tsan_unaligned_read##size(void* at) { access(at, size, reads); }      \
+#define HOOKS(size)                                                                    \
+    extern "C" void __tsan_read##size(void* at) { access(at, size, reads); }           \
+    extern "C" void __tsan_write##size(void* at) { access(at, size, writes); }         \
+    extern "C" void __tsan_unaligned_read##size(void* at) { access(at, size, reads); } \
     extern "C" void __tsan_unaligned_write##size(void* at) { access(at, size, writes); }
 HOOKS(1)
 HOOKS(2)

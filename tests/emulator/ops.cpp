@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of namespace fibers. Its functions are weak: what is compiled for the emulator is there, the rest is null.
+// The table of namespace fibers. Its functions are weak: what is compiled for the emulator is there, the rest null.
 #include "tests/emulator/emulator.h"
 
 namespace masquerade {
@@ -48,7 +48,9 @@ const OpTable& ops() {
     return table;
 }
 
-AsCuda::AsCuda(Settings chosen) : before_(set_cuda_ops(&ops())), settings_before_(settings()) { settings() = chosen; }
+AsCuda::AsCuda(Settings chosen) : before_(set_cuda_ops(&ops())), settings_before_(settings()) {
+    settings() = chosen;
+}
 AsCuda::~AsCuda() {
     set_cuda_ops(before_);
     settings() = settings_before_;

@@ -16,7 +16,8 @@ __global__ void block_sums_kernel(int rounds, const float* x, float* y) {
     const int t = int(threadIdx.x), past = fault == Fault::past_the_end;
     float total = 0;
     for (int round = 0; round < rounds; round++) {
-        if (fault != Fault::unwritten || t != 5) terms[t + past] = x[(round * int(gridDim.x) + int(blockIdx.x)) * width + t];
+        if (fault != Fault::unwritten || t != 5)
+            terms[t + past] = x[(round * int(gridDim.x) + int(blockIdx.x)) * width + t];
         if (fault == Fault::early_return && t == 63) return;
         if (fault == Fault::warp_waits_for_block && t == 40) __syncwarp();
         if (fault == Fault::two_barriers && t >= 32)
@@ -36,7 +37,8 @@ __global__ void block_sums_kernel(int rounds, const float* x, float* y) {
         if (t == 0) total += *lent;
         __syncthreads();
     }
-    if (fault == Fault::next_block_is_read && t == 0 && blockIdx.x + 1 < gridDim.x) total += y[blockIdx.x + 1];
+    if (fault == Fault::next_block_is_read && t == 0 && blockIdx.x + 1 < gridDim.x)
+        total += y[blockIdx.x + 1];
     if (t == 0) y[fault == Fault::blocks_write_one_number ? 0 : blockIdx.x] = total;
 }
 
@@ -105,7 +107,8 @@ struct Verbs {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t) const {
         const float alone = sum(lanes, n, [&](int i) { return x[i]; });
-        const Two<float> both = sums(lanes, n, [&](int i) { return x[i]; }, [&](int i) { return 2 * x[i]; });
+        const Two<float> both = sums(
+            lanes, n, [&](int i) { return x[i]; }, [&](int i) { return 2 * x[i]; });
         const float largest = top(lanes, n, [&](int i) { return x[i]; });
         each(lanes, n, [&](int i) { y[i] = alone - both.first + x[i]; });
         store(lanes, n, stored, add, [&](int i) { return x[i]; });
@@ -120,8 +123,10 @@ struct Verbs {
 
 template <Fault fault>
 void block_sums_with(bool shared, unsigned blocks, int rounds, const float* x, float* y) {
-    if (shared) launch<block_sums_kernel<fault, true>>(blocks, width, sizeof(float) * width, rounds, x, y);
-    else launch<block_sums_kernel<fault, false>>(blocks, width, 0, rounds, x, y);
+    if (shared)
+        launch<block_sums_kernel<fault, true>>(blocks, width, sizeof(float) * width, rounds, x, y);
+    else
+        launch<block_sums_kernel<fault, false>>(blocks, width, 0, rounds, x, y);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ enum class Fault {
 
 namespace fibers {
 
-// y[b] = the sum over `rounds` of the sum of x's 64 numbers of (round, b), a block of 64 threads for each b; `shared` where
+// y[b] = the sum over `rounds` of the sum of x's 64 numbers of (round, b), a block of 64 threads for each b; `shared`:
 // they meet in dynamic shared memory.
 void block_sums(Fault fault, bool shared, int blocks, int rounds, const float* x, float* y);
 // y[b] = the sum of x's 32 numbers of b, half of it through shared memory, half by shuffles.

@@ -18,8 +18,8 @@ using emulator::Settings;
 
 namespace {
 
-const Settings schedules[] = {{Order::forward}, {Order::reversed}, {Order::shuffled, 1}, {Order::shuffled, 2},
-                              {Order::shuffled, 3}};
+const Settings schedules[] = {
+    {Order::forward}, {Order::reversed}, {Order::shuffled, 1}, {Order::shuffled, 2}, {Order::shuffled, 3}};
 
 // Whole numbers, so that a sum is right or wrong.
 std::vector<float> numbers(int n) {
@@ -46,8 +46,10 @@ Outcome outcome_of(Fault fault, bool shared, Settings settings) {
     for (std::size_t i = 0; i < x.size(); i++) expected[i / std::size_t(width) % blocks] += x[i];
     Outcome out;
     try {
-        if (of_blocks(fault)) fibers::block_sums(fault, shared, blocks, rounds, x.data(), y.data());
-        else fibers::warp_sums(fault, blocks, x.data(), y.data());
+        if (of_blocks(fault))
+            fibers::block_sums(fault, shared, blocks, rounds, x.data(), y.data());
+        else
+            fibers::warp_sums(fault, blocks, x.data(), y.data());
     } catch (const Error& e) {
         out.said = e.what();
     }
@@ -104,20 +106,24 @@ TEST_CASE("emulator: a fault is named, with kernel, block and thread") {
         for (Settings settings : schedules) {
             CAPTURE(int(planted.fault));
             CAPTURE(int(settings.order));
-            const std::string said = outcome_of(planted.fault, planted.fault == Fault::past_the_end, settings).said;
+            const std::string said =
+                outcome_of(planted.fault, planted.fault == Fault::past_the_end, settings).said;
             CAPTURE(said);
             CHECK(said.find(planted.said) != std::string::npos);
-            CHECK(said.find(of_blocks(planted.fault) ? "block_sums_kernel<" : "warp_sums_kernel<") != std::string::npos);
+            CHECK(said.find(of_blocks(planted.fault) ? "block_sums_kernel<" : "warp_sums_kernel<") !=
+                  std::string::npos);
             CHECK(said.find("block (") != std::string::npos);
             CHECK(said.find("thread (") != std::string::npos);
-            CHECK(outcome_of(Fault::none, false, settings).right);  // what a fault leaves behind does not matter
+            CHECK(outcome_of(Fault::none, false, settings)
+                      .right);  // what a fault leaves behind does not matter
         }
     }
 }
 
 // Where nothing can be watched, a missing barrier is found by what it does, if only in one of the orders.
 TEST_CASE("emulator: without a barrier some order spoils the result") {
-    for (Fault fault : {Fault::no_barrier_before_reading, Fault::no_barrier_before_writing, Fault::no_warp_barrier}) {
+    for (Fault fault :
+         {Fault::no_barrier_before_reading, Fault::no_barrier_before_writing, Fault::no_warp_barrier}) {
         CAPTURE(int(fault));
         int spoiled = 0;
         for (Settings settings : schedules) {
@@ -183,7 +189,8 @@ TEST_CASE("emulator: the verbs of a warp, whatever the length") {
             for (std::size_t i = 0; i < x.size(); i++) {
                 sum += x[i];
                 top = std::fmax(top, x[i]);
-                different += y[i] != x[i] || y[x.size() + i] != x[x.size() - 1 - i] || stored[i] != x[i] + (add ? 7 : 0);
+                different += y[i] != x[i] || y[x.size() + i] != x[x.size() - 1 - i] ||
+                             stored[i] != x[i] + (add ? 7 : 0);
             }
             CHECK(found == std::vector<float>{sum, sum, 2 * sum, top});
             CHECK(different == 0);
