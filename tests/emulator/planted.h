@@ -34,8 +34,8 @@ void block_sums(Fault fault, bool shared, int blocks, int rounds, const float* x
 // y[b] = the sum of x's 32 numbers of b, half of it through shared memory, half by shuffles.
 void warp_sums(Fault fault, int blocks, const float* x, float* y);
 
-// What each word gives lane i of one warp of `lanes`, in this order at 16 i: see planted.cu.
-void words(int lanes, unsigned* to);
+// What each word of CUDA gives lane i of one warp, from place 16 i on, in the order of planted.cu.
+void words(const unsigned* given, unsigned* to);
 // By one warp: the verbs on n numbers. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
