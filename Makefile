@@ -47,6 +47,8 @@ tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' 
 ifdef FROM
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
+row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
+kernels  := $(row_ops) $(shell grep -ls 'engine/ops/launch.h' engine/ops/cuda/*.cu) $(wildcard tests/emulator/*.cu)
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
@@ -74,7 +76,7 @@ libs  := $(LDFLAGS) $(FMT_LIB) -ldl
 # to come.
 CUDA_BUILD   := build/cuda
 cuda_library := $(CUDA_BUILD)/libmasquerade_cuda.so
-cuda_sources := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp) $(wildcard engine/ops/cuda/*.cu)
+cuda_sources := $(row_ops) $(wildcard engine/ops/cuda/*.cu)
 cuda_objects := $(patsubst %,$(CUDA_BUILD)/%.o,$(basename $(cuda_sources)))
 and_source    = $(if $(filter 90 $(lastword $(CUDA_ARCHS)),$1),$(comma)compute_$1)
 comma        := ,
@@ -141,12 +143,13 @@ define nvcc_compile
 endef
 $(CUDA_BUILD)/%.o: %.cpp $(CUDA_BUILD)/flags ; $(nvcc_compile)
 $(CUDA_BUILD)/%.o: %.cu $(CUDA_BUILD)/flags ; $(nvcc_compile)
--include $(cuda_objects:.o=.d)
-cuda-objects: $(cuda_objects)
+checked := $(cuda_objects) $(patsubst %.cu,$(CUDA_BUILD)/%.o,$(wildcard tests/emulator/*.cu))
+-include $(checked:.o=.d)
+cuda-objects: $(checked)
 cuda-check:
 ifdef cuda_here
 	@$(MAKE) cuda-objects CUDA_BUILD=build/cuda-check CUDA_ARCHS=80 NVCC_STRICT='-Werror all-warnings'
-	@echo 'cuda-check: $(words $(cuda_objects)) files compile'
+	@echo 'cuda-check: $(words $(checked)) files compile'
 else
 	@echo 'cuda-check: no working nvcc, nothing compiled'
 endif
@@ -158,7 +161,7 @@ asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
-$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
@@ -176,6 +179,18 @@ run-fuzz: $(BUILD)/fuzz
 $(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$(sources)))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
+
+# ---- kernels as fibers ----------------------------------------------------------------------------------------------
+# The files of the CUDA half for the tests, which run them on the CPU; as nvcc does, the build includes CUDA's header first.
+# g++ calls tests/emulator/memory.cpp before every access to memory that a kernel does; no sanitizer is linked for it, and
+# where one is, it has these calls for itself.
+watched := $(filter release debug,$(CONFIG))
+$(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	@echo '  c++  $< (fibers)'
+	$(Q)$(CXX) $(flags) -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
+-include $(kernels:%=$(BUILD)/fibers/%.d)
+$(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)

@@ -50,8 +50,8 @@ keep_out() {
     sed "s|^|layers: |; s|\$|  <- $2|" <<<"$lines"
     wrong=1
 }
-cuda_free=$(grep -vE '^engine/(ops/cuda/.*|ops/launch\.h|math/lanes\.h)$' <<<"$files")
-keep_out '__CUDACC__|__CUDA_ARCH__|#include *["<](cuda|cublas|curand|nccl|thrust|cub/|.*\.cuh)' \
+cuda_free=$(grep -vE '^(engine/(ops/cuda/.*|ops/launch\.h|math/lanes\.h)|tests/emulator/cuda\.h)$' <<<"$files")
+keep_out '__CUDACC__|__CUDA_ARCH__|CUDA_EMULATED|#include *["<](cuda|cublas|curand|nccl|thrust|cub/|.*\.cuh)' \
     'CUDA belongs in engine/ops/cuda, engine/ops/launch.h and engine/math/lanes.h' $cuda_free
 nvcc_reads=$(grep -E '^engine/((base|tensor|math|ops)/[^/]*\.h|ops/[^/]*\.cpp|ops/cuda/.*)$' <<<"$files")
 keep_out '#include *["<](fmt|nlohmann|CLI|doctest)/' 'nvcc compiles this file and cannot read that library' $nvcc_reads

@@ -120,9 +120,9 @@ Case prepared(const Op& op, Sizes sizes) {
     return c;
 }
 
-Guarded::Guarded(const Shape& shape, DType dtype, const char* path)
+Guarded::Guarded(const Shape& shape, DType dtype, const char* path, Device device)
     : memory_(std::size_t(shape.count()) * bytes_of(dtype) + 2 * guard),
-      view_{static_cast<char*>(memory_.data()) + guard, dtype, Device::cpu, shape, path} {
+      view_{static_cast<char*>(memory_.data()) + guard, dtype, device, shape, path} {
     std::memset(memory_.data(), 0xa5, memory_.bytes());
     fill_with_nan();
 }
@@ -176,18 +176,19 @@ double rounded(double x, DType type) {
     return type == DType::bf16 ? double(float(bfloat16(float(x)))) : x;
 }
 
-Call::Call(const Case& c, DType type, DType like)
+Call::Call(const Case& c, DType type, DType like, Device device)
     : op(c), unwanted_(c.operands.size(), false), added_(c.operands.size(), false) {
     for (const Operand& o : op.operands) {
         bool storage = o.kind == Kind::storage;
         DType own = storage ? type : arithmetic_of(type), shown = storage ? like : arithmetic_of(like);
         std::vector<double> numbers = o.numbers;
         for (double& x : numbers) x = rounded(x, shown);
-        values.emplace_back(o.shape, own, o.path.c_str());
+        values.emplace_back(o.shape, own, o.path.c_str(), device);
         if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
         bool second = op.backward && (o.role == Role::input || o.role == Role::output);
         DType other = o.weight ? arithmetic_of(type) : own;
-        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str()) : nullptr);
+        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device)
+                                : nullptr);
         if (second && o.role == Role::output) others.back()->fill(numbers);
     }
 }

@@ -115,7 +115,7 @@ Case prepared(const Op& op, Sizes sizes);
 // Memory of one tensor, with guards on both sides.
 class Guarded {
   public:
-    Guarded(const Shape& shape, DType dtype, const char* path);
+    Guarded(const Shape& shape, DType dtype, const char* path, Device device = Device::cpu);
     const View& view() const { return view_; }
     void fill(const std::vector<double>& numbers) const;
     void fill_with_nan() const;
@@ -138,7 +138,7 @@ double rounded(double x, DType type);
 // numbers as `like` would hold them, outputs NaN.
 class Call {
   public:
-    Call(const Case& of, DType type, DType like);
+    Call(const Case& of, DType type, DType like, Device device = Device::cpu);
     Call(const Case& of, DType type) : Call(of, type, type) {}
 
     // For the rows of the table.
@@ -193,6 +193,10 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
+// The same of the ops that answer for Device::cuda, which must be able to read the memory of this machine. What they are
+// compared with is the CPU's f64.
+void check_cuda_precision(const Op& op, Findings& findings);
+void check_cuda_contract(const Op& op, Findings& findings);
 
 // All rows of the table (tests/ops_table.cpp).
 const std::vector<Op>& ops_table();

@@ -18,6 +18,7 @@ struct Contract {
     const Op& op;
     const Sizes sizes;
     const DType type;
+    const Device device;
     Findings& findings;
     const Case c = prepared(op, sizes);
 
@@ -45,8 +46,8 @@ struct Contract {
 
     // Results hold no NaN any more; everything else holds what it held, and so do the guards.
     void check_writes() const {
-        const Call fresh(c, type);
-        Call call(c, type);
+        const Call fresh(c, type, type, device);
+        Call call(c, type, type, device);
         call.forward();
         auto untouched = [&](bool after_backward) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
@@ -83,10 +84,10 @@ struct Contract {
 
     // Added: r + g, where stored gave g; one gradient at a time, while the others are stored as before.
     void check_added() const {
-        Call stored(c, type);
+        Call stored(c, type, type, device);
         run(stored);
         each_gradient([&](std::size_t i, const std::string& name) {
-            Call call(c, type);
+            Call call(c, type, type, device);
             call.forward();
             const View &g = stored.others[i]->view(), &to = call.others[i]->view();
             double worst = 0, size = c.operands[i].floor;
@@ -118,10 +119,10 @@ struct Contract {
     void check_absent() const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
-        Call all(c, type);
+        Call all(c, type, type, device);
         run(all);
         for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
-            Call some(c, type);
+            Call some(c, type, type, device);
             for (std::size_t k = 0; k < inputs.size(); k++) some.want(inputs[k], wanted >> k & 1u);
             run(some);
             for (std::size_t k = 0; k < inputs.size(); k++) {
@@ -140,11 +141,11 @@ struct Contract {
     void check_threads() const {
         Threads restore;
         set_threads(1);
-        Call one(c, type);
+        Call one(c, type, type, device);
         run(one);
         for (int count : {2, 4}) {
             set_threads(count);
-            Call many(c, type);
+            Call many(c, type, type, device);
             run(many);
             each_result(one, many, [&](const std::string& name, const Guarded& a, const Guarded& b) {
                 expect(a.bytes() == b.bytes(), name, text("has other bits on ", count, " threads"));
@@ -155,13 +156,13 @@ struct Contract {
     // Some rows alone have the bits they have among all.
     void check_rows() const {
         const int n = c.rows;
-        Call all(c, type);
+        Call all(c, type, type, device);
         run(all);
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
         for (auto [begin, end] : ranges) {
             if (begin < 0 || end > n || end - begin == n) continue;
             Case part = c.restricted(begin, end);
-            Call alone(part, type);
+            Call alone(part, type, type, device);
             run(alone);
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
@@ -195,7 +196,7 @@ struct Contract {
 
     // One tensor at a time too wide or too long, one list at a time too short.
     void check_refusals() const {
-        Call good(c, type);
+        Call good(c, type, type, device);
         good.forward();
         const std::set<std::string> forward = good.asked;
         good.asked.clear();
@@ -213,11 +214,11 @@ struct Contract {
                 std::string how = rows ? " with one row more" : " with one column more";
                 Shape larger = o.shape;
                 larger.size[side]++;
-                Call value(c, type), other(c, type);
-                value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str());
+                Call value(c, type, type, device), other(c, type, type, device);
+                value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str(), device);
                 expect_both(value, o.name, how);
                 if (!other.others[i]) continue;
-                *other.others[i] = Guarded(larger, other.others[i]->view().dtype, o.path.c_str());
+                *other.others[i] = Guarded(larger, other.others[i]->view().dtype, o.path.c_str(), device);
                 expect_both(other, "d" + o.name, how);
             }
         }
@@ -225,32 +226,43 @@ struct Contract {
             if (c.indices[i].numbers.empty()) continue;
             Case shorter = c;
             shorter.indices[i].numbers.pop_back();
-            expect_both(Call(shorter, type), c.indices[i].name, " with one number less");
+            expect_both(Call(shorter, type, type, device), c.indices[i].name, " with one number less");
         }
     }
 };
 
-}  // namespace
-
-void check_contract(const Op& op, Findings& findings) {
-    std::vector<Sizes> sizes = op.all;
+void check(const Op& op, Device device, std::vector<Sizes> sizes, std::vector<DType> types,
+           Findings& findings) {
     sizes.push_back({0, sizes.front().columns, sizes.front().other});
     bool has_storage = prepared(op, op.all.front()).has_storage();
-    for (DType type : {DType::f32, DType::bf16, DType::f64}) {
+    for (DType type : types) {
         if (type == DType::bf16 && !has_storage) continue;
         for (Sizes s : sizes)
             findings.attempt(s, [&] {
-                Contract contract{op, s, type, findings};
+                Contract contract{op, s, type, device, findings};
                 contract.check_writes();
-                contract.check_threads();
+                if (device == Device::cpu) contract.check_threads();
                 contract.check_rows();
                 if (!contract.c.backward) return;
                 contract.check_added();
                 contract.check_absent();
             });
         Sizes small = op.small.front();
-        findings.attempt(small, [&] { Contract{op, small, type, findings}.check_refusals(); });
+        findings.attempt(small, [&] { Contract{op, small, type, device, findings}.check_refusals(); });
     }
+}
+
+}  // namespace
+
+void check_contract(const Op& op, Findings& findings) {
+    check(op, Device::cpu, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
+}
+
+void check_cuda_contract(const Op& op, Findings& findings) {
+    std::vector<Sizes> some;  // where kernels run on the CPU, a large size takes long and shows nothing new
+    for (Sizes s : op.all)
+        if (s.rows * s.columns <= 33 * 33) some.push_back(s);
+    check(op, Device::cuda, some, {DType::f32, DType::bf16}, findings);
 }
 
 }  // namespace masquerade::ladder

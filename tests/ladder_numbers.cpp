@@ -87,11 +87,40 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
     }
 }
 
-void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findings) {
-    Case c = prepared(op, sizes);
+// Forward and every gradient in double, of numbers as `type` keeps them.
+Call exact_call(const Case& c, DType type) {
     Call exact(c, DType::f64, type);
     exact.forward();
     if (c.backward) exact.backward();
+    return exact;
+}
+
+// The same in `type` on the device, by the form that `how` says: every result within its bound.
+void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how,
+             Findings& findings) {
+    const Case& c = exact.op;
+    Call fast(c, type, type, device);
+    fast.forward();
+    if (c.backward) fast.backward();
+    auto near_enough = [&](const std::string& tensor, const Operand& o, const Guarded& a, const Guarded& b) {
+        double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
+        Errors& errors = findings.of(tensor);
+        note(type == DType::bf16 ? errors.bf16 : errors.f32, error);
+        note(errors.share, error / bound);
+        findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
+                        text("is off by ", error, " > ", bound, at(sizes)));
+    };
+    for (std::size_t i = 0; i < c.operands.size(); i++) {
+        const Operand& o = c.operands[i];
+        if (o.written()) near_enough(o.name, o, fast.values[i], exact.values[i]);
+        if (o.role == Role::input && c.backward)
+            near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
+    }
+}
+
+void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findings) {
+    const Case c = prepared(op, sizes);
+    const Call exact = exact_call(c, type);
     if (c.definition) {
         Call plain(c, DType::f64, type);
         c.definition(plain);
@@ -103,26 +132,8 @@ void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findi
         }
     }
     std::string first = instruction_set();
-    for (const char* set : {"generic", "avx2", "avx512"}) {
-        if (!set_instruction_set(set)) continue;
-        Call fast(c, type);
-        fast.forward();
-        if (c.backward) fast.backward();
-        auto compare = [&](const std::string& tensor, const Operand& o, const Guarded& a, const Guarded& b) {
-            double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
-            Errors& errors = findings.of(tensor);
-            note(type == DType::bf16 ? errors.bf16 : errors.f32, error);
-            note(errors.share, error / bound);
-            findings.expect(error <= bound, tensor, text(name_of(type), " on ", set),
-                            text("is off by ", error, " > ", bound, at(sizes)));
-        };
-        for (std::size_t i = 0; i < c.operands.size(); i++) {
-            const Operand& o = c.operands[i];
-            if (o.written()) compare(o.name, o, fast.values[i], exact.values[i]);
-            if (o.role == Role::input && c.backward)
-                compare("d" + o.name, o, *fast.others[i], *exact.others[i]);
-        }
-    }
+    for (const char* set : {"generic", "avx2", "avx512"})
+        if (set_instruction_set(set)) compare(exact, sizes, type, Device::cpu, set, findings);
     set_instruction_set(first.c_str());
 }
 
@@ -148,6 +159,16 @@ void check_precision(const Op& op, Findings& findings) {
             check_against_double(op, s, DType::f32, findings);
             if (has_storage) check_against_double(op, s, DType::bf16, findings);
         });
+}
+
+void check_cuda_precision(const Op& op, Findings& findings) {
+    for (Sizes s : op.all)
+        for (DType type : {DType::f32, DType::bf16})
+            findings.attempt(s, [&] {
+                const Case c = prepared(op, s);
+                if (type == DType::f32 || c.has_storage())
+                    compare(exact_call(c, type), s, type, Device::cuda, "cuda", findings);
+            });
 }
 
 }  // namespace masquerade::ladder

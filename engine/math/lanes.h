@@ -10,10 +10,15 @@
 
 #include "engine/tensor/dtype.h"
 
-#ifdef __CUDACC__
+// CUDA's words are there: for nvcc, and for g++ where the tests run kernels on the CPU.
+#if defined(__CUDACC__) || defined(CUDA_EMULATED)
+#define HAS_WARPS
 #define HD __host__ __device__ __forceinline__
 #else
 #define HD inline
+#endif
+#if defined(__CUDA_ARCH__) || defined(CUDA_EMULATED)
+#define IN_KERNEL
 #endif
 
 // Defined where a b + c is one instruction, rounded once.
@@ -49,7 +54,7 @@ HD void store(OneLane, N n, S* to, bool add, F f) {
     else
         for (N i = 0; i < n; i++) to[i] = S(f(i));
 }
-#ifndef __CUDACC__
+#ifndef HAS_WARPS
 // Rounded a tile at a time: a rounding of its own for every number would cost as much as a short formula.
 template <class N, class F>
 void store(OneLane, N n, bfloat16* to, bool add, F f) {
@@ -119,11 +124,11 @@ HD bool first(OneLane) { return true; }
 // From here on every lane sees what the others have written of the row.
 HD void meet(OneLane) {}
 
-#ifdef __CUDACC__
+#ifdef HAS_WARPS
 struct WarpLanes {};
 
 HD int lane_of(WarpLanes) {
-#ifdef __CUDA_ARCH__
+#ifdef IN_KERNEL
     return int(threadIdx.x % 32);
 #else
     return 0;
@@ -131,7 +136,7 @@ HD int lane_of(WarpLanes) {
 }
 template <class T>
 HD T lane_xor(T x, int distance) {
-#ifdef __CUDA_ARCH__
+#ifdef IN_KERNEL
     return __shfl_xor_sync(0xffffffffu, x, distance);
 #else
     return x;
@@ -171,7 +176,7 @@ HD auto top(WarpLanes w, int n, F f) {
 }
 HD bool first(WarpLanes w) { return lane_of(w) == 0; }
 HD void meet(WarpLanes) {
-#ifdef __CUDA_ARCH__
+#ifdef IN_KERNEL
     __syncwarp();
 #endif
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The one launch header. A row or point op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda. It writes a functor and hands it to for_each_row or for_each_point; types are chosen by for_type.
+// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and hands it to for_each_row or for_each_point; types are chosen by for_type.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
 
+#ifdef HAS_WARPS
 #ifdef __CUDACC__
 #define DEVICE cuda
+#else
+#define DEVICE fibers
+#endif
 #include "engine/ops/cuda/launch.cuh"
 #else
 #define DEVICE cpu
@@ -29,7 +33,7 @@ void for_type(DType type, F f) {
     switch (type) {
         case DType::f32: return f(Types<float, float>{});
         case DType::bf16: return f(Types<bfloat16, float>{});
-#ifdef __CUDACC__
+#ifdef HAS_WARPS
         default: throw Error(text("no CUDA form for ", name_of(type)));
 #else
         case DType::f64: return f(Types<double, double>{});
@@ -48,7 +52,7 @@ struct ColumnSum {
     Term term;
 };
 
-#ifdef __CUDACC__
+#ifdef HAS_WARPS
 // f(lanes, row) for every row, a warp a row; f is a functor of HD operator(). Where there are several, each finds what
 // those before it left of the row.
 template <class... Stages>

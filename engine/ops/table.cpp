@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include <utility>
+
 #include "engine/ops/library.h"
 
 namespace masquerade {
 namespace {
 
 const CudaLibrary* in_use = nullptr;
+const OpTable* cuda_ops = nullptr;
 
 }  // namespace
 
@@ -15,9 +18,11 @@ const OpTable& op_table(Device device) {
 #undef OP
     };
     if (device == Device::cpu) return cpu_table;
-    if (!in_use) throw Error("no CUDA library is in use; use --device cpu, or call use_cuda() first");
-    return *in_use->ops;
+    if (!cuda_ops) throw Error("no CUDA library is in use; use --device cpu, or call use_cuda() first");
+    return *cuda_ops;
 }
+
+const OpTable* set_cuda_ops(const OpTable* table) { return std::exchange(cuda_ops, table); }
 
 std::string missing_cuda_ops() {
     std::string names;
@@ -28,6 +33,7 @@ std::string missing_cuda_ops() {
 
 void use_cuda_library(const CudaLibrary* library) {
     in_use = library;
+    set_cuda_ops(library ? library->ops : nullptr);
     set_cuda_runtime(library ? &library->runtime : nullptr);
 }
 

@@ -86,6 +86,8 @@ struct OpTable {
 
 // An Error for Device::cuda where no library is in use.
 const OpTable& op_table(Device device);
+// Who computes for Device::cuda from now on, null for nobody; returns who did before.
+const OpTable* set_cuda_ops(const OpTable* table);
 
 namespace detail {
 inline Device device_of(const View& v) { return v.device; }

@@ -2,25 +2,17 @@
 // How a row or point op runs on CUDA: a warp a row, a thread a point, on one stream, without synchronising, so that a
 // whole step can be captured as a graph. Loops stride over the grid; what is computed does not depend on its size.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
+#include "engine/ops/cuda/kernel.cuh"
 
-namespace masquerade::cuda {
+namespace masquerade::DEVICE {
 
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
-
-// The stream all ops run on; null is CUDA's default stream.
-inline cudaStream_t& cuda_stream() {
-    static cudaStream_t stream = nullptr;
-    return stream;
-}
 
 // f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle. What one stage wrote of the row,
 // the next may read on any lane.
@@ -83,32 +75,22 @@ inline unsigned blocks_for(std::int64_t items, int each) {
     return unsigned(std::min<std::int64_t>((items + each - 1) / each, 65535));
 }
 
-inline void check_launch(const char* what, std::int64_t count) {
-    cudaError_t status = cudaGetLastError();
-    if (status == cudaSuccess) return;
-    throw Error(text("CUDA refused to start a kernel on ", count, " ", what, ": ", cudaGetErrorString(status),
-                     " (", cudaGetErrorName(status), ")"));
-}
-
 template <class... Stages>
 void launch_rows(std::int64_t rows, Stages... stages) {
     if (rows <= 0) return;
-    rows_kernel<<<blocks_for(rows, warps_a_block), threads_a_block, 0, cuda_stream()>>>(rows, stages...);
-    check_launch("rows", rows);
+    launch<rows_kernel<Stages...>>(blocks_for(rows, warps_a_block), threads_a_block, 0, rows, stages...);
 }
 
 template <class F>
 void launch_points(std::int64_t n, F f) {
     if (n <= 0) return;
-    points_kernel<<<blocks_for(n, threads_a_block), threads_a_block, 0, cuda_stream()>>>(n, f);
-    check_launch("points", n);
+    launch<points_kernel<F>>(blocks_for(n, threads_a_block), threads_a_block, 0, n, f);
 }
 
 template <class A, class F>
 void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
     if (!to || columns <= 0) return;
-    column_sums_kernel<<<(columns + 31) / 32, 1024, 0, cuda_stream()>>>(rows, columns, term, to, add);
-    check_launch("columns", columns);
+    launch<column_sums_kernel<A, F>>(unsigned(columns + 31) / 32, 1024, 0, rows, columns, term, to, add);
 }
 
-}  // namespace masquerade::cuda
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What every file of kernels needs: how to launch one, and shared memory whose size the launch chooses. nvcc compiles
+// such a file for CUDA; g++ compiles it for the tests, which run it on the CPU (docs/kernels-on-the-cpu.md).
+#pragma once
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#endif
+
+#include <string>
+
+#include "engine/base/error.h"
+
+namespace masquerade::DEVICE {
+
+// "masquerade::cuda::points_kernel<...>"
+template <auto kernel>
+std::string name_of_kernel() {
+    const std::string all = __PRETTY_FUNCTION__, before = "kernel = ";
+    const std::size_t from = all.find(before) + before.size(), end = all.find_first_of(";]", from);
+    return all.substr(from, end - from);
+}
+
+#ifdef __CUDACC__
+// The stream all ops run on; null is CUDA's default stream.
+inline cudaStream_t& cuda_stream() {
+    static cudaStream_t stream = nullptr;
+    return stream;
+}
+
+inline void check(cudaError_t status, const std::string& what) {
+    if (status != cudaSuccess)
+        throw Error(text("CUDA refused ", what, ": ", cudaGetErrorString(status), " (",
+                         cudaGetErrorName(status), ")"));
+}
+
+// Kernels are launched here and nowhere else: launch<kernel>(blocks, threads of each, bytes of shared memory, what the
+// kernel takes ...).
+template <auto kernel, class... Arguments>
+void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
+    if (shared_bytes > 48 << 10)
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)),
+              text(shared_bytes, " bytes of shared memory for ", name_of_kernel<kernel>()));
+    kernel<<<blocks, threads, shared_bytes, cuda_stream()>>>(arguments...);
+    check(cudaGetLastError(),
+          text("to start ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",", blocks.z,
+               ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
+}
+
+// The bytes of shared memory that the launch asked for, from the first on, 128 bytes aligned; the same for every T.
+template <class T>
+__device__ T* dynamic_shared() {
+    extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];
+    return reinterpret_cast<T*>(dynamic_shared_bytes);
+}
+#else
+template <auto kernel, class... Arguments>
+void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
+    emulator::run(name_of_kernel<kernel>().c_str(), blocks, threads, shared_bytes,
+                  [=] { kernel(arguments...); });
+}
+template <class T>
+T* dynamic_shared() {
+    return static_cast<T*>(emulator::dynamic_shared_memory());
+}
+#endif
+
+}  // namespace masquerade::DEVICE

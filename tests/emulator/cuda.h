@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// CUDA's words for g++, so that a file of kernels runs on the CPU. The build includes this header before such a file,
+// as nvcc includes its own; what the words mean here, and what they cannot mean, is in docs/kernels-on-the-cpu.md.
+// Dynamic shared memory and launches go through engine/ops/cuda/kernel.cuh.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#define CUDA_EMULATED
+#define __host__
+#define __device__
+#define __global__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+
+struct uint3 {
+    unsigned x, y, z;
+};
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned columns = 1, unsigned rows = 1, unsigned layers = 1)
+        : x(columns), y(rows), z(layers) {}
+};
+constexpr int warpSize = 32;
+
+// Those of the thread that runs; set at every switch.
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+
+namespace masquerade::emulator {
+
+// Where a kernel calls something. Calls on one line are one place.
+struct Place {
+    const char* file;
+    int line;
+};
+
+enum class Exchange : unsigned char { barrier, lane, up, down, across, ballot };
+
+// All threads of the block come to one place. Returns how many of them brought `true`.
+int meet_block(bool vote, const char* call, Place place);
+// All lanes that the mask names come to one place with the same mask; what a lane gets is what `kind` says:
+// nothing; the value of lane `argument`, of the lane `argument` below or above, or of the one that differs in those bits,
+// within its group of `width` lanes; or the bit of every lane that brought a value other than 0.
+std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width,
+                        const char* call, Place place);
+// The thread is about to change these bytes as one operation.
+void access_atomically(const void* address, std::size_t size);
+
+// Runs body(context) for every thread of every block; the context holds the kernel's parameters.
+void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, void (*body)(const void*),
+         const void* context, std::size_t context_bytes);
+template <class F>
+void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, const F& f) {
+    run(
+        kernel, blocks, threads, shared_bytes, [](const void* each) { (*static_cast<const F*>(each))(); }, &f,
+        sizeof f);
+}
+// The bytes that the launch asked for.
+void* dynamic_shared_memory();
+
+template <class T>
+T shuffled(Exchange kind, unsigned mask, T x, int argument, int width, const char* call, Place place) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "a lane hands over 8 bytes at most");
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof x);
+    bits = meet_warp(kind, mask, bits, argument, width, call, place);
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// A function of its own: what it does to memory is one operation, not a read and a write.
+template <class T, class F>
+__attribute__((noinline, no_sanitize("thread"))) T changed(T* at, F f) {
+    static_assert(std::is_integral_v<T>,
+                  "atomics on floats would make the sum depend on the order of threads");
+    access_atomically(at, sizeof(T));
+    const T before = *at;
+    *at = f(before);
+    return before;
+}
+
+}  // namespace masquerade::emulator
+
+// The last two parameters of each are the caller's file and line.
+inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    masquerade::emulator::meet_block(false, "__syncthreads", {file, line});
+}
+inline int __syncthreads_count(int vote, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return masquerade::emulator::meet_block(vote != 0, "__syncthreads_count", {file, line});
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    meet_warp(Exchange::barrier, mask, 0, 0, 32, "__syncwarp", {file, line});
+}
+template <class T>
+T __shfl_sync(unsigned mask, T x, int lane, int width = 32, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    return shuffled(Exchange::lane, mask, x, lane, width, "__shfl_sync", {file, line});
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T x, unsigned distance, int width = 32, const char* file = __builtin_FILE(),
+                 int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    return shuffled(Exchange::up, mask, x, int(distance), width, "__shfl_up_sync", {file, line});
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T x, unsigned distance, int width = 32, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    return shuffled(Exchange::down, mask, x, int(distance), width, "__shfl_down_sync", {file, line});
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T x, int bits, int width = 32, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    return shuffled(Exchange::across, mask, x, bits, width, "__shfl_xor_sync", {file, line});
+}
+inline unsigned __ballot_sync(unsigned mask, int vote, const char* file = __builtin_FILE(),
+                              int line = __builtin_LINE()) {
+    using namespace masquerade::emulator;
+    return unsigned(meet_warp(Exchange::ballot, mask, vote != 0, 0, 32, "__ballot_sync", {file, line}));
+}
+inline int __any_sync(unsigned mask, int vote, const char* file = __builtin_FILE(),
+                      int line = __builtin_LINE()) {
+    return __ballot_sync(mask, vote, file, line) != 0;
+}
+inline int __all_sync(unsigned mask, int vote, const char* file = __builtin_FILE(),
+                      int line = __builtin_LINE()) {
+    return __ballot_sync(mask, vote == 0, file, line) == 0;
+}
+
+template <class T>
+T atomicAdd(T* to, std::common_type_t<T> x) {
+    return masquerade::emulator::changed(to, [x](T before) { return T(before + x); });
+}
+template <class T>
+T atomicMax(T* to, std::common_type_t<T> x) {
+    return masquerade::emulator::changed(to, [x](T before) { return before < x ? x : before; });
+}
+
+template <class T>
+T __ldg(const T* from) {
+    return *from;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// What kernels promise beyond being near enough: the CPU's bits where they say so, one result in any order of the
+// threads, and rows that meet between two stages.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/emulator/emulator.h"
+#include "tests/ladder.h"
+
+using namespace masquerade;
+using namespace masquerade::ladder;
+using emulator::AsCuda;
+using emulator::Order;
+using emulator::Settings;
+
+namespace {
+
+const Op& row_of(const std::string& name) {
+    for (const Op& op : ops_table())
+        if (op.name == name) return op;
+    throw Error("the table has no row " + name);
+}
+
+void run(const Call& call) {
+    call.forward();
+    if (call.op.backward) call.backward();
+}
+
+// The op's results on both devices, bit for bit: "" or the names of those that differ. Where the two differ in the
+// forward already (a sum over a row), both backwards read what the CPU's forward has left.
+std::string other_bits(const Op& op, Sizes sizes, DType type, const std::vector<std::string>& tensors) {
+    const Case c = prepared(op, sizes);
+    Call cpu(c, type), kernels(c, type, type, Device::cuda);
+    run(cpu);
+    AsCuda emulated;
+    kernels.forward();
+    std::string all;
+    auto compare = [&](const std::string& name, const Guarded& a, const Guarded& b) {
+        for (const std::string& wanted : tensors)
+            if (wanted == name && a.bytes() != b.bytes()) all += name + " ";
+    };
+    for (std::size_t i = 0; i < c.operands.size(); i++) {
+        if (!c.operands[i].written()) continue;
+        compare(c.operands[i].name, cpu.values[i], kernels.values[i]);
+        std::memcpy(kernels.values[i].view().data, cpu.values[i].view().data, cpu.values[i].view().bytes());
+    }
+    if (c.backward) kernels.backward();
+    for (std::size_t i = 0; i < c.operands.size(); i++)
+        if (c.backward && c.operands[i].role == Role::input)
+            compare("d" + c.operands[i].name, *cpu.others[i], *kernels.others[i]);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: what has run as fibers once does not silently fall out of the build") {
+    const OpTable& table = emulator::kernels();
+    CHECK((table.layernorm_forward && table.layernorm_backward && table.residual_norm_forward));
+    CHECK((table.residual_norm_backward && table.convert_forward && table.convert_backward &&
+           table.gelu_forward));
+    CHECK((table.gelu_backward && table.add_forward && table.add_backward && table.dropout_forward));
+    CHECK((table.dropout_backward && table.rotary_forward && table.rotary_backward &&
+           table.gather_rows_forward));
+    CHECK((table.gather_rows_backward && table.replace_rows_forward && table.replace_rows_backward));
+    CHECK((table.store_rows && table.normalise_forward && table.normalise_backward &&
+           table.vmf_sample_forward));
+    CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
+    CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
+    CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw));
+}
+
+TEST_CASE("kernels: an op without a kernel says its name") {
+    AsCuda emulated;
+    if (emulator::kernels().global_norm) return;
+    Guarded g({4}, DType::f32, "g", Device::cuda), norm({1}, DType::f32, "norm", Device::cuda);
+    CHECK_THROWS_WITH_AS(global_norm(g.view(), norm.view()),
+                         "global_norm has no kernel that could run as fibers", Error);
+}
+
+TEST_CASE("kernels: dropout draws the words of the CPU") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{5, 1, 1}, Sizes{7, 33, 1}, Sizes{3, 1000, 1}}) {
+            CAPTURE(sizes.columns);
+            CHECK(other_bits(row_of("dropout"), sizes, type, {"y", "dx"}) == "");
+            CHECK(other_bits(row_of("residual_norm"), sizes, type, {"s"}) == "");
+        }
+}
+
+// In chunks of 64 rows, then the chunks in order; a block of 32 warps takes 2,048 rows at a time.
+TEST_CASE("kernels: sums of columns have the bits of the CPU") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1},
+                            Sizes{2048, 5, 1}, Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
+            CAPTURE(sizes.rows);
+            CAPTURE(sizes.columns);
+            CHECK(other_bits(row_of("layernorm"), sizes, type, {"dw", "db"}) == "");
+            CHECK(other_bits(row_of("residual_norm"), sizes, type, {"dw", "db"}) == "");
+        }
+}
+
+TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
+    for (const Op& op : ops_table()) {
+        const std::string name = op.name.substr(0, op.name.find(','));
+        const Case c = prepared(op, op.middle.front());
+        Call first(c, DType::f32, DType::f32, Device::cuda);
+        try {
+            AsCuda emulated;
+            run(first);
+        } catch (const Error& e) {
+            CHECK(std::string(e.what()).find("has no kernel") != std::string::npos);
+            continue;
+        }
+        for (Settings settings :
+             {Settings{Order::reversed}, Settings{Order::shuffled, 1}, Settings{Order::shuffled, 2}}) {
+            CAPTURE(name);
+            CAPTURE(int(settings.order));
+            AsCuda emulated(settings);
+            Call again(c, DType::f32, DType::f32, Device::cuda);
+            run(again);
+            int different = 0;
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                different += first.values[i].bytes() != again.values[i].bytes();
+                if (first.others[i]) different += first.others[i]->bytes() != again.others[i]->bytes();
+            }
+            CHECK(different == 0);
+        }
+    }
+}
+
+// dx and df may be one tensor; the lanes that write it as dx are not those that add to it as df.
+TEST_CASE("kernels: one tensor for both gradients of residual_norm") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Settings settings : {Settings{}, Settings{Order::reversed}, Settings{Order::shuffled}}) {
+            const Case c = prepared(row_of("residual_norm"), {9, 70, 1});
+            Call apart(c, type, type, Device::cuda), one(c, type);
+            AsCuda emulated(settings);
+            apart.forward();
+            const View x = apart.grad("x").view, f = apart.grad("f").view;
+            const RowNames rows{apart.ints("document"), apart.ints("position")};
+            const DropoutRule rule{0.5f, make_stream(5, "ladder", 2)};
+            auto back = [&](Grad dx, Grad df) {
+                residual_norm_backward(apart.d("y"), apart("s"), rows, rule, apart("w"), apart("mean"),
+                                       apart("rstd"), dx, df, Grad{}, Grad{});
+            };
+            back(Grad{x}, Grad{f});
+            const View both = one.grad("x").view;
+            back(Grad{both}, Grad{both, true});
+            double worst = 0;
+            for (std::int64_t i = 0; i < both.count(); i++) {
+                double expected = number(x, i).real() + number(f, i).real(),
+                       error = number(both, i).real() - expected;
+                worst = std::abs(error) <= worst ? worst : std::abs(error);
+            }
+            CHECK(worst <= (type == DType::bf16 ? 0.1 : 1e-5));
+        }
+}

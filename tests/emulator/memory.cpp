@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// Watches what kernels do to memory. g++ -fsanitize=thread puts a call before every access; the sanitizer itself is not
+// linked, the calls end here. So it is known of every byte which thread wrote it and which read it last, and whether a
+// barrier lies between: a race is found in any order of the threads, whether or not it spoils the result.
+#include <algorithm>
+#include <cstdio>
+#include <unordered_map>
+
+#include "tests/emulator/block.h"
+
+#ifndef WATCHES_MEMORY  // a sanitizer is linked and has these calls for itself
+namespace masquerade::emulator {
+bool can_watch_memory() { return false; }
+namespace memory {
+void start_launch() {}
+void start_block(const uint3&) {}
+void block_met() {}
+void warp_met(int, unsigned) {}
+void atomic(const void*, std::size_t) {}
+}  // namespace memory
+}  // namespace masquerade::emulator
+#else
+
+extern "C" char __data_start[], _end[], __start_emulator_built_in[],
+    __stop_emulator_built_in[];  // from the linker
+
+namespace masquerade::emulator {
+namespace {
+
+const Bytes statics{__data_start, _end};  // where static shared memory lies
+const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
+
+using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program
+
+// The last accesses to one word of 4 bytes, or to one byte. A tick that is older than the launch is of no account: launches follow each other.
+struct Cell {
+    Tick written, written_between;  // which stretch between two barriers of the block; of the warp
+    Tick read, read_between;        // the same of the readers: some lanes of one warp
+    Tick read_elsewhere;            // a stretch of an earlier block that read it, too
+    unsigned lanes;
+    std::uint16_t writer, warp;
+    bool atomic;
+};
+constexpr std::uint16_t many_warps = 0xffff;
+
+// Accesses of whole words are noted by words, others by bytes; each is checked against both.
+constexpr std::uintptr_t page = 4096, word = 4;
+struct Page {
+    Cell words[page / word], bytes[page];
+    Tick words_used, bytes_used;  // the last launch with such accesses
+};
+
+struct Watch {
+    Tick launch = 1, block = 1,
+         now = 1;  // the stretch that is on, and the first of the block and of the launch
+    Tick warp_now = 1;
+    Tick between[1024] = {};  // by thread: since which meeting of its warp
+    Tick known[1024][32] =
+        {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
+    std::vector<std::pair<Tick, uint3> > blocks;
+    std::unordered_map<std::uintptr_t, Page*> pages;
+    std::vector<std::unique_ptr<Page> > all;
+    std::vector<Page*> free;
+    std::uintptr_t last_number[64] = {};
+    Page* last[64] = {};
+
+    Page& page_of(std::uintptr_t address) {
+        const std::uintptr_t number = address / page, slot = number % 64;
+        if (last_number[slot] != number) {
+            Page*& found = pages[number];
+            if (!found) {
+                if (free.empty()) free.push_back(all.emplace_back(std::make_unique<Page>()).get());
+                found = free.back();
+                free.pop_back();
+            }
+            last_number[slot] = number;
+            last[slot] = found;
+        }
+        return *last[slot];
+    }
+};
+
+Watch watch;
+
+std::string name_of_block(Tick tick) {
+    const auto& blocks = watch.blocks;
+    auto after =
+        std::upper_bound(blocks.begin(), blocks.end(), tick,
+                         [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
+    return name_of((after - 1)->second);
+}
+
+enum Does { reads, writes, changes };
+struct Access {
+    std::uintptr_t address;
+    std::size_t size;
+    Does does;
+    bool shared;
+
+    [[noreturn]] void fail(const std::string& why) const {
+        char where[32];
+        std::snprintf(where, sizeof where, "0x%llx", static_cast<unsigned long long>(address));
+        const char* verb = does == reads ? "reads " : does == writes ? "writes " : "atomically changes ";
+        std::string last = running->call ? text(" (its last meeting: ", running->call, " at ",
+                                                running->place.file, ":", running->place.line, ")")
+                                         : std::string();
+        emulator::fail(
+            text(verb, size, " bytes of ", shared ? "shared" : "global", " memory at ", where, why, last));
+    }
+    [[noreturn]] void race(int other, const char* did) const {
+        fail(text(" that thread ", name_of(current_block().threads[std::size_t(other)].index), " ", did,
+                  "; no barrier lies between"));
+    }
+};
+
+// Whether what the lane of the running thread's warp did in that stretch lies behind a barrier.
+bool behind(int lane, Tick between) {
+    const Thread& self = *running;
+    return lane == self.lane || watch.known[self.number][lane] > between;
+}
+
+// The accesses that the cell remembers against this one.
+void check(const Cell& cell, const Access& a) {
+    const Watch& w = watch;
+    const Thread& self = *running;
+    const bool both_atomic = cell.atomic && a.does == changes;
+    if (!a.shared && cell.written >= w.launch && cell.written < w.block && !both_atomic)
+        a.fail(text(" that block ", name_of_block(cell.written), " wrote; nothing orders blocks"));
+    if (cell.written == w.now && cell.writer != self.number && !both_atomic)
+        if (cell.writer / 32 != self.warp || !behind(cell.writer % 32, cell.written_between))
+            a.race(cell.writer, "wrote");
+    if (a.does == reads) return;
+    if (!a.shared)
+        for (Tick read : {cell.read, cell.read_elsewhere})
+            if (read >= w.launch && read < w.block)
+                a.fail(text(" that block ", name_of_block(read), " read; nothing orders blocks"));
+    if (cell.read != w.now) return;
+    if (cell.warp == many_warps) a.fail(" that threads of several warps read; no barrier lies between");
+    for (unsigned left = cell.lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        if (cell.warp != self.warp || !behind(lane, cell.read_between)) a.race(cell.warp * 32 + lane, "read");
+    }
+}
+
+void note_read(Cell& cell) {
+    const Watch& w = watch;
+    const Thread& self = *running;
+    const Tick between = w.between[self.number];
+    const unsigned own = 1u << self.lane;
+    if (cell.read == w.now && cell.warp != self.warp) {
+        cell.warp = many_warps;
+        return;
+    }
+    bool fresh = cell.read != w.now;
+    if (fresh && cell.read >= w.launch && cell.read < w.block) cell.read_elsewhere = cell.read;
+    if (!fresh && cell.read_between != between) {  // all who read before may lie behind a barrier
+        fresh = true;
+        for (unsigned left = cell.lanes; left; left &= left - 1)
+            fresh = fresh && behind(__builtin_ctz(left), cell.read_between);
+    }
+    cell.lanes = fresh ? own : cell.lanes | own;
+    cell.read_between = fresh ? between : std::min(cell.read_between, between);
+    cell.read = w.now;
+    cell.warp = std::uint16_t(self.warp);
+}
+
+void note(Cell& cell, Does does) {
+    if (does == reads) return note_read(cell);
+    cell.written = watch.now;
+    cell.written_between = watch.between[running->number];
+    cell.writer = std::uint16_t(running->number);
+    cell.atomic = does == changes;
+}
+
+// One word, or one byte.
+void access_one(const Access& a, std::uintptr_t address, bool whole) {
+    const Watch& w = watch;
+    Page& p = watch.page_of(address);
+    Cell &of_word = p.words[address % page / word], *of_bytes = p.bytes + address % page;
+    bool written = of_word.written >= w.block;
+    if (p.words_used == w.launch) check(of_word, a);
+    if (p.bytes_used == w.launch || !whole) {
+        bool each_written = true;
+        for (Cell* cell = of_bytes; cell < of_bytes + (whole ? word : 1); cell++) {
+            check(*cell, a);
+            each_written = each_written && cell->written >= w.block;
+        }
+        written = written || each_written;
+    }
+    if (a.shared && a.does != writes && !written) a.fail(" that no thread of the block has written");
+    (whole ? p.words_used : p.bytes_used) = w.launch;
+    note(whole ? of_word : *of_bytes, a.does);
+}
+
+void access(const void* pointer, std::size_t size, Does does) {
+    if (!running || !places.watched || running->fiber->holds(pointer)) return;
+    const char* at = static_cast<const char*>(pointer);
+    if (places.parameters.hold(at) || built_in.hold(at)) return;
+    counted.accesses++;
+    const Access a{std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
+    if (places.shared.hold(at) && at + size > places.asked.end)
+        a.fail(text(" past the ", places.asked.end - places.asked.begin, " bytes that the launch asked for"));
+    if (places.stacks.hold(at)) a.fail(" that is another thread's own");
+    const std::uintptr_t end = a.address + size;
+    const bool whole = a.address % word == 0 && size % word == 0;
+    for (std::uintptr_t i = a.address; i < end; i += whole ? word : 1) access_one(a, i, whole);
+}
+
+}  // namespace
+
+bool can_watch_memory() { return true; }
+
+namespace memory {
+
+void start_launch() {
+    Watch& w = watch;
+    w.launch = ++w.now;
+    w.blocks.clear();
+    for (auto& [number, used] : w.pages) w.free.push_back(used);
+    w.pages.clear();
+    std::fill(std::begin(w.last_number), std::end(w.last_number), 0);
+}
+
+void start_block(const uint3& block) {
+    Watch& w = watch;
+    w.block = ++w.now;
+    w.warp_now++;
+    w.blocks.emplace_back(w.block, block);
+    std::fill(std::begin(w.between), std::end(w.between), w.warp_now);
+}
+
+void block_met() { watch.now++; }
+
+// Of a barrier of the warp: what each of the lanes knew of the others, all know now.
+void warp_met(int warp, unsigned lanes) {
+    Watch& w = watch;
+    const Tick tick = ++w.warp_now;
+    Tick known[32] = {};
+    for (int t = 0; t < 32; t++)
+        if (lanes >> t & 1u)
+            for (int l = 0; l < 32; l++)
+                known[l] = lanes >> l & 1u ? tick : std::max(known[l], w.known[warp * 32 + t][l]);
+    for (int t = 0; t < 32; t++) {
+        if (!(lanes >> t & 1u)) continue;
+        std::copy(known, known + 32, w.known[warp * 32 + t]);
+        w.between[warp * 32 + t] = tick;
+    }
+}
+
+void atomic(const void* address, std::size_t size) { access(address, size, changes); }
+
+}  // namespace memory
+}  // namespace masquerade::emulator
+
+// What the compiler calls.
+using namespace masquerade::emulator;
+#define HOOKS(size)                                                                    \
+    extern "C" void __tsan_read##size(void* at) { access(at, size, reads); }           \
+    extern "C" void __tsan_write##size(void* at) { access(at, size, writes); }         \
+    extern "C" void __tsan_unaligned_read##size(void* at) { access(at, size, reads); } \
+    extern "C" void __tsan_unaligned_write##size(void* at) { access(at, size, writes); }
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+#undef HOOKS
+extern "C" void __tsan_read_range(void* at, std::size_t size) { access(at, size, reads); }
+extern "C" void __tsan_write_range(void* at, std::size_t size) { access(at, size, writes); }
+extern "C" void __tsan_vptr_update(void**, void*) {}
+extern "C" void __tsan_vptr_read(void**) {}
+extern "C" void __tsan_init() {}
+extern "C" void __tsan_func_entry(void*) {}
+extern "C" void __tsan_func_exit() {}
+#endif
