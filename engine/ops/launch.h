@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The one launch header. A row or point op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and hands it to for_each_row or for_each_point; types are chosen by for_type.
+// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and hands
+// it to for_each_row or for_each_point; types are chosen by for_type.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
 
 #ifdef HAS_WARPS
-#ifdef __CUDACC__
-#define DEVICE cuda
-#else
-#define DEVICE fibers
-#endif
 #include "engine/ops/cuda/launch.cuh"
 #else
 #define DEVICE cpu

@@ -4,6 +4,9 @@
 #pragma once
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
+#define DEVICE cuda
+#else
+#define DEVICE fibers
 #endif
 
 #include <string>

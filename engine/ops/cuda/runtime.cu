@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "engine/ops/cuda/launch.cuh"
+#include "engine/ops/cuda/kernel.cuh"
 
 namespace masquerade::cuda {
 namespace {
