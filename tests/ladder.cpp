@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/tensor/runtime.h"
+
 namespace masquerade::ladder {
 namespace {
 
@@ -125,7 +127,24 @@ Guarded::Guarded(const Shape& shape, DType dtype, const char* path, Device devic
       view_{static_cast<char*>(memory_.data()) + guard, dtype, device, shape, path} {
     std::memset(memory_.data(), 0xa5, memory_.bytes());
     fill_with_nan();
+    if (lies_apart(device)) there_ = Buffer(memory_.bytes(), device);
 }
+
+View Guarded::there() const {
+    View v = view_;
+    if (there_.data()) v.data = static_cast<char*>(there_.data()) + guard;
+    return v;
+}
+
+void Guarded::send() const {
+    if (there_.data()) cuda_runtime().copy(there_.data(), memory_.data(), memory_.bytes(), Way::to_device);
+}
+
+void Guarded::fetch() const {
+    if (there_.data()) cuda_runtime().copy(memory_.data(), there_.data(), memory_.bytes(), Way::from_device);
+}
+
+bool lies_apart(Device device) { return device == Device::cuda && has_cuda_runtime(); }
 
 void Guarded::fill(const std::vector<double>& numbers) const {
     for (std::size_t i = 0; i < numbers.size(); i++) set_number(view_, std::int64_t(i), numbers[i]);
@@ -191,6 +210,23 @@ Call::Call(const Case& c, DType type, DType like, Device device)
                                 : nullptr);
         if (second && o.role == Role::output) others.back()->fill(numbers);
     }
+    for (const Indices& i : op.indices) {
+        if (!lies_apart(device)) break;
+        const std::size_t bytes = i.numbers.size() * sizeof(int);
+        lists_.emplace_back(bytes + 1, device);
+        cuda_runtime().copy(lists_.back().data(), i.numbers.data(), bytes, Way::to_device);
+    }
+}
+
+void Call::run(const std::function<void(const Call&)>& ops) const {
+    auto each_tensor = [&](void (Guarded::*f)() const) {
+        for (const Guarded& value : values) (value.*f)();
+        for (const auto& other : others)
+            if (other) (*other.*f)();
+    };
+    each_tensor(&Guarded::send);
+    ops(*this);
+    each_tensor(&Guarded::fetch);
 }
 
 std::size_t Call::find(const std::string& name) const {
@@ -201,24 +237,28 @@ std::size_t Call::find(const std::string& name) const {
 
 View Call::operator()(const std::string& name) const {
     asked.insert(name);
-    return values[find(name)].view();
+    return values[find(name)].there();
 }
 
 View Call::d(const std::string& name) const {
     asked.insert("d" + name);
-    return others[find(name)]->view();
+    return others[find(name)]->there();
 }
 
 Grad Call::grad(const std::string& name) const {
     asked.insert("d" + name);
     std::size_t i = find(name);
-    return unwanted_[i] ? Grad{} : Grad{others[i]->view(), added_[i]};
+    return unwanted_[i] ? Grad{} : Grad{others[i]->there(), added_[i]};
 }
 
 Ints Call::ints(const std::string& name) const {
     asked.insert(name);
-    for (const Indices& i : op.indices)
-        if (i.name == name) return Ints{i.numbers.data(), std::int64_t(i.numbers.size())};
+    for (std::size_t i = 0; i < op.indices.size(); i++) {
+        if (op.indices[i].name != name) continue;
+        const std::vector<int>& numbers = op.indices[i].numbers;
+        const void* data = lists_.empty() ? numbers.data() : lists_[i].data();
+        return Ints{static_cast<const int*>(data), std::int64_t(numbers.size())};
+    }
     throw Error(text("the table names no indices ", name));
 }
 

@@ -2,21 +2,23 @@
 // Runs every test case and ends with the plain line `N passed, N failed`. Status 1 when one failed or none ran.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "doctest/doctest.h"
 
 namespace {
 
-unsigned ran = 0, failed = 0, skipped = 0;
+unsigned ran = 0, failed = 0;
+std::map<std::string, std::vector<std::string>> skipped;  // by the reason
 
 // Counts test cases; doctest's own reporter prints what went wrong.
 struct Count : doctest::IReporter {
     explicit Count(const doctest::ContextOptions&) {}
     void test_case_skipped(const doctest::TestCaseData& test) override {
         if (!test.m_skip) return;  // merely not asked for
-        skipped++;
-        std::printf("skipped: %s%s%s\n", test.m_name, test.m_description ? ": " : "",
-                    test.m_description ? test.m_description : "");
+        skipped[test.m_description ? test.m_description : "no reason given"].push_back(test.m_name);
     }
     void test_run_end(const doctest::TestRunStats& run) override {
         ran = run.numTestCasesPassingFilters;
@@ -37,6 +39,20 @@ REGISTER_LISTENER("count", 1, Count);
 
 }  // namespace
 
+// A line for each reason; where many are skipped for one, the first and the last stand for all.
+unsigned tell_skipped() {
+    unsigned all = 0;
+    for (const auto& [reason, names] : skipped) {
+        all += unsigned(names.size());
+        std::string line;
+        for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
+        if (names.size() > 10)
+            line = names.front() + " ... " + names.back() + ", " + std::to_string(names.size()) + " cases";
+        std::printf("skipped: %s: %s\n", line.c_str(), reason.c_str());
+    }
+    return all;
+}
+
 int main(int argc, char** argv) {
     doctest::Context context;
     context.setOption("minimal", true);  // nothing but what goes wrong
@@ -44,8 +60,9 @@ int main(int argc, char** argv) {
     int status = context.run();
     if (context.shouldExit()) return status;
     if (ran == 0) std::puts("error: no test case ran");
+    const unsigned left_out = tell_skipped();
     std::printf("%u passed, %u failed", ran - failed, failed);
-    if (skipped > 0) std::printf(", %u skipped", skipped);
+    if (left_out > 0) std::printf(", %u skipped", left_out);
     std::printf("\n");
     return status != 0 || ran == 0 ? 1 : 0;
 }

@@ -15,6 +15,8 @@ const DeviceRuntime& cuda_runtime() {
     return *in_use;
 }
 
+bool has_cuda_runtime() { return in_use != nullptr; }
+
 void set_cuda_runtime(const DeviceRuntime* runtime) { in_use = runtime; }
 
 }  // namespace masquerade

@@ -45,6 +45,7 @@ struct DeviceRuntime {
 
 // The runtime of Device::cuda; an Error where no library is in use.
 const DeviceRuntime& cuda_runtime();
+bool has_cuda_runtime();
 // Called by use_cuda_library; null: none. Device memory must not outlive its runtime.
 void set_cuda_runtime(const DeviceRuntime* runtime);
 

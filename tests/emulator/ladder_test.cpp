@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every op that has kernels climbs the ladder with them, as fibers; one that has none is skipped by name.
-#include <doctest/doctest.h>
-
 #include "tests/emulator/emulator.h"
-#include "tests/ladder.h"
+#include "tests/ladder_climb.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;
@@ -23,25 +21,11 @@ const OpTable& kernels_first() {
     return table;
 }
 
-// All rows of the op that a line of ops.h names: its backward by contract, the rest with its forward.
-void climb(const std::string& line) {
-    const bool backward = line.find("_backward") != std::string::npos,
-               forward = line.find("_forward") != std::string::npos;
-    const std::string name = line.substr(0, line.find(backward ? "_backward" : "_forward"));
+void climb_with_kernels(const std::string& line) {
     emulator::AsCuda emulated;
     set_cuda_ops(&kernels_first());
     const long launches = emulator::counts().launches;
-    for (const Op& op : ops_table()) {
-        if (op.name.substr(0, op.name.find(',')) != name) continue;
-        for (auto check : {check_cuda_precision, check_cuda_contract}) {
-            if ((backward && check == check_cuda_precision) || (forward && check == check_cuda_contract))
-                continue;
-            Findings findings;
-            findings.op = op.name + " (kernels)";
-            check(op, findings);
-            for (const std::string& fault : findings.faults) FAIL_CHECK(fault);
-        }
-    }
+    climb(line, "kernels");
     CHECK(emulator::counts().launches > launches);
 }
 
@@ -50,7 +34,7 @@ void climb(const std::string& line) {
 #define OP(name, parameters)                                                            \
     TEST_CASE("kernels: " #name* doctest::description("runs where there is a kernel") * \
               doctest::skip(!emulator::kernels().name)) {                               \
-        climb(#name);                                                                   \
+        climb_with_kernels(#name);                                                      \
     }
 #include "engine/ops/ops.h"
 #undef OP
