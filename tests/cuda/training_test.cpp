@@ -47,10 +47,16 @@ struct Training {
     Training(const Variant& v, Device device)
         : parameters(v.storage, device),
           model(parameters, options(v)),
-          optimiser((parameters.allocate(1), parameters), {0.9, 0.98, 1e-8, 0.01, 1}),
+          optimiser(allocated(parameters), {0.9, 0.98, 1e-8, 0.01, 1}),
           arena(device),
           tape(arena, v.storage) {
         arena.set_poison(true);
+    }
+    // One more parameter than the model has: no backward reaches it.
+    static Parameters& allocated(Parameters& p) {
+        p.add("unused", {3, 5}, {Init::normal, 1});
+        p.allocate(1);
+        return p;
     }
     static UniVaeOptions options(const Variant& v) {
         UniVaeOptions o;

@@ -62,6 +62,10 @@ void* allocate(std::size_t bytes) {
     control.taken += whole;
     control.blocks++;
     blocks[data] = whole;
+    if (control.backing) {  // NaN, as what nobody has written may be
+        Open open;
+        std::memset(data, 0xff, whole);
+    }
     return data;
 }
 
