@@ -32,12 +32,12 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
     x = embedding_norm_(tape, x, "norm");
-    return dropout(tape, x, rows.names(), float(options.dropout), "dropout");
+    return dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
 }
 
 Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
     Pass pass;
-    pass.rows = rows.names();
+    pass.rows = rows.names(tape);
     pass.graph = &graph;
     pass.dropout = float(options.dropout);
     pass.attention_dropout = float(options.attention_dropout);

@@ -23,10 +23,7 @@ struct BackboneOptions {
 struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }
-    RowNames names() const {
-        return {{document.data(), std::int64_t(document.size())},
-                {positions.data(), std::int64_t(positions.size())}};
-    }
+    RowNames names(Tape& tape) const { return {tape.ints(document), tape.ints(positions)}; }
     void push(int id, int type, int position, int name) {
         ids.push_back(id);
         types.push_back(type);
@@ -53,7 +50,9 @@ class Backbone {
                  Tensor** losses = nullptr) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
-    DType storage() const { return token_->dtype; }  // of its matrices: the type of a tape that runs it
+    // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.
+    DType storage() const { return token_->dtype; }
+    Device device() const { return token_->device; }
 
     const BackboneOptions options;
     std::vector<Block> layers;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/tape/trace.h"
+#include "engine/tensor/numbers.h"
 #include "models/mask.h"
 
 namespace masquerade {
@@ -14,7 +14,7 @@ constexpr std::size_t slots = 64;  // documents that are written at a time
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model),
       special_(std::move(special)),
-      arena_(Device::cpu, false),
+      arena_(model.backbone.device(), false),
       tape_(arena_, model.backbone.storage()),
       capacity_(model.options.max_length) {
     const int L = model.options.backbone.layers, K = model.options.latent_layers;
@@ -27,7 +27,8 @@ Tensor UniVaeDecoder::stored(const char* path, std::int64_t rows) {
     t.path = path;
     t.shape = {rows, 2 * model_.options.backbone.width};
     t.dtype = tape_.dtype;
-    buffers_.emplace_back(t.bytes());
+    t.device = tape_.device;
+    buffers_.emplace_back(t.bytes(), t.device);
     t.value = buffers_.back().data();
     return t;
 }
@@ -94,15 +95,15 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
         std::vector<Row> rows, next;
         for (std::size_t b = 0; b < count; b++) rows.push_back(Row{int(b), special_.cls});
         for (int t = 0; t < capacity_ - 2 && !rows.empty(); t++) {
-            View logits = step(rows, t);
-            const std::int64_t V = logits.columns();
+            const OnHost logits(step(rows, t));  // (n,V)
+            const std::int64_t V = logits.view().columns();
             next.clear();
             for (std::size_t i = 0; i < rows.size(); i++) {
                 const DecodeRequest& request = requests_[std::size_t(rows[i].slot)];
                 double u = sampling.temperature > 0
                                ? sampling_draw(seed, request.line, request.sample, std::uint32_t(t))
                                : 0;
-                int token = choose_token(logits.as<float>() + std::int64_t(i) * V, int(V), sampling,
+                int token = choose_token(logits.view().as<float>() + std::int64_t(i) * V, int(V), sampling,
                                          special_.forbidden, u);
                 if (token == special_.sep) continue;
                 texts[first + std::size_t(rows[i].slot)].push_back(token);
@@ -120,9 +121,9 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
     start(&request, 1);
     std::vector<std::vector<double>> all;
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
-        View logits = step({Row{0, ids[t]}}, int(t));
+        const OnHost logits(step({Row{0, ids[t]}}, int(t)));
         all.emplace_back();
-        for (std::int64_t v = 0; v < logits.count(); v++) all.back().push_back(number_at(logits, v));
+        for (std::int64_t v = 0; v < logits.view().count(); v++) all.back().push_back(logits[v]);
         tape_.end();
     }
     return all;
@@ -150,18 +151,19 @@ std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> r
 std::vector<std::vector<double>> mean_latents(const UniVae& model,
                                               const std::vector<const Sentence*>& sentences) {
     std::vector<std::vector<double>> all;
-    Arena arena(Device::cpu, false);
+    Arena arena(model.backbone.device(), false);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += slots) {
         std::size_t count = std::min(slots, sentences.size() - first);
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
         tape.begin("encode");
         std::vector<LatentSample> samples = model.encode(tape, batch, nullptr);
-        for (std::size_t b = 0; b < count; b++) {
-            all.emplace_back();
-            for (const LatentSample& s : samples)
-                for (std::int64_t i = 0; i < s.z->columns(); i++)
-                    all.back().push_back(number_at(s.z->view(), std::int64_t(b) * s.z->columns() + i));
+        const std::size_t begin = all.size();
+        all.resize(begin + count);
+        for (const LatentSample& s : samples) {
+            const OnHost z(s.z->view());  // (B,Z)
+            for (std::int64_t i = 0; i < std::int64_t(count) * s.z->columns(); i++)
+                all[begin + std::size_t(i / s.z->columns())].push_back(z[i]);
         }
         tape.end();
     }

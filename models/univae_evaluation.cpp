@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/tape/trace.h"
+#include "engine/tensor/numbers.h"
 #include "models/latent/rows.h"
 
 namespace masquerade {
@@ -22,12 +22,12 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
                                     const std::vector<Tensor*>& z) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    Tensor* losses = model.backbone.token_losses(tape, h, batch.targets);
+    const OnHost losses(model.backbone.token_losses(tape, h, batch.targets)->view());
     std::vector<double> sums(std::size_t(batch.documents));
     for (int b = 0; b < batch.documents; b++)
         for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1];
              row++)
-            sums[std::size_t(b)] += number_at(losses->view(), row);
+            sums[std::size_t(b)] += losses[row];
     return sums;
 }
 
@@ -39,34 +39,45 @@ double sum_of(const std::vector<double>& numbers) {
 
 // The rows of z moved up by one, the first one last: every document gets its neighbour's.
 Tensor* neighbours(Tape& tape, const Tensor* z) {
+    const OnHost numbers(z->view());
     std::vector<double> moved;
     for (std::int64_t i = 0; i < z->shape.count(); i++)
-        moved.push_back(number_at(z->view(), (i + z->columns()) % z->shape.count()));
+        moved.push_back(numbers[(i + z->columns()) % z->shape.count()]);
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
+// What one latent layer made of a batch, for the host to read.
+struct Latents {
+    OnHost z, y;
+};
+std::vector<Latents> on_host(const std::vector<LatentSample>& samples) {
+    std::vector<Latents> layers;
+    for (const LatentSample& s : samples) layers.push_back({OnHost(s.z->view()), OnHost(s.y->view())});
+    return layers;
+}
+
+std::vector<double> row_of(const OnHost& numbers, std::int64_t row) {
+    const std::int64_t columns = numbers.view().columns();
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < columns; i++) all.push_back(numbers[row * columns + i]);
+    return all;
+}
+
 // sum_l log q(z_l | z_<l, x) - log p(z_l) of document b.
-double log_ratio(const UniVae& model, const std::vector<LatentSample>& samples, std::int64_t b) {
+double log_ratio(const UniVae& model, const std::vector<Latents>& layers, std::int64_t b) {
     double sum = 0;
-    for (const LatentSample& s : samples) {
-        std::vector<double> z, y;
-        for (std::int64_t i = 0; i < s.z->columns(); i++)
-            z.push_back(number_at(s.z->view(), b * s.z->columns() + i));
-        for (std::int64_t i = 0; i < s.y->columns(); i++)
-            y.push_back(number_at(s.y->view(), b * s.y->columns() + i));
-        sum += model.space.log_ratio(z.data(), y.data());
-    }
+    for (const Latents& l : layers)
+        sum += model.space.log_ratio(row_of(l.z, b).data(), row_of(l.y, b).data());
     return sum;
 }
 
 // log p(z) - log p_0(z) of the first `count` documents.
-std::vector<double> log_gains(const LatentPrior& prior, const std::vector<LatentSample>& samples,
+std::vector<double> log_gains(const LatentPrior& prior, const std::vector<Latents>& layers,
                               std::int64_t count) {
     std::vector<float> z;
     for (std::int64_t b = 0; b < count; b++)
-        for (const LatentSample& s : samples)
-            for (std::int64_t i = 0; i < s.z->columns(); i++)
-                z.push_back(float(number_at(s.z->view(), b * s.z->columns() + i)));
+        for (const Latents& l : layers)
+            for (double x : row_of(l.z, b)) z.push_back(float(x));
     return prior.log_gains(view_of(z, {count, std::int64_t(z.size()) / count}, "latents"));
 }
 
@@ -75,7 +86,7 @@ std::vector<double> log_gains(const LatentPrior& prior, const std::vector<Latent
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed) {
     HeldOut h;
-    Arena arena(Device::cpu, false);
+    Arena arena(model.backbone.device(), false);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         std::size_t count = std::min(at_a_time, sentences.size() - first);
@@ -91,8 +102,11 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
             for (Tensor*& each : z) each = neighbours(tape, each);
             h.other += sum_of(sentence_losses(tape, model, batch, z));
         }
-        for (const LatentSample& s : samples)
-            for (std::size_t b = 0; s.kl && b < count; b++) h.kl += number_at(s.kl->view(), std::int64_t(b));
+        for (const LatentSample& s : samples) {
+            if (!s.kl) continue;
+            const OnHost kl(s.kl->view());
+            for (std::size_t b = 0; b < count; b++) h.kl += kl[std::int64_t(b)];
+        }
         h.sentences += std::int64_t(count);
         h.tokens += batch.target_count;
         tape.end();
@@ -113,7 +127,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
                                             std::uint64_t seed, const LatentPrior* prior, double* kl) {
     double divergence = 0;
     std::vector<double> nll;
-    Arena arena(Device::cpu, false);
+    Arena arena(model.backbone.device(), false);
     Tape tape(arena, model.backbone.storage());
     if (model.options.latent_layers == 0) samples = 1;
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
@@ -123,8 +137,9 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names, seed, std::uint32_t(s));
             tape.begin("importance");
-            std::vector<LatentSample> latents = model.encode(tape, batch, &noise);
-            std::vector<double> losses = sentence_losses(tape, model, batch, points(latents));
+            const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
+            std::vector<double> losses = sentence_losses(tape, model, batch, points(drawn));
+            const std::vector<Latents> latents = on_host(drawn);
             std::vector<double> gains(count, 0.0);
             if (prior) gains = log_gains(*prior, latents, std::int64_t(count));
             for (std::size_t b = 0; b < count; b++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/univae_prior.h"
 
+#include "engine/tensor/numbers.h"
 #include "engine/train/checksum.h"
 #include "models/latent/rows.h"
 
@@ -16,7 +17,7 @@ std::vector<float> latents_of(const UniVae& model, const std::vector<const Sente
                               std::size_t n, bool drawn, std::uint64_t seed) {
     const std::size_t K = std::size_t(model.options.latent_layers), Z = std::size_t(model.space.size());
     std::vector<float> all(n * K * Z);
-    Arena arena(Device::cpu, false);
+    Arena arena(model.backbone.device(), false);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < n; first += at_a_time) {
         const std::size_t count = std::min(at_a_time, n - first);
@@ -26,7 +27,8 @@ std::vector<float> latents_of(const UniVae& model, const std::vector<const Sente
         tape.begin("prior");
         std::vector<LatentSample> samples = model.encode(tape, batch, drawn ? &noise : nullptr);
         for (std::size_t l = 0; l < K; l++) {
-            const float* z = samples[l].z->view().as<float>();
+            const OnHost here(samples[l].z->view());
+            const float* z = here.view().as<float>();
             for (std::size_t b = 0; b < count; b++)
                 std::copy_n(z + b * Z, Z, all.begin() + std::ptrdiff_t(((first + b) * K + l) * Z));
         }
@@ -58,8 +60,12 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
 }
 
 std::uint64_t checksum_of(const Parameters& parameters) {
+    const OnHost values(parameters.values());
     std::uint64_t sum = 0;
-    for (const Tensor& p : parameters.all()) sum = checksum(parameters.master(p).data, parameters.master(p).bytes(), sum);
+    for (const Tensor& p : parameters.all()) {
+        const View weights = parameters.slice(values.view(), p);
+        sum = checksum(weights.data, weights.bytes(), sum);
+    }
     return sum;
 }
 

@@ -65,10 +65,10 @@ void UniVaeSettings::declare(Config& c) {
     train.declare(c);
 }
 
-UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage)
+UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage, Device device)
     : settings(s),
       tokenizer(std::move(vocabulary), tokenizer_options(s)),
-      parameters(storage),
+      parameters(storage, device),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
     const Vocabulary& v = tokenizer.vocabulary();
     if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
@@ -76,7 +76,7 @@ UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType stora
     parameters.allocate(settings.train.seed);
 }
 
-std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train) {
+std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train, Device device) {
     RunFolder folder = RunFolder::open(path);
     std::int64_t step = folder.latest_step();
     std::string at = folder.step_folder(step), config_path = at + "/config.json";
@@ -89,7 +89,7 @@ std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_trai
     settings.declare(keys);
     keys.from_json(config["univae"], config_path);
     auto run = std::make_unique<UniVaeRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
-                                           to_train ? settings.precision : DType::f32);
+                                           to_train ? settings.precision : DType::f32, device);
     TensorFile weights(at + "/model.safetensors");
     for (const Tensor& p : run->parameters.all()) weights.copy_to(p.path, run->parameters.master(p));
     run->parameters.round();

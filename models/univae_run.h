@@ -35,8 +35,10 @@ struct UniVaeSettings {
 // trained on, it has the precision of its settings.
 class UniVaeRun {
   public:
-    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32);
-    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false);
+    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
+              Device device = Device::cpu);
+    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false,
+                                           Device device = Device::cpu);
 
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     void save_config(const std::string& folder) const;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/log.h"
-#include "engine/tape/trace.h"
+#include "engine/tensor/numbers.h"
 #include "engine/train/schedule.h"
 #include "models/univae_evaluation.h"
 
@@ -45,7 +45,8 @@ std::vector<Metric> UniVaeTask::metrics() {
     for (const LatentSample& s : last_.latents) {
         if (!s.kl) continue;
         gaussian = true;
-        for (int b = 0; b < batch_.documents; b++) kl += number_at(s.kl->view(), b) / batch_.documents;
+        const OnHost each(s.kl->view());
+        for (int b = 0; b < batch_.documents; b++) kl += each[b] / batch_.documents;
     }
     if (!gaussian && kl == 0) return {};
     return {{"kl", kl}};

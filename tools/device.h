@@ -4,15 +4,22 @@
 #include <string>
 
 #include "engine/base/log.h"
+#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/library.h"
 
 namespace masquerade {
 
-// What of a program's work could be done by a GPU.
-enum class Work {
-    none,
-    models,  // and is not yet: they lie on the CPU
-};
+// What of a program's work can be done by a GPU.
+enum class Work { none, models };
+
+// Why models cannot lie on a GPU, in one line; empty where they can. Any op may be asked of them, so none may be missing.
+inline std::string why_no_gpu() {
+    const std::string why_not = use_cuda();
+    if (!why_not.empty()) return why_not;
+    const std::string missing = missing_cuda_ops();
+    if (missing.empty()) return "";
+    return text("a GPU answers (", cuda_runtime().facts().name, "), but there is no CUDA form of ", missing);
+}
 
 // The device for `wish`: auto, cpu or cuda. Where auto comes to the CPU although there is work for a GPU, one note says
 // why; where cuda is asked for and cannot be, that is an Error.
@@ -20,15 +27,17 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     if (wish == "cpu" || (wish == "auto" && work == Work::none)) return Device::cpu;
     if (work == Work::none)
         throw Error(text("--device cuda: ", program, " has no work for a GPU; leave the option out"));
-    std::string why_not = use_cuda();
-    if (why_not.empty()) {
-        why_not = text("a GPU answers (", cuda_runtime().facts().name, "), but models do not run there yet");
-        if (const std::string missing = missing_cuda_ops(); !missing.empty())
-            why_not += text(": no CUDA form of ", missing);
-    }
+    const std::string why_not = why_no_gpu();
+    if (why_not.empty()) return Device::cuda;
     if (wish == "cuda") throw Error(text("--device cuda: ", why_not, "; --device cpu runs everywhere"));
     log_line("note: ", why_not, "; using the CPU");
     return Device::cpu;
+}
+
+// "NVIDIA H200", or "8 threads"
+inline std::string shown(Device device) {
+    if (device == Device::cuda) return cuda_runtime().facts().name;
+    return text(threads(), threads() == 1 ? " thread" : " threads");
 }
 
 }  // namespace masquerade

@@ -92,7 +92,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 }
 
 std::vector<Row> measure(const Arguments& a, const Common& common) {
-    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run);
+    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run, false, common.device);
     const UniVae& model = run->model;
     run->choose_prior(a.prior, a.latent_temperature);
     const TrainingText text = text_of(*run, a);

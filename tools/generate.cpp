@@ -44,7 +44,7 @@ class Generator {
   public:
     Generator(const Arguments& a, const Common& common)
         : a_(a),
-          run_(UniVaeRun::load(a.run)),
+          run_(UniVaeRun::load(a.run, false, common.device)),
           decoder_(run_->model, run_->special()),
           seed_(common.seed) {
         const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();

@@ -46,9 +46,9 @@ void fit_prior_of(const Arguments& a, const Common& common) {
     if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
         !a.config.empty() || !a.resume.empty() || !a.precision.empty() || !a.trace.empty() || a.steps > 0 ||
         a.minutes >= 0 || common.seed_given)
-        throw BadUsage("--fit-prior takes a run as it is: only --threads goes with it");
+        throw BadUsage("--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
-    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior, true);
+    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior, true, common.device);
     TrainingText text_read = read_again(origin_of(run->run_json, a.fit_prior + "/run.json"));
     const int sentences = run->settings.prior_sentences;
     UniVaeTask task(*run, run->sentences(text_read.train), {});
@@ -57,15 +57,15 @@ void fit_prior_of(const Arguments& a, const Common& common) {
                UniVaeRun::prior_file(run->step_folder));
 }
 
-// bf16 where the processor multiplies it: there it is the faster, and trains as well.
-UniVaeSettings default_settings() {
+// bf16 where what computes multiplies it: there it is the faster, and trains as well.
+UniVaeSettings default_settings(Device device) {
     UniVaeSettings settings;
-    if (std::string(bf16_form()) != "widened") settings.precision = DType::bf16;
+    if (device == Device::cuda || std::string(bf16_form()) != "widened") settings.precision = DType::bf16;
     return settings;
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
-    UniVaeSettings settings = default_settings();
+    UniVaeSettings settings = default_settings(common.device);
     Config config;
     settings.declare(config);
     std::unique_ptr<UniVaeRun> run;
@@ -76,9 +76,10 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
             !a.precision.empty() || !a.config.empty() || common.seed_given)
             throw BadUsage(
-                "--resume goes on as the run was started: only --steps, --minutes and --threads go with it");
+                "--resume goes on as the run was started: only --steps, --minutes, --threads and --device go "
+                "with it");
         folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
-        run = UniVaeRun::load(folder->path(), true);
+        run = UniVaeRun::load(folder->path(), true, common.device);
         text_read = read_again(origin_of(run->run_json, folder->file("run.json")));
     } else {
         if (!a.config.empty()) config.load(a.config);
@@ -88,7 +89,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         text_read = find_training_text(a.data, a.dev);
         Vocabulary vocabulary =
             a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
-        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary), settings.precision);
+        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary), settings.precision, common.device);
         folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
                                                            : RunFolder::create(a.out));
         json record = {{"model", "univae"},
@@ -111,9 +112,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                train_sentences.size(), held_out.size(), o.backbone.vocabulary);
     fmt::print(
         "model   univae: {} layers, the upper {} with a latent of {} numbers, width {}\n"
-        "        {:.2f} M parameters, {}, {} thread{}\n",
+        "        {:.2f} M parameters, {}, {}\n",
         o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width,
-        double(run->parameters.count()) / 1e6, name_of(run->settings.precision), threads(), threads() == 1 ? "" : "s");
+        double(run->parameters.count()) / 1e6, name_of(run->settings.precision), shown(common.device));
     fmt::print("run     {}\n", folder->path());
     UniVaeTask task(*run, std::move(train_sentences), std::move(held_out));
     Trainer trainer(run->parameters, task, *folder, options);
@@ -122,7 +123,12 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     trainer.terminal = is_terminal(stdout);
     trainer.columns = terminal_width();
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (resuming) trainer.resume();
+    if (resuming) {
+        trainer.resume();
+        json record = json::parse(run->run_json);
+        record["resumed"].push_back({{"step", trainer.step()}, {"device", name_of(common.device)}});
+        folder->write("run.json", record.dump(2) + "\n");
+    }
     StopReason reason = trainer.run(stop_requested);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), folder->path(),
@@ -159,14 +165,15 @@ int main(int argc, char** argv) {
             app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")
                 ->check(CLI::Range(0.0, 1e6))
                 ->option_text("M");
-            app.add_option("--precision", a.precision, "f32, or bf16 with f32 master weights (default: bf16 where "
-                           "the processor multiplies it)")
+            app.add_option("--precision", a.precision,
+                           "f32, or bf16 with f32 master weights (default: bf16 on a GPU "
+                           "and where the processor multiplies it)")
                 ->check(CLI::IsMember({"f32", "bf16"}))
                 ->option_text("TYPE");
             app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")
                 ->check(CLI::IsMember({"nan"}))
                 ->option_text("WHAT");
-            UniVaeSettings defaults = default_settings();
+            UniVaeSettings defaults = default_settings(Device::cpu);
             Config keys;
             defaults.declare(keys);
             app.footer("settings (key=value):\n" + keys.table());

@@ -343,7 +343,7 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
              {q},
              record::attention_forward,
              record::attention_backward,
-             attributes(AttentionAttributes{&graph, rule})};
+             attributes(AttentionAttributes{&t.graph(graph), rule})};
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
     r.keep.insert(r.keep.end(), {y, lse});

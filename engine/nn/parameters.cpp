@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/parameters.h"
 
-#include <cstring>
-
 #include "engine/base/random.h"
 #include "engine/math/normal.h"
 #include "engine/ops/ops.h"
+#include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 
 namespace masquerade {
 namespace {
@@ -64,8 +64,9 @@ void Parameters::allocate(std::uint64_t seed) {
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
     values_ = Buffer(bytes, device_);
     gradients_ = Buffer(bytes, device_);
-    std::memset(values_.data(), 0, bytes);
-    std::memset(gradients_.data(), 0, bytes);
+    fill_bytes(gradients(), 0);
+    const OnHost first_values = OnHost::to_write(values());
+    fill_bytes(first_values.view(), 0);  // the gaps between parameters stay so
     if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
@@ -73,12 +74,14 @@ void Parameters::allocate(std::uint64_t seed) {
         t.value = static_cast<char*>(holds.data()) + std::size_t(starts_[i]) * bytes_of(t.dtype);
         t.grad = static_cast<char*>(gradients_.data()) + std::size_t(starts_[i]) * bytes_of(dtype_);
         Stream stream = make_stream(seed, t.path, 0);
+        const View start = slice(first_values.view(), t);
         switch (dtype_) {
-            case DType::f64: start_values<double>(master(t), inits_[i], stream); break;
-            case DType::c128: start_values<complex>(master(t), inits_[i], stream); break;
-            default: start_values<float>(master(t), inits_[i], stream); break;
+            case DType::f64: start_values<double>(start, inits_[i], stream); break;
+            case DType::c128: start_values<complex>(start, inits_[i], stream); break;
+            default: start_values<float>(start, inits_[i], stream); break;
         }
     }
+    first_values.store();
     round();
 }
 
@@ -92,18 +95,23 @@ void Parameters::start_gradients() {
 
 void Parameters::finish_gradients() {
     for (Tensor& t : tensors_)
-        if (!t.grad_written) std::memset(t.grad, 0, t.grad_view().bytes());
+        if (!t.grad_written) fill_bytes(t.grad_view(), 0);
 }
 
 View Parameters::flat(const Buffer& buffer, const char* path) const {
-    return View{buffer.data(), dtype_, device_, {length_}, path};
+    return View{buffer.data(), dtype_, buffer.device(), {length_}, path};
 }
 
-View Parameters::matrices(const View& all) const { return View{all.data, all.dtype, device_, {matrices_}, "matrices"}; }
+View Parameters::matrices(const View& all) const {
+    return View{all.data, all.dtype, all.device, {matrices_}, "matrices"};
+}
 
 View Parameters::vectors(const View& all) const {
-    return View{static_cast<char*>(all.data) + std::size_t(matrices_) * bytes_of(all.dtype), all.dtype, device_,
-                {length_ - matrices_}, "vectors"};
+    return View{static_cast<char*>(all.data) + std::size_t(matrices_) * bytes_of(all.dtype),
+                all.dtype,
+                all.device,
+                {length_ - matrices_},
+                "vectors"};
 }
 
 View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
@@ -111,8 +119,9 @@ View Parameters::rounded() const { return View{rounded_.data(), storage_, device
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     for (std::size_t i = 0; i < tensors_.size(); i++)
         if (&tensors_[i] == &parameter)
-            return View{static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(flat_view.dtype),
-                        flat_view.dtype, device_, parameter.shape, parameter.path.c_str()};
+            return View{
+                static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(flat_view.dtype),
+                flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
     throw Error(text("parameter ", parameter.path, " belongs to another model"));
 }
 

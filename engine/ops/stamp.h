@@ -37,10 +37,11 @@ struct TypeList {};
 
 // A structure that gets another member no longer compiles here.
 inline auto members_of(const SegmentGraph& graph) {
-    const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
+    const auto& [keys, queries, sees, query_rank, key_rank, bits, documents, on_device] = graph;
     return TypeList<typename std::decay_t<decltype(keys)>::value_type,
                     typename std::decay_t<decltype(queries)>::value_type, decltype(sees),
-                    decltype(query_rank), decltype(key_rank), decltype(bits), decltype(documents)>{};
+                    decltype(query_rank), decltype(key_rank), decltype(bits), decltype(documents),
+                    decltype(on_device)>{};
 }
 inline auto members_of(const DeviceRuntime& runtime) {
     const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget] = runtime;

@@ -88,13 +88,13 @@ void Arena::end_step() {
     std::size_t side_by_side = 0;
     for (const ArenaBlock& b : log_) side_by_side += b.bytes;
     unplanned_ = std::max(unplanned_, side_by_side);
+    loose_.clear();  // first: there may be no room for the plan beside them
     if (planning_) {
         std::size_t bytes = place_blocks(log_);
         if (bytes > base_.bytes()) base_ = Buffer(bytes, device_);
         plans_[bucket_] = std::move(log_);
     }
     log_.clear();
-    loose_.clear();
 }
 
 const std::vector<ArenaBlock>* Arena::plan(const std::string& bucket) const {

@@ -37,6 +37,7 @@ class Arena {
     void tick();
     void end_step();
 
+    Device device() const { return device_; }
     bool planned() const { return plan_ != nullptr; }
     // Fill blocks with NaN as soon as they die: a backward that reads what it did not declare meets NaN.
     void set_poison(bool on) { poison_ = on; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "engine/tensor/numbers.h"
+
 namespace masquerade {
 
 Grad Record::dx(int i) const {
@@ -34,6 +36,7 @@ void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t st
     step_ = step;
     training_ = training;
     arena_.begin_step(bucket);
+    inputs_.begin_step();
 }
 
 Tensor* Tape::declare(const std::string& name, const Shape& shape, DType type) {
@@ -46,40 +49,17 @@ Tensor* Tape::declare(const std::string& name, const Shape& shape, DType type) {
     return &t;
 }
 
-namespace {
-template <class N>
-void convert(const N* numbers, Tensor& t) {
-    std::int64_t n = t.shape.count();
-    auto fill = [&](auto* to) {
-        using T = std::remove_pointer_t<decltype(to)>;
-        for (std::int64_t i = 0; i < n; i++) {
-            if constexpr (std::is_same_v<T, complex>)
-                to[i] = complex(double(numbers[i]));
-            else
-                to[i] = T(float(numbers[i]));
-        }
-    };
-    switch (t.dtype) {
-        case DType::f32: return fill(static_cast<float*>(t.value));
-        case DType::bf16: return fill(static_cast<bfloat16*>(t.value));
-        case DType::c128: return fill(static_cast<complex*>(t.value));
-        case DType::f64:
-            for (std::int64_t i = 0; i < n; i++) static_cast<double*>(t.value)[i] = double(numbers[i]);
-    }
-}
-}  // namespace
-
 Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const double* numbers) {
     Tensor* t = declare(name, shape, type);
     t->value = arena_.take(t->bytes(), &t->value_block);
-    convert(numbers, *t);
+    write_numbers(t->view(), numbers);
     return t;
 }
 
 Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const float* numbers) {
     Tensor* t = declare(name, shape, type);
     t->value = arena_.take(t->bytes(), &t->value_block);
-    convert(numbers, *t);
+    write_numbers(t->view(), numbers);
     return t;
 }
 
@@ -119,10 +99,8 @@ void Tape::seed_gradient(Tensor* loss) {
         throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
     arena_.tick();
     allocate_gradient(loss);
-    double one = 1;
-    Tensor gradient = *loss;
-    gradient.value = loss->grad;
-    convert(&one, gradient);
+    const double one = 1;
+    write_numbers(loss->grad_view(), &one);
     loss->grad_written = true;
 }
 

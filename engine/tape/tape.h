@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/random.h"
+#include "engine/tape/inputs.h"
 #include "engine/tape/plan.h"
 #include "engine/tensor/tensor.h"
 
@@ -59,9 +60,9 @@ class Tape {
         std::size_t begin_;
     };
 
-    // `storage` is the type of activations.
-    Tape(Arena& arena, DType storage, Device where = Device::cpu)
-        : dtype(storage), device(where), arena_(arena) {}
+    // `storage` is the type of activations; they lie where the arena does.
+    Tape(Arena& arena, DType storage)
+        : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
     // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0,
@@ -79,10 +80,9 @@ class Tape {
     // A tensor of numbers given by the caller, converted to `type`; nothing flows into it.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // The caller's numbers where the ops can read them; they must outlive the step.
-    Ints ints(const std::vector<int>& numbers) const {
-        return Ints{numbers.data(), std::int64_t(numbers.size())};
-    }
+    // The caller's numbers, and his mask, where the ops can read them; they must outlive the step.
+    Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
+    const SegmentGraph& graph(const SegmentGraph& graph) { return inputs_.graph(graph); }
 
     // The value may be read until the end of the step; without this its memory is reused after its last op.
     void retain(Tensor* tensor) {
@@ -117,6 +117,7 @@ class Tape {
     const Segment* recomputed_segment(std::size_t record) const;
 
     Arena& arena_;
+    Inputs inputs_;
     std::deque<Tensor> tensors_;
     std::vector<Record> records_;
     std::vector<Segment> segments_;

@@ -5,23 +5,16 @@
 #include <filesystem>
 #include <fstream>
 
-namespace masquerade {
+#include "engine/tensor/copy.h"
 
-double number_at(const View& view, std::int64_t i) {
-    switch (view.dtype) {
-        case DType::f32: return double(view.as<float>()[i]);
-        case DType::bf16: return double(float(view.as<bfloat16>()[i]));
-        case DType::f64: return view.as<double>()[i];
-        case DType::c128: return view.as<complex>()[i].real();
-    }
-    return 0;
-}
+namespace masquerade {
 
 namespace {
 
 void check_finite(const View& view, const char* what, const Record& r, bool backward, bool empty_sums) {
+    const OnHost numbers(view);
     for (std::int64_t i = 0; i < view.count(); i++) {
-        double x = number_at(view, i);
+        double x = numbers[i];
         if (std::isfinite(x) || (empty_sums && x == -INFINITY)) continue;
         throw Error(text("first number that is not finite: ", what, " of ", view.path, "[",
                          i / view.columns(), ",", i % view.columns(), "] = ", x, ", written by ", r.op,
@@ -40,8 +33,9 @@ void write_npy(const std::string& file, const View& view) {
     out.write("\x93NUMPY\x01\x00", 8);
     out.write(reinterpret_cast<const char*>(&length), 2);
     out << header;
+    const OnHost numbers(view);
     for (std::int64_t i = 0; i < view.count(); i++) {
-        double x = number_at(view, i);
+        double x = numbers[i];
         out.write(reinterpret_cast<const char*>(&x), 8);
     }
     out.close();
@@ -79,9 +73,13 @@ void Dump::write_program(const Tape& tape) const {
     std::ofstream(folder_ + "/program.txt") << tape.program();
 }
 
-void Clock::before(const Record&, bool) { start_ = std::chrono::steady_clock::now(); }
+void Clock::before(const Record& r, bool) {
+    wait_for(r.out[0]->device);
+    start_ = std::chrono::steady_clock::now();
+}
 
 void Clock::after(const Record& r, bool backward) {
+    wait_for(r.out[0]->device);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     Share& share = shares_[r.op];
     (backward ? share.backward : share.forward) += seconds;

@@ -6,11 +6,9 @@
 #include <string>
 
 #include "engine/tape/tape.h"
+#include "engine/tensor/numbers.h"
 
 namespace masquerade {
-
-// The i-th number of a value or gradient, whatever its type (the real part of a complex one). CPU only; for looking.
-double number_at(const View& view, std::int64_t i);
 
 // The first number that is not finite ends the run and names the tensor, the place and the op that wrote it. The log of
 // an empty sum (attention rows that see nothing) is minus infinity by definition and passes.
@@ -29,7 +27,7 @@ class Dump : public Observer {
     std::string folder_;
 };
 
-// Seconds by op, forward and backward.
+// Seconds by op, forward and backward; it waits for every op.
 class Clock : public Observer {
   public:
     void before(const Record& record, bool backward) override;

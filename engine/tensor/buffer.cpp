@@ -33,10 +33,15 @@ Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device
     } else {
         data_ = cuda_runtime().allocate(bytes);
     }
-    if (!data_)
-        throw BadInput(
-            text(device == Device::cpu ? "out of memory: " : "the GPU is out of memory: ", bytes >> 20,
-                 " MiB wanted in one piece; a smaller batch_tokens, width or vocabulary needs less"));
+    if (data_) return;
+    std::string there = "out of memory: ", left;
+    if (device != Device::cpu) {
+        const DeviceFacts facts = cuda_runtime().facts();
+        there = "the GPU is out of memory: ";
+        left = text(", ", facts.bytes_free >> 20, " of ", facts.bytes >> 20, " MiB free");
+    }
+    throw BadInput(text(there, bytes >> 20, " MiB wanted in one piece", left,
+                        "; a smaller batch_tokens, width or vocabulary needs less"));
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {

@@ -11,14 +11,17 @@ void copy(const View& from, const View& to) {
     if (from.shape != to.shape || from.dtype != to.dtype)
         throw Error(text("copy: ", from.path, " is ", from.shape, " ", name_of(from.dtype), " but ", to.path,
                          " is ", to.shape, " ", name_of(to.dtype), "; they must be alike"));
-    const std::size_t bytes = from.bytes();
+    copy_bytes(from.data, from.device, to.data, to.device, from.bytes());
+}
+
+void copy_bytes(const void* from, Device from_device, void* to, Device to_device, std::size_t bytes) {
     if (bytes == 0) return;
-    if (from.device == Device::cpu && to.device == Device::cpu)
-        std::memmove(to.data, from.data, bytes);
+    if (from_device == Device::cpu && to_device == Device::cpu)
+        std::memmove(to, from, bytes);
     else
-        cuda_runtime().copy(to.data, from.data, bytes,
-                            from.device == Device::cpu ? Way::to_device
-                            : to.device == Device::cpu ? Way::from_device
+        cuda_runtime().copy(to, from, bytes,
+                            from_device == Device::cpu ? Way::to_device
+                            : to_device == Device::cpu ? Way::from_device
                                                        : Way::within_device);
 }
 
@@ -30,6 +33,10 @@ void fill_bytes(void* data, int byte, std::size_t bytes, Device device) {
         std::memset(data, byte, bytes);
     else
         cuda_runtime().fill(data, byte, bytes);
+}
+
+void wait_for(Device device) {
+    if (device != Device::cpu) cuda_runtime().synchronise();
 }
 
 }  // namespace masquerade

@@ -18,6 +18,8 @@ class AdamW {
     View second_moment() const { return parameters_.flat(v_, "adamw.second_moment"); }
 
   private:
+    View norm_view() const;
+
     Parameters& parameters_;
     AdamWRule rule_;
     Buffer m_, v_, small_;  // small: norm, then control

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 #include "engine/train/nearest.h"
 #include "engine/train/safetensors_header.h"
 
@@ -151,8 +153,6 @@ const StoredTensor& TensorFile::shaped(const std::string& name, const View& to) 
     if (tensor.shape != to.shape)
         throw BadInput(text(path_, ": tensor ", name, " is ", tensor.shape, "; ", to.shape,
                             " is expected. Was it made with other settings?"));
-    if (to.device != Device::cpu)
-        throw Error(text("tensor ", name, " is read into ", name_of(to.device), "; the cpu is expected"));
     return tensor;
 }
 
@@ -161,18 +161,20 @@ void TensorFile::copy_to(const std::string& name, const View& to) const {
     if (tensor.element != element_of(to.dtype))
         throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element),
                             "; ", name_of(element_of(to.dtype)), " is expected"));
-    if (tensor.bytes() > 0) std::memcpy(to.data, tensor.data, tensor.bytes());
+    copy_bytes(tensor.data, Device::cpu, to.data, to.device, tensor.bytes());
 }
 
 void TensorFile::convert_to(const std::string& name, const View& to) const {
     const StoredTensor& tensor = shaped(name, to);
+    const OnHost here = OnHost::to_write(to);
     switch (to.dtype) {
-        case DType::f32: return convert(path_, tensor, to.as<float>());
-        case DType::bf16: return convert(path_, tensor, to.as<bfloat16>());
-        case DType::f64: return convert(path_, tensor, to.as<double>());
-        case DType::c128: break;
+        case DType::f32: convert(path_, tensor, here.view().as<float>()); break;
+        case DType::bf16: convert(path_, tensor, here.view().as<bfloat16>()); break;
+        case DType::f64: convert(path_, tensor, here.view().as<double>()); break;
+        case DType::c128:
+            throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
     }
-    throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
+    here.store();
 }
 
 std::vector<std::uint64_t> TensorFile::integers(const std::string& name) const {

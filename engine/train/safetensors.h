@@ -32,7 +32,7 @@ struct StoredTensor {
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
 
-// What to write; the memory stays the caller's and must outlive the call that writes it.
+// What to write, from the CPU (OnHost brings it there); the memory stays the caller's and must outlive the call that writes it.
 StoredTensor stored(const std::string& name, const View& view);
 StoredTensor stored(const std::string& name, const std::vector<std::uint64_t>& numbers);
 StoredTensor stored(const std::string& name, const std::vector<double>& numbers);
@@ -55,7 +55,7 @@ class TensorFile {
     const StoredTensor* find(const std::string& name) const;  // null when there is none
     const StoredTensor& at(const std::string& name) const;
 
-    // The same element type and shape are demanded: a checkpoint goes back bit by bit.
+    // The same element type and shape are demanded: a checkpoint goes back bit by bit, onto any device.
     void copy_to(const std::string& name, const View& to) const;
     // Any of F16, BF16, F32, F64 into any View of real numbers, for other people's weights.
     void convert_to(const std::string& name, const View& to) const;

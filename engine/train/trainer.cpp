@@ -9,7 +9,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/wrap.h"
-#include "engine/tape/trace.h"
+#include "engine/tensor/numbers.h"
 #include "engine/train/safetensors.h"
 #include "engine/train/schedule.h"
 
@@ -49,7 +49,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       options_(options),
       optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
       arena_(parameters.device(), options.plan_memory),
-      tape_(arena_, parameters.storage(), parameters.device()),
+      tape_(arena_, parameters.storage()),
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
@@ -70,12 +70,13 @@ double Trainer::train_step() {
     optimiser_.update(step_ + 1,
                       learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
-    double value = number_at(loss->view(), 0);
+    // All of the step has been asked for: only now is anything read back, and a device waited for.
+    const double value = OnHost(loss->view())[0];
+    norm_ = optimiser_.norm();
     metrics_ = task_.metrics();  // while the tensors of the step are there
     tape_.end();
-    if (!std::isfinite(value) || !std::isfinite(optimiser_.norm()))
-        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ",
-                         optimiser_.norm(),
+    if (!std::isfinite(value) || !std::isfinite(norm_))
+        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_,
                          "; a lower learning_rate or a longer warmup helps. Earlier checkpoints in ",
                          folder_.path(), " are intact"));
     tokens_ += task_.batch_tokens();
@@ -114,8 +115,11 @@ void Trainer::save() {
     folder_.save_step(
         step_,
         [&](const std::string& folder) {
+            const OnHost values(parameters_.values()), first(optimiser_.first_moment()),
+                second(optimiser_.second_moment());
             std::vector<StoredTensor> weights;
-            for (const Tensor& p : parameters_.all()) weights.push_back(stored(p.path, parameters_.master(p)));
+            for (const Tensor& p : parameters_.all())
+                weights.push_back(stored(p.path, parameters_.slice(values.view(), p)));
             write_safetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
             std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_),
                                                   schedule_start_, schedule_steps_};
@@ -123,7 +127,7 @@ void Trainer::save() {
             numbers.insert(numbers.end(), place.begin(), place.end());
             write_safetensors(
                 folder + "/state.safetensors",
-                {stored("adamw.first_moment", optimiser_.first_moment()), stored("adamw.second_moment", optimiser_.second_moment()),
+                {stored("adamw.first_moment", first.view()), stored("adamw.second_moment", second.view()),
                  stored("numbers", numbers), stored("best", std::vector<double>{best_})});
             task_.save(folder);
         },
@@ -154,7 +158,7 @@ void Trainer::resume() {
 
 void Trainer::log(double loss, double now) const {
     std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", step_, tokens_) + entry("loss", loss) +
-                       entry("seconds", now) + entry("norm", optimiser_.norm());
+                       entry("seconds", now) + entry("norm", norm_);
     for (const Metric& m : metrics_) line += entry(m.name, m.value);
     folder_.append_log(line + "}");
 }

@@ -104,6 +104,7 @@ class Trainer {
                  first_tokens_ = 0;                          // first: where this sitting began
     std::uint64_t schedule_start_ = 0, schedule_steps_ = 0;  // 0: not chosen yet
     double best_;
+    double norm_ = 0;  // of the last step's gradient
     std::int64_t saved_step_ = -1;
     std::vector<Metric> metrics_;  // of the last step
 };

@@ -35,8 +35,9 @@ inline std::vector<float> gelu_by(Device device) {
 
 class FakeDevice {
   public:
-    FakeDevice() : library(open_cuda_library(beside_the_tests("fake_cuda.so"))) {
-        void* handle = dlopen(beside_the_tests("fake_cuda.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
+    explicit FakeDevice(const std::string& file = "fake_cuda.so")
+        : library(open_cuda_library(beside_the_tests(file))) {
+        void* handle = dlopen(beside_the_tests(file).c_str(), RTLD_NOW | RTLD_NOLOAD);
         REQUIRE(handle != nullptr);
         auto entry = reinterpret_cast<FakeEntry>(dlsym(handle, "fake_control"));
         REQUIRE(bool(entry));

@@ -126,10 +126,15 @@ TEST_CASE("cuda library: without one nothing is on the GPU, and errors say so") 
 }
 
 TEST_CASE("cuda library: one of the same make is taken, and what it lacks is known") {
-    FakeDevice fake;
+    FakeDevice fake("partial_cuda.so");
     CHECK(fake.library.runtime.answer().devices == 1);
     CHECK(missing_cuda_ops() == "store_rows");
     CHECK(std::string(cuda_runtime().facts().name) == "fake GPU");
+}
+
+TEST_CASE("cuda library: one that has all ops lacks nothing") {
+    FakeDevice fake;
+    CHECK(missing_cuda_ops() == "");
 }
 
 namespace {

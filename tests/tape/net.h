@@ -49,8 +49,8 @@ struct Net {
             ids.push_back((i * 5 + 1) % V), targets.push_back((i * 3 + 2) % V);
             document.push_back(i / 4), position.push_back(i % 4);
         }
-        RowNames names{tape.ints(document), tape.ints(position)};
         tape.begin(std::to_string(rows), 9, step, true);
+        const RowNames names{tape.ints(document), tape.ints(position)};
         Tensor* x = embedding(tape, tape.ints(ids), table, "embedding");
         Tensor* first = x;
         for (int i = 0; i < layers; i++) {

@@ -48,17 +48,29 @@ std::string failure(const std::string& library, const std::string& program, cons
     return r.lines.empty() ? "" : r.lines[0];
 }
 
-// Two steps of a small model, and the notes about the device that were printed.
+// A folder with a text and, once trained, a run.
+struct Trained : TemporaryFolder {
+    std::string record() const {
+        std::ifstream in(file("run") + "/run.json");
+        std::ostringstream all;
+        all << in.rdbuf();
+        return all.str();
+    }
+    // Two steps of a small model.
+    Run train(const std::string& library, const std::string& options) const {
+        std::string sentences;
+        for (int i = 0; i < 200; i++)
+            sentences += text("what is the price of number ", i, " in the house ?\n");
+        write("text", sentences);
+        return run(library, "train",
+                   options +
+                       " layers=3 latent_layers=2 width=32 inner=64 heads=2 vocabulary=300 batch_tokens=120 "
+                       "prior_sentences=0 schedule_start=1 schedule_steps=2 --steps 2 --data '" +
+                       file("text") + "' --out '" + file("run") + "'");
+    }
+};
 Run train(const std::string& library, const std::string& options) {
-    TemporaryFolder folder;
-    std::string sentences;
-    for (int i = 0; i < 200; i++) sentences += text("what is the price of number ", i, " in the house ?\n");
-    folder.write("text", sentences);
-    return run(library, "train",
-               options +
-                   " layers=3 latent_layers=2 width=32 inner=64 heads=2 vocabulary=300 batch_tokens=120 "
-                   "prior_sentences=0 schedule_start=1 schedule_steps=2 --steps 2 --data '" +
-                   folder.file("text") + "' --out '" + folder.file("run") + "'");
+    return Trained().train(library, options);
 }
 
 const bool programs = std::filesystem::exists(beside_the_tests("train"));
@@ -75,10 +87,12 @@ TEST_CASE("--device cuda: exit status 1 and one line" * doctest::skip(!programs)
           "such file or directory; --device cpu runs everywhere");
     CHECK(failure(stale, "generate", "--device cuda /nowhere")
               .find("error: --device cuda: the CUDA library " + stale + " is of another make: ") == 0);
-    CHECK(failure(beside_the_tests("fake_cuda.so"), "evaluate", "--device cuda /nowhere") ==
-          "error: --device cuda: a GPU answers (fake GPU), but models do not run there yet: no CUDA form of "
-          "store_rows; "
-          "--device cpu runs everywhere");
+    CHECK(failure(beside_the_tests("partial_cuda.so"), "evaluate", "--device cuda /nowhere") ==
+          "error: --device cuda: a GPU answers (fake GPU), but there is no CUDA form of store_rows; --device "
+          "cpu "
+          "runs everywhere");
+    CHECK(failure(beside_the_tests("fake_cuda.so"), "bench", "--device cuda train") ==
+          "error: --device cuda: bench has no work for a GPU; leave the option out");
     CHECK(failure("", "tokenize", "--device cuda --vocab /nowhere") ==
           "error: --device cuda: tokenize has no work for a GPU; leave the option out");
     if (built) {
@@ -104,4 +118,40 @@ TEST_CASE("--device auto: trains on the CPU and says so once" * doctest::skip(!p
     CHECK(r.status == 0);
     CHECK(r.count("CPU") == 0);
     CHECK(run(stale, "tokenize", "--version").lines.empty());
+}
+
+TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes on anywhere" *
+          doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
+    // The fake device has no numbers to give to a program: what it computes are zeros.
+    const std::string fake = beside_the_tests("fake_cuda.so"), partial = beside_the_tests("partial_cuda.so");
+    for (const char* device : {"", "--device auto", "--device cuda"}) {
+        Trained run_of_gpu;
+        Run r = run_of_gpu.train(fake, device);
+        INFO(device);
+        CHECK(r.status == 0);
+        CHECK(r.count("using the CPU") == 0);
+        CHECK(run_of_gpu.record().find("\"device\": \"cuda\"") != std::string::npos);
+        CHECK(run_of_gpu.record().find("\"dtype\": \"bf16\"") != std::string::npos);
+    }
+    Trained trained;
+    CHECK(trained.train(partial, "").count("but there is no CUDA form of store_rows; using the CPU") == 1);
+    CHECK(trained.record().find("\"device\": \"cpu\"") != std::string::npos);
+
+    Trained wandering;
+    CHECK(wandering.train(fake, "--precision f32").status == 0);
+    CHECK(wandering.record().find("\"dtype\": \"f32\"") != std::string::npos);
+    const std::string folder = "'" + wandering.file("run") + "'";
+    CHECK(run("", "train", "--device cpu --steps 3 --resume " + folder).status == 0);
+    CHECK(run(fake, "train", "--steps 4 --resume " + folder).status == 0);
+    const std::string record = wandering.record();
+    const std::size_t third = record.find("\"step\": 2"), fourth = record.find("\"step\": 3");
+    CHECK(third < fourth);
+    CHECK(fourth != std::string::npos);
+    CHECK(record.find("\"device\": \"cpu\"") < third);  // the keys of each sitting are sorted
+    for (const char* device : {"cpu", "cuda"}) {
+        CHECK(run(fake, "generate", text("--count 3 --device ", device, " ", folder)).status == 0);
+        CHECK(
+            run(fake, "evaluate", text("--limit 5 --samples 3 --importance 1 --device ", device, " ", folder))
+                .status == 0);
+    }
 }

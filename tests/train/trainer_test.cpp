@@ -5,68 +5,17 @@
 
 #include <cmath>
 
-#include "data/grammar.h"
-#include "data/text.h"
 #include "engine/ops/cpu/parallel.h"
-#include "engine/tape/trace.h"
-#include "models/univae_task.h"
-#include "tests/train/files.h"
-#include "tokenizer/trainer.h"
+#include "tests/train/tiny_run.h"
 
 using namespace masquerade;
 
 namespace {
 
-UniVaeSettings tiny(LatentKind kind) {
-    UniVaeSettings s;
-    s.model.backbone.layers = 3;
-    s.model.backbone.width = 16;
-    s.model.backbone.heads = 2;
-    s.model.backbone.inner = 32;
-    s.model.backbone.dropout = 0.1;
-    s.model.backbone.attention_dropout = 0.1;
-    s.model.latent_layers = 2;
-    s.model.latent.kind = kind;
-    s.model.latent.size = 8;
-    s.vocabulary = 200;
-    s.batch_tokens = 80;
-    s.train.warmup = 5;
-    s.train.schedule_start = 10;
-    s.train.schedule_steps = 100;
-    return s;
-}
-
-struct Run {
-    std::vector<std::string> lines = grammar_questions(3, 300);
-    UniVaeRun model;
-    RunFolder folder;
-    UniVaeTask task;
-    Trainer trainer;
-    Run(const UniVaeSettings& s, RunFolder&& where, std::int64_t steps)
-        : model(s, train_vocabulary(lines, s.vocabulary), s.precision),
-          folder(std::move(where)),
-          task(model, model.sentences(lines), model.sentences({lines[0], lines[1]})),
-          trainer(model.parameters, task, folder, limited(s, steps)) {
-        trainer.quiet = true;
-    }
-    static TrainOptions limited(const UniVaeSettings& s, std::int64_t steps) {
-        TrainOptions o = s.train;
-        o.steps = steps;
-        o.minutes = 0;
-        return o;
-    }
-    std::vector<char> bits() const {
-        View v = model.parameters.values();
-        return {static_cast<char*>(v.data), static_cast<char*>(v.data) + v.bytes()};
-    }
-};
-
-bool never() { return false; }
-
 // The parameters after so many steps, and what the log says of losses and KL on the way.
 std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
     TemporaryFolder folder;
-    Run run(s, RunFolder::create(folder.file("run")), steps);
+    TinyRun run(s, RunFolder::create(folder.file("run")), steps);
     run.trainer.run(never);
     std::vector<char> all = run.bits();
     const std::string log = read_bytes(run.folder.file("log.jsonl"));
@@ -78,16 +27,16 @@ std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
 }
 
 void check_resume(DType precision) {
-    UniVaeSettings s = tiny(LatentKind::gaussian);
+    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
     s.precision = precision;
     TemporaryFolder folder;
-    Run straight(s, RunFolder::create(folder.file("straight")), 100);
+    TinyRun straight(s, RunFolder::create(folder.file("straight")), 100);
     straight.trainer.run(never);
     {
-        Run half(s, RunFolder::create(folder.file("halves")), 50);
+        TinyRun half(s, RunFolder::create(folder.file("halves")), 50);
         half.trainer.run(never);
     }
-    Run rest(s, RunFolder::resume(folder.file("halves")), 100);
+    TinyRun rest(s, RunFolder::resume(folder.file("halves")), 100);
     rest.trainer.resume();
     CHECK(rest.trainer.step() == 50);
     rest.trainer.run(never);
@@ -109,7 +58,7 @@ void check_resume(DType precision) {
 
 TEST_CASE("trainer: the same bits from a rerun, any threads, any memory, recompute on or off") {
     for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian}) {
-        UniVaeSettings s = tiny(kind);
+        UniVaeSettings s = tiny_settings(kind);
         if (kind == LatentKind::vmf) s.precision = DType::bf16;
         set_threads(1);
         std::vector<char> once = trained(s, 25);
@@ -139,10 +88,10 @@ TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
 }
 
 TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was saved") {
-    UniVaeSettings s = tiny(LatentKind::vmf);
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
     s.train.save_every = 1;
     TemporaryFolder folder;
-    Run run(s, RunFolder::create(folder.file("run")), 5);
+    TinyRun run(s, RunFolder::create(folder.file("run")), 5);
     auto poison = [&] {  // after three steps somebody writes a NaN into a weight
         if (run.trainer.step() == 3)
             static_cast<float*>(run.model.parameters.find("layer.0.ffn.up.weight")->value)[0] = std::nanf("");
@@ -218,7 +167,7 @@ TEST_CASE("univae: the losses of ten steps are what they were") {
 }
 
 TEST_CASE("trainer: two sentences are learned by heart in seconds") {
-    UniVaeSettings s = tiny(LatentKind::vmf);
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
     s.model.backbone.dropout = s.model.backbone.attention_dropout = 0;
     s.model.backbone.width = 32;
     s.train.learning_rate = 5e-3;
@@ -228,7 +177,7 @@ TEST_CASE("trainer: two sentences are learned by heart in seconds") {
     UniVaeRun run(s, train_vocabulary(grammar_questions(3, 2000), 500));
     RunFolder where = RunFolder::create(folder.file("run"));
     UniVaeTask task(run, run.sentences(two), run.sentences(two));
-    Trainer trainer(run.parameters, task, where, Run::limited(s, 300));
+    Trainer trainer(run.parameters, task, where, TinyRun::limited(s, 300));
     trainer.quiet = true;
     trainer.run(never);
     std::vector<Metric> held_out = task.validate();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A device library without a GPU. Its device computes with the ops that the test hands over, and its memory is closed to
-// everybody else: a read or write outside a call of the library ends the program, as it would on a GPU.
+// A device library without a GPU. Its device computes with the ops that a test hands over; a program that opens the
+// library by itself has none to give, and the device leaves its memory as it is, zeros. That memory is closed to everybody
+// else: a read or write outside a call of the library ends the program, as it would on a GPU.
 #include "tests/cuda/library/fake.h"
 
 #include <sys/mman.h>
@@ -17,7 +18,15 @@ namespace {
 
 constexpr std::size_t page = 4096;
 FakeControl control;
-std::map<void*, std::size_t> blocks;  // and their pages' bytes
+std::map<char*, std::size_t> blocks;  // and their pages' bytes, in one region
+
+char* region() {
+    constexpr std::size_t bytes = std::size_t(1) << 34;  // of addresses alone
+    static void* const begin =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED) throw Error("the fake device: mmap failed");
+    return static_cast<char*>(begin);
+}
 
 // Opens all memory while it lives.
 class Open {
@@ -30,28 +39,42 @@ class Open {
     }
 
   private:
+    // Neighbours in one call: hundreds for each op would take most of a test's time.
     static void protect(int how) {
-        for (auto [data, bytes] : blocks) mprotect(data, bytes, how);
+        for (auto block = blocks.begin(); block != blocks.end();) {
+            char *begin = block->first, *end = begin;
+            for (; block != blocks.end() && block->first == end; ++block) end += block->second;
+            mprotect(begin, std::size_t(end - begin), how);
+        }
     }
     static inline int depth = 0;
 };
 
 void* allocate(std::size_t bytes) {
     const std::size_t whole = (bytes / page + 1) * page;
+    control.allocations++;
     if (control.taken + bytes > control.limit) return nullptr;
-    void* data = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) throw Error("the fake device: mmap failed");
+    char* data = region();  // the first gap that is wide enough
+    for (auto [taken, bytes_taken] : blocks) {
+        if (data + whole <= taken) break;
+        data = taken + bytes_taken;
+    }
     control.taken += whole;
     control.blocks++;
     blocks[data] = whole;
+    if (control.backing) {  // NaN, as what nobody has written may be
+        Open open;
+        std::memset(data, 0xff, whole);
+    }
     return data;
 }
 
 void release(void* data) noexcept {
-    control.taken -= blocks[data];
+    auto block = blocks.find(static_cast<char*>(data));
+    control.taken -= block->second;
     control.blocks--;
-    munmap(data, blocks[data]);
-    blocks.erase(data);
+    madvise(data, block->second, MADV_DONTNEED);  // who takes it next finds zeros
+    blocks.erase(block);
 }
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
@@ -95,13 +118,16 @@ struct Backed;
 template <auto Member, class... Parameters>
 struct Backed<Member, void (*)(Parameters...)> {
     static void call(Parameters... parameters) {
-        if (!control.backing) throw Error("the fake device was given no ops");
         Open open;
-        (control.backing->*Member)(parameters...);
+        if (control.backing) (control.backing->*Member)(parameters...);
     }
 };
 
-constexpr OpNumber without = OpNumber::store_rows;
+#ifdef WITHOUT
+constexpr OpNumber without = OpNumber::WITHOUT;
+#else
+constexpr OpNumber without = OpNumber(-1);
+#endif
 
 const bool has[] = {
 #define OP(name, parameters) OpNumber::name != without,

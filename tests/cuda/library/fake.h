@@ -8,10 +8,11 @@
 namespace masquerade {
 
 struct FakeControl {
-    const OpTable* backing = nullptr;  // what its ops call; they throw without
-    std::size_t limit = 1 << 20;       // bytes of memory
+    const OpTable* backing = nullptr;  // what its ops call; they do nothing without
+    std::size_t limit = 1 << 28;       // bytes of memory
     std::size_t taken = 0;             // of them
     int blocks = 0;                    // that live
+    int allocations = 0;               // asked for so far
     int ways[3] = {};                  // copies each way
     int fault = 0;                     // synchronise throws: 1 Error, 2 BadInput, 3 std::bad_alloc
 };

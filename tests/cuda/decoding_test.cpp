@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Evaluation, latents, priors and texts of a model on a device whose memory is closed to the host: the CPU's.
+#include "models/univae_evaluation.h"
+#include "tests/cuda/fake_device.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+// The same weights on both devices, after a few steps.
+struct Pair {
+    TemporaryFolder folder;
+    std::unique_ptr<UniVaeRun> here, there;
+    std::vector<Sentence> text;
+
+    explicit Pair(const UniVaeSettings& s) {
+        TinyRun run(s, RunFolder::create(folder.file("run")), 10);
+        run.trainer.run(never);
+        run.folder.write("vocab.txt", vocabulary(run));
+        run.folder.write("run.json", "{}");
+        here = UniVaeRun::load(run.folder.path(), false);
+        there = UniVaeRun::load(run.folder.path(), false, Device::cuda);
+        text = run.model.sentences(grammar_questions(4, 70));
+    }
+    static std::string vocabulary(const TinyRun& run) {
+        TemporaryFolder own;
+        run.model.tokenizer.vocabulary().save(own.file("vocab.txt"));
+        return read_bytes(own.file("vocab.txt"));
+    }
+    std::vector<const Sentence*> sentences() const {
+        std::vector<const Sentence*> all;
+        for (const Sentence& s : text) all.push_back(&s);
+        return all;
+    }
+};
+
+std::vector<Tokens> written(const UniVaeRun& run, double temperature, int refinements) {
+    UniVaeDecoder decoder(run.model, run.special());
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t i = 0; i < 70; i++)  // more than are written at a time
+        requests.push_back({run.draw(3, i, 0), i, 0, run.model.start_position(12)});
+    SamplingOptions sampling;
+    sampling.temperature = temperature;
+    return refined(decoder, requests, sampling, 3, refinements);
+}
+
+}  // namespace
+
+TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
+    for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian, LatentKind::none}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(kind);
+        s.prior_sentences = 100;
+        Pair pair(s);
+        const UniVae &here = pair.here->model, &there = pair.there->model;
+        const auto sentences = pair.sentences();
+        CHECK(there.backbone.device() == Device::cuda);
+
+        const HeldOut a = held_out_losses(here, sentences, 2), b = held_out_losses(there, sentences, 2);
+        CHECK(a.tokens == b.tokens);
+        CHECK(a.own == b.own);
+        CHECK(a.mean_path == b.mean_path);
+        CHECK(a.other == b.other);
+        CHECK(a.kl == b.kl);
+        CHECK(a.elbo == b.elbo);
+        CHECK((mean_latents(here, sentences) == mean_latents(there, sentences)));
+
+        const bool uses_cuda = fake.control->ways[1] > 0;
+        CHECK(uses_cuda);
+        CHECK(checksum_of(pair.here->parameters) == checksum_of(pair.there->parameters));
+        REQUIRE(pair.here->load_prior());
+        REQUIRE(pair.there->load_prior());
+        for (const LatentPrior* prior : {(const LatentPrior*)nullptr, pair.here->prior.get()}) {
+            if (kind == LatentKind::none) break;  // no density
+            double kl[2] = {};
+            CHECK((importance_weighted_nll(here, sentences, 2, 5, prior, &kl[0]) ==
+                   importance_weighted_nll(there, sentences, 2, 5, prior, &kl[1])));
+            CHECK(kl[0] == kl[1]);
+        }
+        for (double temperature : {0.0, 1.0})
+            CHECK((written(*pair.here, temperature, 1) == written(*pair.there, temperature, 1)));
+    }
+}
+
+TEST_CASE("cuda decoding: a prior is fitted to the same bytes") {
+    FakeDevice fake;
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
+    s.prior_sentences = 0;
+    Pair pair(s);
+    std::string bytes[2];
+    for (const UniVaeRun* run : {pair.here.get(), pair.there.get()}) {
+        const std::string file = pair.folder.file("prior.safetensors");
+        fit_prior(run->model, pair.text, 60, 1).save(file, checksum_of(run->parameters));
+        bytes[run == pair.there.get()] = read_bytes(file);
+    }
+    CHECK((bytes[0] == bytes[1]));
+}
+
+TEST_CASE("cuda decoding: a language model without latents writes the same") {
+    FakeDevice fake;
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
+    s.model.latent_layers = 0;
+    s.model.backbone.pre_norm = true;
+    s.model.backbone.rotary = false;
+    Pair pair(s);
+    CHECK((written(*pair.here, 1, 0) == written(*pair.there, 1, 0)));
+    CHECK((importance_weighted_nll(pair.here->model, pair.sentences(), 1, 5) ==
+           importance_weighted_nll(pair.there->model, pair.sentences(), 1, 5)));
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// Training on a device whose memory is closed to the host: bit for bit what the CPU trains.
+#include <cmath>
+#include <map>
+
+#include "engine/tape/trace.h"
+#include "engine/tensor/copy.h"
+#include "tests/cuda/fake_device.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+struct Variant {
+    const char* name;
+    LatentKind kind;
+    DType storage;
+    bool pre_norm, rotary;
+};
+const Variant variants[] = {
+    {"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
+    {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
+    {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
+    {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false}};
+
+std::vector<Sentence> random_sentences() {
+    std::vector<Sentence> all(24);
+    Sequence random(5, "sentences");
+    for (std::size_t i = 0; i < all.size(); i++) {
+        all[i].name = int(i);
+        all[i].ids.push_back(2);
+        for (std::uint32_t n = random.below(14); n > 0; n--) all[i].ids.push_back(5 + int(random.below(55)));
+        all[i].ids.push_back(3);
+    }
+    return all;
+}
+
+struct Training {
+    Parameters parameters;
+    UniVae model;
+    AdamW optimiser;
+    Arena arena;
+    Tape tape;
+    std::vector<Sentence> text = random_sentences();
+
+    Training(const Variant& v, Device device)
+        : parameters(v.storage, device),
+          model(parameters, options(v)),
+          optimiser(allocated(parameters), {0.9, 0.98, 1e-8, 0.01, 1}),
+          arena(device),
+          tape(arena, v.storage) {
+        arena.set_poison(true);
+    }
+    // One more parameter than the model has: no backward reaches it.
+    static Parameters& allocated(Parameters& p) {
+        p.add("unused", {3, 5}, {Init::normal, 1});
+        p.allocate(1);
+        return p;
+    }
+    static UniVaeOptions options(const Variant& v) {
+        UniVaeOptions o;
+        o.backbone.vocabulary = 60;
+        o.backbone.width = 16;
+        o.backbone.heads = 2;
+        o.backbone.inner = 32;
+        o.backbone.layers = 3;
+        o.backbone.positions = 32;
+        o.backbone.deviation = 0.2;
+        o.backbone.dropout = o.backbone.attention_dropout = 0.1;
+        o.backbone.pre_norm = v.pre_norm;
+        o.backbone.rotary = v.rotary;
+        o.latent_layers = 2;
+        o.latent.kind = v.kind;
+        o.latent.size = 8;
+        o.max_length = 16;
+        return o;
+    }
+    // The bits of the loss, the norm, gradients, weights, their rounded copies and moments after it.
+    std::vector<char> step(std::uint32_t number) {
+        std::vector<const Sentence*> some;  // few sentences, then all of them: two buckets
+        for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
+        const UniVaeBatch batch = model.batch(some, 16);
+        const LatentNoise noise = model.space.noise(batch.names, 1, number);
+        tape.begin(batch.bucket, 1, number, true);
+        Tensor* loss = model.loss(tape, batch, &noise, 0.1).total;
+        parameters.start_gradients();
+        tape.backward(loss);
+        parameters.finish_gradients();
+        optimiser.update(number + 1, 1e-2);
+        std::vector<char> all = bits_of(loss->view());
+        const double norm = optimiser.norm();
+        all.insert(all.end(), reinterpret_cast<const char*>(&norm), reinterpret_cast<const char*>(&norm + 1));
+        for (const View& v : {parameters.gradients(), parameters.values(), parameters.rounded(),
+                              optimiser.first_moment(), optimiser.second_moment()}) {
+            if (!v.data) continue;
+            const std::vector<char> bits = bits_of(v);
+            all.insert(all.end(), bits.begin(), bits.end());
+        }
+        tape.end();
+        return all;
+    }
+};
+
+std::map<std::string, std::string> files_in(const std::string& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+        files[entry.path().filename().string()] = read_bytes(entry.path().string());
+    return files;
+}
+
+// Everything but the time.
+std::string without_seconds(std::string log) {
+    for (std::size_t at; (at = log.find("\"seconds\":")) != std::string::npos;)
+        log.erase(at, log.find_first_of(",}", at) - at);
+    return log;
+}
+
+// What a run leaves behind: its last checkpoint, its log and its samples.
+void check_same_run(const RunFolder& a, const RunFolder& b) {
+    const std::int64_t step = a.latest_step();
+    CHECK(b.latest_step() == step);
+    const auto files = files_in(a.step_folder(step)), others = files_in(b.step_folder(step));
+    CHECK(files.size() >= 3);
+    CHECK(files.size() == others.size());
+    for (const auto& [name, bytes] : files) {
+        INFO(name);
+        REQUIRE(others.count(name) == 1);
+        CHECK((bytes == others.at(name)));
+    }
+    CHECK(read_bytes(a.file("samples.txt")) == read_bytes(b.file("samples.txt")));
+    CHECK(without_seconds(read_bytes(a.file("log.jsonl"))) ==
+          without_seconds(read_bytes(b.file("log.jsonl"))));
+}
+
+}  // namespace
+
+TEST_CASE("cuda training: losses, gradients, weights and moments have the CPU's bits") {
+    for (const Variant& v : variants) {
+        INFO(v.name);
+        FakeDevice fake;
+        Training here(v, Device::cpu), there(v, Device::cuda);
+        int allocations = 0;
+        for (std::uint32_t i = 0; i < 6; i++) {
+            INFO("step ", i);
+            CHECK((here.step(i) == there.step(i)));
+            if (i == 3) allocations = fake.control->allocations;
+        }
+        CHECK(there.arena.planned());
+        CHECK(fake.control->allocations == allocations);  // both buckets are known by then
+    }
+}
+
+TEST_CASE("cuda training: the upload of a step's numbers and masks, and nothing else, goes to the device") {
+    FakeDevice fake;
+    Training there(variants[0], Device::cuda);
+    for (std::uint32_t i = 0; i < 4; i++) there.step(i);
+    const int before = fake.control->ways[0];
+    there.step(4);
+    // Ids, types, positions and documents of both halves, targets, three of [CLS], the rows replaced; four graphs; the
+    // turns of both halves, w and e of two latent layers, the weights, the loss's gradient, the optimiser's numbers.
+    CHECK(fake.control->ways[0] - before == 13 + 4 + 2 + 4 + 1 + 1 + 1);
+}
+
+TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte for byte") {
+    for (DType precision : {DType::f32, DType::bf16}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(precision == DType::f32 ? LatentKind::gaussian : LatentKind::vmf);
+        s.precision = precision;
+        s.prior_sentences = 100;
+        TemporaryFolder folder;
+        TinyRun here(s, RunFolder::create(folder.file("here")), 25);
+        TinyRun there(s, RunFolder::create(folder.file("there")), 25, Device::cuda);
+        here.trainer.run(never);
+        there.trainer.run(never);
+        CHECK((here.bits() == there.bits()));
+        check_same_run(here.folder, there.folder);
+    }
+}
+
+TEST_CASE("cuda training: resumed on another device it goes on with the same bits") {
+    for (DType precision : {DType::f32, DType::bf16}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(LatentKind::vmf);
+        s.precision = precision;
+        s.prior_sentences = 0;
+        TemporaryFolder folder;
+        TinyRun straight(s, RunFolder::create(folder.file("straight")), 24);
+        straight.trainer.run(never);
+        for (Device first : {Device::cpu, Device::cuda}) {
+            const std::string where = folder.file(name_of(first));
+            { TinyRun(s, RunFolder::create(where), 12, first).trainer.run(never); }
+            TinyRun rest(s, RunFolder::resume(where), 24, first == Device::cpu ? Device::cuda : Device::cpu);
+            rest.trainer.resume();
+            CHECK(rest.trainer.step() == 12);
+            rest.trainer.run(never);
+            CHECK((straight.bits() == rest.bits()));
+            for (const char* file : {"model.safetensors", "state.safetensors"})
+                CHECK((read_bytes(straight.folder.step_folder(24) + "/" + file) ==
+                       read_bytes(rest.folder.step_folder(24) + "/" + file)));
+        }
+    }
+}
+
+TEST_CASE("cuda training: the NaN trace names the tensor") {
+    FakeDevice fake;
+    std::string said[2];
+    for (Device device : {Device::cpu, Device::cuda}) {
+        UniVaeSettings s = tiny_settings(LatentKind::vmf);
+        TemporaryFolder folder;
+        TinyRun run(s, RunFolder::create(folder.file("run")), 5, device);
+        NanTrace trace;
+        run.trainer.observe(&trace);
+        auto poison = [&] {
+            if (run.trainer.step() != 2) return false;
+            const OnHost bias(run.model.parameters.find("layer.0.ffn.up.bias")->view());
+            bias.view().as<float>()[3] = std::nanf("");
+            bias.store();
+            return false;
+        };
+        said[int(device)] = message_of<Error>([&] { run.trainer.run(poison); });
+    }
+    CHECK_SAYS(said[1],
+               "first number that is not finite: value of encoder.layer.0.ffn.up[0,3] = nan, written by");
+    CHECK(said[1] == said[0]);
+}
+
+TEST_CASE("cuda training: a dump holds what it holds on the CPU") {
+    FakeDevice fake;
+    TemporaryFolder folder;
+    for (Device device : {Device::cpu, Device::cuda}) {
+        Training training(variants[1], device);
+        Dump dump(folder.file(name_of(device)));
+        training.tape.observe(&dump);
+        training.step(0);
+        dump.write_program(training.tape);
+    }
+    const auto here = files_in(folder.file("cpu")), there = files_in(folder.file("cuda"));
+    CHECK(here.size() > 100);
+    CHECK((here == there));
+}
+
+TEST_CASE(
+    "cuda training: where memory ends, one line says how much was wanted, what is free, and what to change") {
+    std::string said;
+    for (std::size_t limit : {std::size_t(8) << 10, std::size_t(1) << 20, std::size_t(3) << 20}) {
+        FakeDevice fake;
+        fake.control->limit = limit;
+        UniVaeSettings s = tiny_settings(LatentKind::vmf);
+        s.batch_tokens = 4000;
+        TemporaryFolder folder;
+        said = message_of<BadInput>([&] {
+            TinyRun run(s, RunFolder::create(folder.file("run")), 3, Device::cuda);
+            run.trainer.run(never);
+        });
+        INFO(limit, " bytes");
+        CHECK_SAYS(said, "the GPU is out of memory: ");
+        CHECK_SAYS(said, " MiB wanted in one piece, ");
+        CHECK_SAYS(said, text(" of ", limit >> 20,
+                              " MiB free; a smaller batch_tokens, width or vocabulary needs less"));
+        CHECK(fake.control->blocks == 0);
+    }
+}

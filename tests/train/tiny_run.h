@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A run of a UniVAE that is trained in moments, with dropout, held-out sentences and samples.
+#pragma once
+#include "data/grammar.h"
+#include "data/text.h"
+#include "engine/tensor/numbers.h"
+#include "models/univae_task.h"
+#include "tests/train/files.h"
+#include "tokenizer/trainer.h"
+
+namespace masquerade {
+
+inline UniVaeSettings tiny_settings(LatentKind kind) {
+    UniVaeSettings s;
+    s.model.backbone.layers = 3;
+    s.model.backbone.width = 16;
+    s.model.backbone.heads = 2;
+    s.model.backbone.inner = 32;
+    s.model.backbone.dropout = 0.1;
+    s.model.backbone.attention_dropout = 0.1;
+    s.model.latent_layers = 2;
+    s.model.latent.kind = kind;
+    s.model.latent.size = 8;
+    s.vocabulary = 200;
+    s.batch_tokens = 80;
+    s.train.warmup = 5;
+    s.train.schedule_start = 10;
+    s.train.schedule_steps = 100;
+    return s;
+}
+
+inline bool never() { return false; }
+
+inline std::vector<char> bits_of(const View& tensor) {
+    const OnHost here(tensor);
+    const char* bytes = static_cast<const char*>(here.view().data);
+    return {bytes, bytes + tensor.bytes()};
+}
+
+struct TinyRun {
+    std::vector<std::string> lines = grammar_questions(3, 300);
+    UniVaeRun model;
+    RunFolder folder;
+    UniVaeTask task;
+    Trainer trainer;
+    TinyRun(const UniVaeSettings& s, RunFolder&& where, std::int64_t steps, Device device = Device::cpu)
+        : model(s, train_vocabulary(lines, s.vocabulary), s.precision, device),
+          folder(std::move(where)),
+          task(model, model.sentences(lines), model.sentences({lines[0], lines[1]})),
+          trainer(model.parameters, task, folder, limited(s, steps)) {
+        trainer.quiet = true;
+    }
+    static TrainOptions limited(const UniVaeSettings& s, std::int64_t steps) {
+        TrainOptions o = s.train;
+        o.steps = steps;
+        o.minutes = 0;
+        return o;
+    }
+    std::vector<char> bits() const { return bits_of(model.parameters.values()); }
+};
+
+}  // namespace masquerade
