@@ -144,6 +144,7 @@ T atomicMax(T* to, std::common_type_t<T> x) {
     return masquerade::emulator::changed(to, [x](T before) { return before < x ? x : before; });
 }
 
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T>
 T __ldg(const T* from) {
     return *from;

@@ -3,6 +3,8 @@
 // threads, and rows that meet between two stages.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -70,14 +72,9 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
     CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
     CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw));
-}
-
-TEST_CASE("kernels: an op without a kernel says its name") {
-    AsCuda emulated;
-    if (emulator::kernels().global_norm) return;
-    Guarded g({4}, DType::f32, "g", Device::cuda), norm({1}, DType::f32, "norm", Device::cuda);
-    CHECK_THROWS_WITH_AS(global_norm(g.view(), norm.view()),
-                         "global_norm has no kernel that could run as fibers", Error);
+    CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));
+    CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
+    CHECK((table.cross_entropy_forward && table.global_norm));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {
@@ -99,6 +96,84 @@ TEST_CASE("kernels: sums of columns have the bits of the CPU") {
             CHECK(other_bits(row_of("layernorm"), sizes, type, {"dw", "db"}) == "");
             CHECK(other_bits(row_of("residual_norm"), sizes, type, {"dw", "db"}) == "");
         }
+}
+
+// The same rows that the sums of layernorm meet, and a bias that is a sum of rounded numbers.
+TEST_CASE("kernels: sums of linear's bias have the bits of the CPU") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{65, 3, 33}, Sizes{300, 2, 5}, Sizes{2049, 1, 2}}) {
+            CAPTURE(sizes.rows);
+            CHECK(other_bits(row_of("linear"), sizes, type, {"db"}) == "");
+        }
+}
+
+// Ids of one digit, of two and of three; tiles of 512 rows; sums over a whole tile and over none.
+TEST_CASE("kernels: the sums of an embedding have the bits of the CPU") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{1, 1, 1}, Sizes{31, 33, 1}, Sizes{700, 5, 3}, Sizes{513, 31, 256},
+                            Sizes{1500, 2, 257}, Sizes{3000, 1, 70000}}) {
+            CAPTURE(sizes.rows);
+            CAPTURE(sizes.other);
+            CHECK(other_bits(row_of("embedding"), sizes, type, {"y", "dw"}) == "");
+        }
+}
+
+// Chunks of 4,096 numbers, a thousand of which are added at a time.
+TEST_CASE("kernels: the global norm has the bits of the CPU") {
+    for (int n : {0, 1, 15, 17, 4095, 4096, 4097, 8191, 12289, 100000}) {
+        CAPTURE(n);
+        CHECK(other_bits(row_of("global_norm"), {n, 1, 1}, DType::f32, {"norm"}) == "");
+    }
+    const std::int64_t many = 1025 * 4096 + 7;
+    Guarded g({many}, DType::f32, "g", Device::cuda), a({1}, DType::f32, "a"),
+        b({1}, DType::f32, "b", Device::cuda);
+    Sequence random(1, "norm");
+    for (std::int64_t i = 0; i < many; i++) g.view().as<float>()[i] = float(random.uniform_double());
+    cpu::global_norm(g.view(), a.view());
+    AsCuda emulated;
+    global_norm(g.view(), b.view());
+    CHECK(a.bytes() == b.bytes());
+}
+
+// Rows go by blocks of 2,048: those of the last one as those of the first, w1 and b1 as sums over all.
+TEST_CASE("kernels: cross-entropy of more rows than a block has") {
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Op& op = row_of("cross_entropy");
+        const Case c = prepared(op, {2 * 2048 + 3, 2, 3});
+        Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);
+        exact.forward();
+        AsCuda emulated;
+        kernels.forward();
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            if (!c.operands[i].written()) continue;
+            double worst = 0, size = c.operands[i].floor;
+            const View &found = kernels.values[i].view(), &right = exact.values[i].view();
+            for (std::int64_t k = 0; k < right.count(); k++) {
+                const double error = std::abs(number(found, k).real() - number(right, k).real());
+                worst = error <= worst ? worst : error;
+                size = std::max(size, std::abs(number(right, k).real()));
+            }
+            CAPTURE(c.operands[i].name);
+            CHECK(worst <= bound_of(c.operands[i], type) * size);
+        }
+    }
+}
+
+// A row of no weight leaves zeros, whatever its logits are; what is not asked for is not touched.
+TEST_CASE("kernels: cross-entropy of rows without weight, and losses alone") {
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Case c = prepared(row_of("cross_entropy"), {4, 3, 40});
+        Call all(c, type, type, Device::cuda), losses(c, type, type, Device::cuda);
+        set_number(all("h"), 3, INFINITY);  // row 1, which weighs nothing
+        AsCuda emulated;
+        all.forward();
+        for (int k = 0; k < 3; k++) CHECK(number(all("h1"), 3 + k).real() == 0);
+        CHECK(number(all("b1"), 0).real() == number(all("b1"), 0).real());
+        cross_entropy_forward(losses("h"), losses("w"), losses("b"), losses.ints("targets"), View{},
+                              losses("loss"), losses("lse"), View{}, View{}, View{}, View{});
+        CHECK(number(losses("loss"), 0) == number(all("loss"), 0));
+        CHECK(number(losses("lse"), 3) == number(all("lse"), 3));
+    }
 }
 
 TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {

@@ -95,7 +95,7 @@ __global__ void words_kernel(const unsigned* given, unsigned* to) {
     mine_to[13] = most;
     const unsigned half = t < 4 ? 0x0fu : 0xf0u;  // two halves of eight lanes, each with a mask of its own
     mine_to[14] = t < 8 ? __shfl_xor_sync(half, mine, 1, 4) : 0;
-    mine_to[15] = __ldg(given) + blockDim.x + gridDim.x;
+    mine_to[15] = __ldg(given) + blockDim.x + gridDim.x + unsigned(__popc(mine));
 }
 
 struct Verbs {

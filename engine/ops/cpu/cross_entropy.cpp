@@ -3,7 +3,7 @@
 // for all words, one sweep a row that turns them into their gradients, and two products that carry those to h
 // and w. So the logits are made once and never stored whole, and a row's loss depends on no other row.
 #include "engine/math/matrix.h"
-#include "engine/ops/check.h"
+#include "engine/ops/check_products.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/reference.h"
@@ -204,36 +204,12 @@ void forward_reference(View h, View w, View b, Ints targets, const A* weights, A
                                          shares.w1.as<A>(), shares.b1.as<A>());
 }
 
-void check(const char* op, const View& h, const View& w, const View& b, const Ints& targets) {
-    if (w.columns() != h.columns() || w.dtype != h.dtype)
-        throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w), "; last sizes and types must agree"));
-    if (b) expect_shape(op, "b", b, {w.rows()}, arithmetic_of(h.dtype));
-    expect_count(op, "targets", targets, h.rows());
-    for (std::int64_t n = 0; n < targets.count; n++)
-        if (targets[n] < 0 || targets[n] >= w.rows())
-            throw Error(text(op, ": the target of row ", n, " of ", h.path, " is ", targets[n],
-                             ", expected in [0, ", w.rows(), "), the rows of w ", w.path));
-}
-
 }  // namespace
 
 void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, View loss, View lse,
                            View total, View h1, View w1, View b1) {
-    const char* op = "cross_entropy";
-    check(op, h, w, b, targets);
-    const DType a = arithmetic_of(h.dtype);
+    check_cross_entropy(h, w, b, targets, weights, loss, lse, total, h1, w1, b1);
     const Shares shares{h1, w1, b1};
-    expect_shape(op, "loss", loss, {h.rows()}, a);
-    expect_shape(op, "lse", lse, {h.rows()}, a);
-    if (weights) expect_shape(op, "weights", weights, {h.rows()}, a);
-    if (total) expect_shape(op, "total", total, {1}, a);
-    if (h1) expect_shape(op, "h1", h1, h.shape, h.dtype);
-    if (w1) expect_shape(op, "w1", w1, w.shape, a);
-    if (b1) expect_shape(op, "b1", b1, {w.rows()}, a);
-    if (!weights && h.rows() > 0 && (total || shares))
-        throw Error(
-            text(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1"));
-
     if (runs_fast(h.dtype))
         forward_fast(h, w, b, targets, weights.as<float>(), loss.as<float>(), lse.as<float>(), shares);
     else

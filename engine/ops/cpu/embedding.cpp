@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rows of a table by id, and the sum of gradients that share an id, in row order whatever the threads.
-#include "engine/ops/check.h"
+#include "engine/ops/check_products.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/launch.h"
 
@@ -33,8 +33,7 @@ void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, 
 }  // namespace
 
 void embedding_forward(Ints ids, View w, View y) {
-    expect_rows("embedding", "id", ids, w);
-    expect_shape("embedding", "y", y, {ids.count, w.columns()}, w.dtype);
+    check_embedding(ids, w, y);
     std::size_t row = std::size_t(w.columns()) * bytes_of(w.dtype);
     const char* from = static_cast<const char*>(w.data);
     char* to = static_cast<char*>(y.data);
@@ -46,11 +45,8 @@ void embedding_forward(Ints ids, View w, View y) {
 
 void embedding_backward(View dy, Ints ids, Grad dw) {
     if (!dw) return;
+    check_embedding_backward(dy, ids, dw);
     std::int64_t V = dw.view.rows(), C = dw.view.columns();
-    expect_rows("embedding backward", "id", ids, dw.view);
-    if (dy.rows() != ids.count || dy.columns() != C || arithmetic_of(dy.dtype) != dw.view.dtype)
-        throw Error(text("embedding backward: ", seen("dy", dy), " and ", ids.count, " ids, but ", seen("dw", dw.view),
-                         "; expected a row for every id, as wide as dw"));
 
     // A counting sort, stable: order[starts[v]] .. order[starts[v + 1]] are the rows of id v, in row order.
     int* starts = workspace<Starts, int>(std::size_t(V + 2));

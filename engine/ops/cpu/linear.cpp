@@ -3,7 +3,7 @@
 // and c128 run the definition.
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
-#include "engine/ops/check.h"
+#include "engine/ops/check_products.h"
 #include "engine/ops/cpu/column_sum.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
@@ -15,14 +15,8 @@ namespace masquerade::cpu {
 namespace {
 
 void forward(const View& x, const View& w, const View& b, const View& y, const Epilogue& then) {
+    check_linear(x, w, b, y);
     std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
-    if (w.columns() != I || w.dtype != x.dtype)
-        throw Error(
-            text("linear: ", seen("x", x), " but ", seen("w", w), "; last sizes and types must agree"));
-    if (y.rows() != M || y.columns() != O || (y.dtype != x.dtype && y.dtype != arithmetic_of(x.dtype)))
-        expect_shape("linear", "y", y, {M, O}, x.dtype);
-    if (b) expect_shape("linear", "b", b, {O}, arithmetic_of(x.dtype));
-
     if (runs_fast(x.dtype)) {
         Product to = product(y);
         to.bias = b.as<float>();
@@ -65,8 +59,7 @@ struct Activated {};
 void linear_forward(View x, View w, View b, View y) { forward(x, w, b, y, {}); }
 
 void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) {
-    expect_same_shape("linear gelu", "u", u, "a", a);
-    if (u.dtype != x.dtype) expect_shape("linear gelu", "u", u, u.shape, x.dtype);
+    check_linear_gelu(x, u, a);
     if (!runs_fast(x.dtype)) {
         forward(x, w, b, u, {});
         return gelu_forward(u, kind, a);
@@ -81,15 +74,8 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
 }
 
 void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
+    check_linear_backward(dy, x, w, dx, dw, db);
     std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
-    bool typed = (dy.dtype == x.dtype || dy.dtype == arithmetic_of(x.dtype)) && w.dtype == x.dtype;
-    if (dy.rows() != M || dy.columns() != O || w.columns() != I || !typed)
-        throw Error(text("linear backward: ", seen("dy", dy), ", ", seen("x", x), ", ", seen("w", w),
-                         "; expected (M,O), (M,I), (O,I) of one type"));
-    expect_grad("linear backward", "dx", dx, x);
-    expect_weight_grad("linear backward", "dw", dw, w);
-    if (db) expect_shape("linear backward", "db", db.view, {O}, arithmetic_of(x.dtype));
-
     if (runs_fast(x.dtype)) {
         if (dx) gemm(M, I, O, factor(dy), factor(w), product(dx.view, dx.add));
         if (dw) gemm(O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add));
@@ -105,8 +91,7 @@ void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
 }
 
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
-    expect_same_shape("gelu linear backward", "u", u, "a", a);
-    expect_grad("gelu linear backward", "du", du, u);
+    check_gelu_linear_backward(u, a, du);
     linear_backward(dy, a, w, {}, dw, db);
     if (!du) return;
     if (!runs_fast(u.dtype) || du.add) {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks, as on the CPU: the logits of
+// a block for all words, one kernel that finds a row's loss and turns its logits into their gradients, and two products
+// that carry those to h and w. So the logits are made once and never stored whole.
+#include "engine/math/scalar.h"
+#include "engine/ops/check_products.h"
+#include "engine/ops/cuda/gemm.h"
+#include "engine/ops/cuda/workspace.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// A block of rows: many enough that adding to w1 costs little beside the product, few enough for the memory.
+constexpr std::int64_t most_rows = 2048, most_bytes = std::int64_t(256) << 20;
+
+struct Logits {};
+struct RoundedLogits {};
+
+// (exp(logit - lse) - [target]) weight; zero in a row of no weight, whatever its logits are.
+HD float dlogit(float logit, float lse, float weight, bool at_target) {
+    const float p = exp_of(logit - lse);
+    return weight == 0 ? 0.0f : (at_target ? p - 1 : p) * weight;
+}
+
+// sum = sum of exp(x - top) over some numbers x, top the largest of them. Of no numbers, or of minus infinities alone,
+// the sum counts for nothing later, but may not be NaN.
+struct Peak {
+    float top, sum;
+};
+HD float from_of(float top) { return top == -INFINITY ? 0.0f : top; }
+// The online rule: what was summed so far is scaled to a larger number when it comes.
+HD Peak with(Peak p, float x) {
+    if (x > p.top) return {x, p.sum * exp_of(p.top - x) + 1};
+    return {p.top, p.sum + exp_of(x - from_of(p.top))};
+}
+HD Peak both(Peak a, Peak b) {
+    const float top = a.top > b.top ? a.top : b.top, from = from_of(top);
+    return {top, a.sum * exp_of(a.top - from) + b.sum * exp_of(b.top - from)};
+}
+
+// A block a row. With dlogits, which may be the logits themselves, it leaves them there; targets, weights, loss and lse
+// are those of row 0.
+template <class S>
+__global__ void __launch_bounds__(1024)
+    loss_kernel(const float* logits, int V, const int* targets, const float* weights, float* loss, float* lse,
+                S* dlogits) {
+    __shared__ float tops[32], sums[32];
+    const std::int64_t row = blockIdx.x;
+    const int thread = int(threadIdx.x), threads = int(blockDim.x), target = targets[row];
+    const float *x = logits + row * V, at_target = x[target];
+    Peak peak{-INFINITY, 0};
+    for (int i = thread; i < V; i += threads) peak = with(peak, x[i]);
+    for (int d = 16; d > 0; d /= 2) peak = both(peak, {lane_xor(peak.top, d), lane_xor(peak.sum, d)});
+    if (thread % 32 == 0) tops[thread / 32] = peak.top, sums[thread / 32] = peak.sum;
+    __syncthreads();
+    peak = {tops[0], sums[0]};
+    for (int warp = 1; warp < threads / 32; warp++) peak = both(peak, {tops[warp], sums[warp]});
+    const float log_sum = peak.top + log_of(peak.sum);
+    if (thread == 0) lse[row] = log_sum, loss[row] = log_sum - at_target;
+    if (!dlogits) return;
+    const float weight = weights[row];
+    for (int i = thread; i < V; i += threads)
+        dlogits[row * V + i] = S(dlogit(x[i], log_sum, weight, i == target));
+}
+
+// The dlogits of a column before they are rounded, for b1.
+struct Unrounded {
+    const float *logits, *lse, *weights;
+    const int* targets;
+    std::int64_t V;
+    HD float operator()(std::int64_t row, int v) const {
+        return dlogit(logits[row * V + v], lse[row], weights[row], v == targets[row]);
+    }
+};
+
+// `rows` rows of h, from row `begin` on.
+View rows_of(View v, std::int64_t begin, std::int64_t rows) {
+    v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
+    v.shape = {rows, v.columns()};
+    return v;
+}
+
+struct Block {
+    View h, w, b;
+    const int* targets;
+    const float* weights;
+    float *loss, *lse;
+    View h1, w1, b1;
+    bool first;  // stores w1 and b1; later ones add to them
+};
+
+template <class S>
+void run_block(const Block& block) {
+    const std::int64_t rows = block.h.rows(), C = block.h.columns(), V = block.w.rows();
+    float* logits = workspace<Logits>(rows * V);
+    gemm(rows, V, C, factor(block.h), transposed(factor(block.w)), {logits, DType::f32}, block.b.as<float>());
+
+    const bool shares = block.h1 || block.w1 || block.b1;
+    S* dlogits = nullptr;
+    if constexpr (sizeof(S) == sizeof(float))
+        dlogits = shares ? logits : nullptr;
+    else
+        dlogits = shares ? workspace<RoundedLogits, S>(rows * V) : nullptr;
+    // As many threads as a row keeps busy. The most there may be, where it is long: then so few rows are on their way
+    // at a time that what is read a second time still lies in a cache.
+    const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
+    if (rows > 0)
+        launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights,
+                               block.loss, block.lse, dlogits);
+
+    const View d{dlogits, dtype_of<S>, block.h.device, {rows, V}, "dlogits"};
+    if (block.h1) gemm(rows, C, V, factor(d), factor(block.w), product(block.h1));
+    if (block.w1) gemm(V, C, rows, transposed(factor(d)), factor(block.h), product(block.w1, !block.first));
+    if (!block.b1) return;
+    if constexpr (sizeof(S) == sizeof(float))
+        column_sums(d, {block.b1, !block.first});
+    else
+        launch_column_sums(rows, int(V), Unrounded{logits, block.lse, block.weights, block.targets, V},
+                           block.b1.as<float>(), !block.first);
+}
+
+}  // namespace
+
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, View loss, View lse,
+                           View total, View h1, View w1, View b1) {
+    check_cross_entropy(h, w, b, targets, weights, loss, lse, total, h1, w1, b1);
+    const std::int64_t fit = most_bytes / (std::int64_t(sizeof(float)) * std::max<std::int64_t>(w.rows(), 1));
+    const std::int64_t at_once = std::max<std::int64_t>(1, std::min(most_rows, fit));
+    std::int64_t n = 0;
+    do {  // once even where there are no rows: zeros must be stored
+        const std::int64_t rows = std::min(at_once, h.rows() - n);
+        Block block{rows_of(h, n, rows),
+                    w,
+                    b,
+                    targets.data + n,
+                    weights ? weights.as<float>() + n : nullptr,
+                    loss.as<float>() + n,
+                    lse.as<float>() + n,
+                    h1,
+                    w1,
+                    b1,
+                    n == 0};
+        if (h1) block.h1 = rows_of(h1, n, rows);
+        for_type(h.dtype, [&](auto types) { run_block<typename decltype(types)::S>(block); });
+        n += rows;
+    } while (n < h.rows());
+    if (total) weighted_sum_forward(loss, weights, total);
+}
+
+}  // namespace masquerade::DEVICE

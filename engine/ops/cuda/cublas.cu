@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The matrix product by cuBLASLt, which is opened with the first product and not before.
+//
+// Matrices of this engine lie row after row, those of cuBLASLt column after column: the memory of a row-major (R,C) is
+// that of a column-major (C,R), its transpose. So C = A B is asked for as its transpose,
+//     C^T(N,M) = B^T(N,K) A^T(K,M):
+// B is the first factor and A the second, m and n change places, and each matrix has its row length as its leading
+// dimension. What lies there as we read it (not transposed) is already the transpose that is asked for; what lies there
+// transposed is transposed by cuBLASLt. Its bias has an element for every row of C^T, that is for every column of C.
+//
+// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept. Where K is split, the parts are
+// summed in float in a step of their own, in a fixed order: one product always has the same bits on one GPU. Those of a
+// row may differ with the number of rows beside it, because another shape may get another algorithm.
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <map>
+
+#include "engine/ops/cuda/multiply.h"
+#include "engine/ops/cuda/workspace.cuh"
+
+namespace masquerade::cuda {
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t(32) << 20;
+struct Parts {};
+
+// The functions by their names in cublasLt.h, from the library of that version.
+struct Lt {
+    void* library;
+    cublasLtHandle_t handle = nullptr;
+
+    template <class Function>
+    void find(Function*& function, const char* name) {
+        function = reinterpret_cast<Function*>(dlsym(library, name));
+        if (!function) throw Error(text("CUDA: ", file(), " has no ", name, "; expected cuBLAS ", version()));
+    }
+    static std::string file() { return text("libcublasLt.so.", CUBLAS_VER_MAJOR); }
+    static std::string version() { return text(CUBLAS_VER_MAJOR, ".", CUBLAS_VER_MINOR); }
+
+    Lt() : library(dlopen(file().c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        if (!library) {
+            const char* why = dlerror();
+            throw Error(text("CUDA: matrix products need ", file(),
+                             " of the CUDA Toolkit, which cannot be opened (", why ? why : "no reason given",
+                             "); install it, or name its folder in LD_LIBRARY_PATH"));
+        }
+        find(status_name, "cublasLtGetStatusName");
+        find(create, "cublasLtCreate");
+        find(make_operation, "cublasLtMatmulDescCreate");
+        find(set_operation, "cublasLtMatmulDescSetAttribute");
+        find(make_layout, "cublasLtMatrixLayoutCreate");
+        find(make_preference, "cublasLtMatmulPreferenceCreate");
+        find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+        find(forget_preference, "cublasLtMatmulPreferenceDestroy");
+        find(suggest, "cublasLtMatmulAlgoGetHeuristic");
+        find(multiply, "cublasLtMatmul");
+        expect(create(&handle), "starting");
+    }
+    void expect(cublasStatus_t status, const std::string& what) const {
+        if (status != CUBLAS_STATUS_SUCCESS)
+            throw Error(text("CUDA: cuBLASLt: ", what, " failed: ", status_name(status)));
+    }
+
+    decltype(cublasLtGetStatusName)* status_name;
+    decltype(cublasLtCreate)* create;
+    decltype(cublasLtMatmulDescCreate)* make_operation;
+    decltype(cublasLtMatmulDescSetAttribute)* set_operation;
+    decltype(cublasLtMatrixLayoutCreate)* make_layout;
+    decltype(cublasLtMatmulPreferenceCreate)* make_preference;
+    decltype(cublasLtMatmulPreferenceSetAttribute)* set_preference;
+    decltype(cublasLtMatmulPreferenceDestroy)* forget_preference;
+    decltype(cublasLtMatmulAlgoGetHeuristic)* suggest;
+    decltype(cublasLtMatmul)* multiply;
+};
+
+const Lt& lt() {
+    static const Lt opened;
+    return opened;
+}
+
+cudaDataType_t type_of(DType type) { return type == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
+
+// The largest power of two that the address is a multiple of, at most 256.
+std::int64_t alignment_of(const void* address) {
+    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 256;
+    return std::int64_t(bits & (~bits + 1));
+}
+
+std::string name_of_product(const Multiplication& p) {
+    return text("a product (", p.m, ",", p.k, ") ", name_of(p.a.dtype), " times (", p.k, ",", p.n, ") ",
+                name_of(p.b.dtype), " in ", name_of(p.c.dtype));
+}
+
+// How products of one shape are asked for.
+struct Plan {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
+    cublasLtMatmulAlgo_t algorithm = {};
+};
+
+template <class T>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T value) {
+    lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
+}
+
+// A factor of the transposed product: stored as (rows, columns) row after row.
+cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t rows, std::int64_t columns) {
+    if (transposed) std::swap(rows, columns);
+    cublasLtMatrixLayout_t layout = nullptr;
+    lt().expect(
+        lt().make_layout(&layout, type_of(type), std::uint64_t(columns), std::uint64_t(rows), columns),
+        "describing a matrix");
+    return layout;
+}
+
+cublasLtMatmulAlgo_t algorithm_for(const Plan& plan, const Multiplication& p) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    lt().expect(lt().make_preference(&preference), "making a preference");
+    auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, auto value) {
+        lt().expect(lt().set_preference(preference, what, &value, sizeof value), "stating a preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t(workspace_bytes));
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::uint32_t(alignment_of(p.b.data)));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, std::uint32_t(alignment_of(p.a.data)));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, std::uint32_t(alignment_of(p.c.data)));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::uint32_t(alignment_of(p.c.data)));
+    cublasLtMatmulHeuristicResult_t best = {};
+    int found = 0;
+    const cublasStatus_t status = lt().suggest(lt().handle, plan.operation, plan.first, plan.second,
+                                               plan.result, plan.result, preference, 1, &best, &found);
+    lt().forget_preference(preference);
+    lt().expect(status, text("choosing an algorithm for ", name_of_product(p)));
+    if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS)
+        throw Error(text("CUDA: cuBLASLt has no algorithm for ", name_of_product(p)));
+    return best.algo;
+}
+
+Plan make_plan(const Multiplication& p) {
+    Plan plan;
+    lt().expect(lt().make_operation(&plan.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA,
+        std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB,
+        std::int32_t(p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    if (p.bias) {
+        set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
+        set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // how well it is aligned counts
+    }
+    plan.first = layout_of(p.b.dtype, p.b.transposed, p.k, p.n);
+    plan.second = layout_of(p.a.dtype, p.a.transposed, p.m, p.k);
+    plan.result = layout_of(p.c.dtype, false, p.m, p.n);
+    plan.algorithm = algorithm_for(plan, p);
+    return plan;
+}
+
+const Plan& plan_for(const Multiplication& p) {
+    using Key = std::array<std::int64_t, 13>;
+    static std::map<Key, Plan> plans;
+    const Key key{p.m,
+                  p.n,
+                  p.k,
+                  int(p.a.dtype),
+                  int(p.b.dtype),
+                  int(p.c.dtype),
+                  p.a.transposed,
+                  p.b.transposed,
+                  alignment_of(p.a.data),
+                  alignment_of(p.b.data),
+                  alignment_of(p.c.data),
+                  p.bias != nullptr,
+                  alignment_of(p.bias)};
+    auto found = plans.find(key);
+    if (found == plans.end()) found = plans.emplace(key, make_plan(p)).first;
+    return found->second;
+}
+
+}  // namespace
+
+void multiply(const Multiplication& p) {
+    const Plan& plan = plan_for(p);
+    if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    const float one = 1, kept = p.c.add ? 1 : 0;
+    lt().expect(lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second,
+                              &kept, p.c.data, plan.result, p.c.data, plan.result, &plan.algorithm,
+                              workspace<Parts, char>(workspace_bytes), workspace_bytes, cuda_stream()),
+                name_of_product(p));
+}
+
+}  // namespace masquerade::cuda

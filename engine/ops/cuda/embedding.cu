@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Rows of a table by id, and the sum of gradients that share an id. For that the rows are sorted by id, stably, so that
+// a sum has the order of the rows, and in f32 the bits of the CPU.
+#include "engine/ops/check_products.h"
+#include "engine/ops/cuda/workspace.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// A radix sort from the lowest digit: count the digits of every tile of rows, sum the counts over digits and tiles,
+// put every row where the sum says. One warp a tile, 32 rows after 32, so that rows of one digit keep their order.
+constexpr int digit_bits = 8, digits = 1 << digit_bits, rows_a_tile = 512, scanned_at_once = 1024;
+
+struct Counts {};
+struct Ids {};
+struct Rows {};
+struct Starts {};
+
+// The lanes of the warp that are there and have this lane's digit.
+__device__ inline unsigned peers_of(int digit, bool there) {
+    unsigned peers = __ballot_sync(0xffffffffu, there);
+    for (int bit = 0; bit < digit_bits; bit++) {
+        const bool one = digit >> bit & 1;
+        const unsigned ones = __ballot_sync(0xffffffffu, one);
+        peers &= one ? ones : ~ones;
+    }
+    return peers;
+}
+
+// Of 32 rows of a tile: this lane's, its digit, and how many rows before it have that digit, of those 32.
+struct Place {
+    std::int64_t row;
+    bool there;
+    int digit, rank, count;
+};
+__device__ inline Place place_of(const int* ids, std::int64_t n, int shift, std::int64_t first) {
+    Place p;
+    const int lane = int(threadIdx.x);
+    p.row = first + lane;
+    p.there = p.row < n;
+    p.digit = p.there ? ids[p.row] >> shift & (digits - 1) : 0;
+    const unsigned peers = peers_of(p.digit, p.there);
+    p.rank = __popc(peers & ((1u << lane) - 1));
+    p.count = __popc(peers);
+    return p;
+}
+
+// counts[digit * tiles + tile] = rows of the tile with that digit
+__global__ void __launch_bounds__(32)
+    count_digits_kernel(const int* ids, std::int64_t n, int shift, int* counts) {
+    __shared__ int found[digits];
+    const int lane = int(threadIdx.x);
+    for (int d = lane; d < digits; d += 32) found[d] = 0;
+    __syncwarp();
+    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_a_tile;
+    for (int i = 0; i < rows_a_tile; i += 32) {
+        const Place p = place_of(ids, n, shift, begin + i);
+        if (p.there && p.rank == 0) found[p.digit] += p.count;
+        __syncwarp();
+    }
+    for (int d = lane; d < digits; d += 32) counts[std::int64_t(d) * gridDim.x + blockIdx.x] = found[d];
+}
+
+// counts[i] becomes the sum of those before it.
+__global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std::int64_t n) {
+    __shared__ int of_warps[32];
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    int before = 0;
+    for (std::int64_t begin = 0; begin < n; begin += scanned_at_once) {
+        const std::int64_t i = begin + threadIdx.x;
+        const int own = i < n ? counts[i] : 0;
+        int sum = own;
+        for (int d = 1; d < 32; d *= 2) {
+            const int left = __shfl_up_sync(0xffffffffu, sum, d);
+            if (lane >= d) sum += left;
+        }
+        if (lane == 31) of_warps[warp] = sum;
+        __syncthreads();
+        int all = 0, of_warps_before = 0;
+        for (int w = 0; w < 32; w++) {
+            if (w == warp) of_warps_before = all;
+            all += of_warps[w];
+        }
+        if (i < n) counts[i] = before + of_warps_before + sum - own;
+        before += all;
+        __syncthreads();
+    }
+}
+
+// The rows in the order of their digits; a null `rows` are 0, 1, 2 ...
+__global__ void __launch_bounds__(32)
+    scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift, const int* counts,
+                   int* sorted_ids, int* sorted_rows) {
+    __shared__ int next[digits];
+    const int lane = int(threadIdx.x);
+    for (int d = lane; d < digits; d += 32) next[d] = counts[std::int64_t(d) * gridDim.x + blockIdx.x];
+    __syncwarp();
+    const std::int64_t begin = std::int64_t(blockIdx.x) * rows_a_tile;
+    for (int i = 0; i < rows_a_tile; i += 32) {
+        const Place p = place_of(ids, n, shift, begin + i);
+        if (p.there) {
+            const int to = next[p.digit] + p.rank;
+            sorted_ids[to] = ids[p.row];
+            sorted_rows[to] = rows ? rows[p.row] : int(p.row);
+        }
+        __syncwarp();
+        if (p.there && p.rank == 0) next[p.digit] += p.count;
+        __syncwarp();
+    }
+}
+
+struct Sorted {
+    const int *ids, *rows;
+};
+
+// ids(n) in [0, V), ascending, and the rows they come from.
+Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
+    const std::int64_t tiles = (n + rows_a_tile - 1) / rows_a_tile;
+    int* counts = workspace<Counts, int>(tiles * digits);
+    int *all_ids = workspace<Ids, int>(2 * n), *all_rows = workspace<Rows, int>(2 * n);
+    Sorted from{ids, nullptr};
+    int pass = 0;
+    do {
+        int *to_ids = all_ids + pass % 2 * n, *to_rows = all_rows + pass % 2 * n;
+        const int shift = pass * digit_bits;
+        launch<count_digits_kernel>(unsigned(tiles), 32, 0, from.ids, n, shift, counts);
+        launch<scan_kernel>(1, scanned_at_once, 0, counts, tiles * digits);
+        launch<scatter_kernel>(unsigned(tiles), 32, 0, from.ids, from.rows, n, shift, counts, to_ids,
+                               to_rows);
+        from = {to_ids, to_rows};
+        pass++;
+    } while ((V - 1) >> (pass * digit_bits) > 0);
+    return from;
+}
+
+// starts[v] = how many of the sorted ids are below v
+struct Start {
+    const int* ids;
+    std::int64_t n;
+    int* starts;
+    HD void operator()(std::int64_t v) const {
+        std::int64_t low = 0, high = n;
+        while (low < high) {
+            const std::int64_t middle = (low + high) / 2;
+            if (ids[middle] < v)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        starts[v] = int(low);
+    }
+};
+
+// Row v of dw is the sum of its rows of dy. A warp takes 32 columns: a word of many rows keeps many warps busy.
+template <class S>
+struct SumRows {
+    const S* dy;
+    const int *starts, *rows;
+    float* dw;
+    bool add;
+    int C, parts;
+    HD void operator()(WarpLanes lanes, std::int64_t item) const {
+        const std::int64_t v = item / parts;
+        const int first_column = int(item % parts) * 32, begin = starts[v], end = starts[v + 1];
+        each(lanes, C - first_column < 32 ? C - first_column : 32, [&](int i) {
+            const int c = first_column + i;
+            float sum = 0;
+            for (int k = begin; k < end; k++) {
+                const float x = float(dy[std::int64_t(rows[k]) * C + c]);
+                sum = k == begin ? x : sum + x;
+            }
+            if (begin < end || !add) put(dw[v * C + c], sum, add);
+        });
+    }
+};
+
+}  // namespace
+
+void embedding_forward(Ints ids, View w, View y) {
+    check_embedding(ids, w, y);
+    gather_rows_forward(w, ids, y);
+}
+
+void embedding_backward(View dy, Ints ids, Grad dw) {
+    if (!dw) return;
+    check_embedding_backward(dy, ids, dw);
+    const std::int64_t V = dw.view.rows(), n = ids.count;
+    const int C = int(dw.view.columns()), parts = (C + 31) / 32;
+    const Sorted sorted = n > 0 ? sort(ids.data, n, V) : Sorted{};
+    int* starts = workspace<Starts, int>(V + 1);
+    for_each_point(V + 1, Start{sorted.ids, n, starts});
+    for_type(dy.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        for_each_row(V * parts,
+                     SumRows<S>{dy.as<S>(), starts, sorted.rows, dw.view.as<float>(), dw.add, C, parts});
+    });
+}
+
+}  // namespace masquerade::DEVICE

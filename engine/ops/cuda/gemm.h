@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The matrix product as the ops of the CUDA half call it, whatever the types of the factors.
+#pragma once
+#include "engine/ops/cuda/multiply.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+
+inline DeviceFactor factor(const View& v) { return {v.data, v.dtype}; }
+inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed}; }
+inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add}; }
+
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float. Where one factor is f32 and the other bf16, both
+// are multiplied as f32. C in bf16 is rounded once, after the bias was added.
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
+          const float* bias = nullptr);
+
+// sums(O) = column sums of x(M,O) in float, in the order of the CPU.
+void column_sums(const View& x, const Grad& sums);
+
+}  // namespace masquerade::DEVICE

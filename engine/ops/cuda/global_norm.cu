@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The bits of the CPU: chunks of 4096 numbers in float, each as the CPU's `sum` does it, then the chunks in order in
+// double.
+#include "engine/math/scalar.h"
+#include "engine/ops/check.h"
+#include "engine/ops/cuda/workspace.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+constexpr std::int64_t chunk = 4096;
+constexpr int at_once = 1024;
+
+struct Sums {};
+
+// Two chunks a warp. The sixteen partial sums of OneLane are those of sixteen lanes, which then meet in the same pairs.
+struct SumOfSquares {
+    const float* g;
+    std::int64_t n, chunks;
+    float* sums;
+    HD void operator()(WarpLanes lanes, std::int64_t pair) const {
+        const std::int64_t k = 2 * pair + lane_of(lanes) / 16, begin = k * chunk;
+        const std::int64_t end = k >= chunks ? begin : begin + chunk < n ? begin + chunk : n;
+        float part = 0;
+        for (std::int64_t i = begin + lane_of(lanes) % 16; i < end; i += 16) part += g[i] * g[i];
+        for (int half = 8; half > 0; half /= 2) part += lane_xor(part, half);
+        if (lane_of(lanes) % 16 == 0 && k < chunks) sums[k] = part;
+    }
+};
+
+// One thread adds what the block has fetched: the order is that of one after the other.
+__global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
+    __shared__ float fetched[at_once];
+    double total = 0;
+    for (std::int64_t begin = 0; begin < chunks; begin += at_once) {
+        const int count = chunks - begin < at_once ? int(chunks - begin) : at_once;
+        if (int(threadIdx.x) < count) fetched[threadIdx.x] = sums[begin + threadIdx.x];
+        __syncthreads();
+        for (int i = 0; threadIdx.x == 0 && i < count; i++) total += double(fetched[i]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *norm = float(sqrt_of(total));
+}
+
+}  // namespace
+
+void global_norm(View g, View norm) {
+    expect_shape("global_norm", "norm", norm, {1}, g.dtype);
+    const std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
+    float* sums = workspace<Sums>(chunks);
+    for_each_row((chunks + 1) / 2, SumOfSquares{g.as<float>(), n, chunks, sums});
+    launch<root_kernel>(1, at_once, 0, sums, chunks, norm.as<float>());
+}
+
+}  // namespace masquerade::DEVICE

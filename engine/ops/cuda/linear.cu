@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// y = x w^T + b, alone or with a gelu beside it: the matrix product in its three orders. The gelu goes over the stored
+// product, so that it reads the same rounded numbers that its backward will read.
+#include "engine/ops/check_products.h"
+#include "engine/ops/cuda/gemm.h"
+#include "engine/ops/cuda/workspace.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+struct Activated {};
+
+}  // namespace
+
+void linear_forward(View x, View w, View b, View y) {
+    check_linear(x, w, b, y);
+    gemm(x.rows(), w.rows(), x.columns(), factor(x), transposed(factor(w)), product(y), b.as<float>());
+}
+
+void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
+    check_linear_backward(dy, x, w, dx, dw, db);
+    const std::int64_t M = x.rows(), I = x.columns(), O = w.rows();
+    if (dx) gemm(M, I, O, factor(dy), factor(w), product(dx.view, dx.add));
+    if (dw) gemm(O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add));
+    if (db) column_sums(dy, db);
+}
+
+void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) {
+    check_linear_gelu(x, u, a);
+    linear_forward(x, w, b, u);
+    gelu_forward(u, kind, a);
+}
+
+// Where du is stored, dy w lies there on its way; to be added, it needs room of its own.
+void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
+    check_gelu_linear_backward(u, a, du);
+    linear_backward(dy, a, w, {}, dw, db);
+    if (!du) return;
+    View da = du.view;
+    if (du.add) da.data = workspace<Activated, char>(std::int64_t(u.bytes()));
+    linear_backward(dy, a, w, {da, false}, {}, {});
+    gelu_backward(da, u, kind, du);
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Device memory that an op works in. It only grows, so that an op allocates nothing once it has met its largest shapes;
+// what has been outgrown stays, because a step that was captured may name it. Sizes are powers of two: all that was
+// outgrown is less than what is in use.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "engine/ops/cuda/kernel.cuh"
+#ifndef __CUDACC__
+#include "engine/base/memory.h"
+#endif
+
+namespace masquerade::DEVICE {
+
+class Workspace {
+  public:
+    void* reserve(std::size_t bytes) {
+        if (bytes > capacity_) {
+            std::size_t larger = std::size_t(64) << 10;
+            while (larger < bytes) larger *= 2;
+            data_ = allocate(larger);
+            capacity_ = larger;
+        }
+        forget(data_, capacity_);
+        return data_;
+    }
+
+  private:
+#ifdef __CUDACC__
+    static void* allocate(std::size_t bytes) {
+        void* data = nullptr;
+        check(cudaMalloc(&data, bytes), text(bytes, " bytes of memory for an op to work in"));
+        return data;
+    }
+    static void forget(void*, std::size_t) {}
+#else
+    static void* allocate(std::size_t bytes) {
+        void* data = allocate_aligned(bytes);
+        if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
+        return data;
+    }
+    static void forget(void* data, std::size_t bytes) { std::memset(data, 0xff, bytes); }  // NaN
+#endif
+
+    void* data_ = nullptr;
+    std::size_t capacity_ = 0;
+};
+
+// `count` Ts, at least 256 bytes aligned on a GPU; what was there is lost. Each use has a tag type of its own, local to
+// its file.
+template <class Tag, class T = float>
+T* workspace(std::int64_t count) {
+    static Workspace memory;
+    return static_cast<T*>(memory.reserve(std::size_t(count) * sizeof(T)));
+}
+
+}  // namespace masquerade::DEVICE

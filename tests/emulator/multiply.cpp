@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The matrix product of the kernels that run as fibers, where cuBLASLt stands on a GPU: a plain loop. It shows that what
+// is above it asks for the right product; of cuBLASLt, of how that is called, and of its sums it shows nothing.
+#include "engine/ops/cuda/multiply.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/base/error.h"
+
+namespace masquerade::fibers {
+namespace {
+
+// Row after row, as (rows, columns), whichever way the factor lies.
+std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_t columns) {
+    std::vector<float> all(std::size_t(rows * columns));
+    for (std::int64_t i = 0; i < rows; i++)
+        for (std::int64_t j = 0; j < columns; j++) {
+            const std::int64_t at = f.transposed ? j * rows + i : i * columns + j;
+            all[std::size_t(i * columns + j)] = f.dtype == DType::f32
+                                                    ? static_cast<const float*>(f.data)[at]
+                                                    : float(static_cast<const bfloat16*>(f.data)[at]);
+        }
+    return all;
+}
+
+template <class S>
+void store_row(const std::vector<float>& sums, const float* bias, void* c, std::int64_t row, bool add) {
+    const std::int64_t n = std::int64_t(sums.size());
+    S* to = static_cast<S*>(c) + row * n;
+    for (std::int64_t j = 0; j < n; j++) {
+        float sum = sums[std::size_t(j)];
+        if (add) sum += float(to[j]);
+        if (bias) sum += bias[j];
+        to[j] = S(sum);
+    }
+}
+
+}  // namespace
+
+void multiply(const Multiplication& p) {
+    const bool known =
+        p.a.dtype == p.b.dtype && (p.c.dtype == DType::f32 || (p.a.dtype == DType::bf16 && !p.bias));
+    if (!known || p.m <= 0 || p.n <= 0 || p.k <= 0)
+        throw Error(text("multiply: a product (", p.m, ",", p.k, ") ", name_of(p.a.dtype), " times (", p.k,
+                         ",", p.n, ") ", name_of(p.b.dtype), " in ", name_of(p.c.dtype),
+                         ", which cuBLASLt does not have"));
+    const std::vector<float> a = numbers(p.a, p.m, p.k), b = numbers(p.b, p.k, p.n);
+    std::vector<float> sums(static_cast<std::size_t>(p.n));
+    for (std::int64_t i = 0; i < p.m; i++) {
+        std::fill(sums.begin(), sums.end(), 0.0f);
+        for (std::int64_t l = 0; l < p.k; l++)
+            for (std::int64_t j = 0; j < p.n; j++)
+                sums[std::size_t(j)] += a[std::size_t(i * p.k + l)] * b[std::size_t(l * p.n + j)];
+        if (p.c.dtype == DType::f32)
+            store_row<float>(sums, p.bias, p.c.data, i, p.c.add);
+        else
+            store_row<bfloat16>(sums, p.bias, p.c.data, i, p.c.add);
+    }
+}
+
+}  // namespace masquerade::fibers
