@@ -120,7 +120,6 @@ void UniVaeTask::finish(const std::string& step_folder) {
 }
 
 void UniVaeTask::fit(const std::string& step_folder, int sentences) {
-    log_line("note: fitting the prior of the latents, some seconds");
     run_.prior = std::make_shared<const LatentPrior>(
         fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
     run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
