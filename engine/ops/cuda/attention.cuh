@@ -42,11 +42,12 @@ struct AttentionInput {
     }
 };
 
-// to(i, j) = from[i][j] within rows x columns, 0 behind them.
+// to(i, j) = from[i][j] within rows x columns, 0 behind them as far as products read.
 template <class S, int M, int N>
 __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
-    for (int n = int(threadIdx.x); n < M * N; n += tile_threads) {
-        const int i = n / N, j = n % N;
+    const int height = filled(rows, M), width = filled(columns, N);
+    for (int n = int(threadIdx.x); n < height * width; n += tile_threads) {
+        const int i = width == 16 ? n / 16 : n / N, j = width == 16 ? n % 16 : n % N;
         to(i, j) = i < rows && j < columns ? from[i * stride + j] : S(0.0f);
     }
 }

@@ -15,21 +15,8 @@ struct BackwardInput {
     const float *lse, *delta;  // (Nq,H)
 };
 
-// delta = sum over j of p_j dp_j = dy . y: with dropout, too, as y holds the keeps. Row n is row n / H of the queries, head
-// n % H.
-template <class S>
-struct Delta {
-    const S *dy, *y;
-    float* delta;
-    int D;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const S *a = dy + n * D, *b = y + n * D;
-        const float found = sum(lanes, D, [=](int d) { return float(a[d]) * float(b[d]); });
-        if (first(lanes)) delta[n] = found;
-    }
-};
-
+// (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper; but
+// y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
 Scratch memory_of_delta;
 
 template <class S, int W>
@@ -37,7 +24,7 @@ struct BackwardTiles {
     Tile<S, query_tile, W> q, dy;
     Tile<S, key_tile(W), W> k, v;
     Tile<float, query_tile, key_tile(W)> scores, dp;
-    Tile<S, query_tile, key_tile(W)> p, ds;
+    FactorTile<S, query_tile, key_tile(W)> p, ds;
     float lse[query_tile], delta[query_tile];
 };
 
@@ -70,7 +57,8 @@ struct Backward {
         load_tile(tiles.v, kv + C, 2 * C, keys.rows, width);
     }
     // Of a pair of tiles p times what dropout does to it, and ds = p (dp - delta) / sqrt(D), where dp = dy.v times the same;
-    // 0 where a row does not see. What lies in the tiles already is not loaded again.
+    // 0 where a row does not see; or only what it adds to delta. What lies in the tiles already is not loaded again.
+    template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index,
                                         bool new_queries, bool new_keys) const {
         const AttentionInput<S>& forward = input.forward;
@@ -87,37 +75,67 @@ struct Backward {
             if (c == 0 && new_queries && thread < tile.rows) {
                 const std::int64_t n = std::int64_t(tile.row + thread) * forward.heads + head;
                 tiles.lse[thread] = input.lse[n];
-                tiles.delta[thread] = input.delta[n];
+                if (!only_delta) tiles.delta[thread] = input.delta[n];
             }
             __syncthreads();
             scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
             dp.template add<Form::rows_by_rows>(tiles.dy, tiles.v, tile.rows, keys.rows, width);
         }
-        scores.each([&](int i, int j, float x) { tiles.scores(i, j) = x; });
-        dp.each([&](int i, int j, float x) { tiles.dp(i, j) = x; });
+        const auto wanted = [&](int i, int j) { return i < tile.rows && j < keys.rows; };
+        scores.each([&](int i, int j, float x) {
+            if (wanted(i, j)) tiles.scores(i, j) = x;
+        });
+        dp.each([&](int i, int j, float x) {
+            if (wanted(i, j)) tiles.dp(i, j) = x;
+        });
+        const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
         __syncthreads();
-        if (chunks > 1) {  // the columns of this block once more
+        if (chunks > 1 && !only_delta) {  // the columns of this block once more
             load_queries(tile, column, columns);
             load_keys(keys, column, columns);
         }
-        for (int i = warp; i < query_tile; i += tile_threads / 32) {
+        for (int i = warp; i < height; i += tile_threads / 32) {
             if (i >= tile.rows) {
-                for (int j = lane; j < K; j += 32) tiles.p(i, j) = tiles.ds(i, j) = S(0.0f);
+                for (int j = lane; j < width; j += 32) tiles.p.set(i, j, 0), tiles.ds.set(i, j, 0);
                 continue;
             }
             const Sight<K> sight(forward, segment, tile, keys, visit_index, visit, i, head);
+            float delta = 0;
             for (int c = 0; c < sight.columns; c++) {
                 const int j = lane + 32 * c;
                 const float p =
                     sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
-                const float slope = tiles.dp(i, j) * sight.keep[c] - tiles.delta[i];
-                tiles.p(i, j) = S(p * sight.keep[c]);
-                tiles.ds(i, j) = S(sight.sees[c] ? p * slope * forward.scale : 0.0f);
+                const float slope = sight.sees[c] ? tiles.dp(i, j) * sight.keep[c] : 0.0f;
+                if (only_delta) {
+                    delta += p * slope;
+                    continue;
+                }
+                if (j >= width) continue;
+                tiles.p.set(i, j, p * sight.keep[c]);
+                tiles.ds.set(i, j, p * (slope - tiles.delta[i]) * forward.scale);
             }
+            if (!only_delta) continue;
+            for (int d = 16; d > 0; d /= 2) delta += lane_xor(delta, d);
+            if (lane == 0) tiles.delta[i] += delta;
         }
         __syncthreads();
     }
 };
+
+template <class S, int W>
+__global__ void __launch_bounds__(tile_threads) attention_delta_kernel(BackwardInput<S> input, float* to) {
+    const Backward<S, W> block(input);
+    const int thread = int(threadIdx.x);
+    const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
+    if (thread < query_tile) block.tiles.delta[thread] = 0;
+    for (int v = tile.first; v < tile.last; v++) {
+        const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
+        block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
+    }
+    __syncthreads();
+    if (thread < tile.rows)
+        to[std::int64_t(tile.row + thread) * input.forward.heads + block.head] = block.tiles.delta[thread];
+}
 
 template <class S, int W>
 __global__ void __launch_bounds__(tile_threads) attention_dq_kernel(BackwardInput<S> input, S* to, bool add) {
@@ -127,8 +145,8 @@ __global__ void __launch_bounds__(tile_threads) attention_dq_kernel(BackwardInpu
     dq.clear();
     for (int v = tile.first; v < tile.last; v++) {
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
-        block.gradients_of_scores(tile, keys, v, v == tile.first, true);
-        dq.template add<Form::rows_by_columns>(block.tiles.ds, block.tiles.k, tile.rows, block.columns,
+        block.template gradients_of_scores<false>(tile, keys, v, v == tile.first, true);
+        add_factors<Form::rows_by_columns>(dq, block.tiles.ds, block.tiles.k, tile.rows, block.columns,
                                                keys.rows);
     }
     S* rows = to + std::int64_t(tile.row) * block.C + block.head * block.D + block.column;
@@ -159,9 +177,9 @@ __global__ void __launch_bounds__(tile_threads)
     for (int e = keys.first; e < keys.last; e++) {
         const int v = input.forward.tables.by_key[e];
         const QueryTile tile = input.forward.tables.query_tiles[input.forward.tables.visits[v].query_tile];
-        block.gradients_of_scores(tile, keys, v, true, e == keys.first);
-        dk.template add<Form::columns>(block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
-        dv.template add<Form::columns>(block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
+        block.template gradients_of_scores<false>(tile, keys, v, true, e == keys.first);
+        add_factors<Form::columns>(dk, block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
+        add_factors<Form::columns>(dv, block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
     }
     S* rows = to + std::int64_t(keys.row) * 2 * block.C + block.head * block.D + block.column;
     auto store = [&](S* first) {
@@ -185,13 +203,14 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
     float* delta = reinterpret_cast<float*>(memory_of_delta.at_least(std::size_t(rows) * sizeof(float)));
     for_type(q.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
-        for_each_row(rows, Delta<S>{dy.as<S>(), y.as<S>(), delta, D});
         for_width(D, [&](auto width) {
             constexpr int W = decltype(width)::value;
             const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(),
                                          lse.as<float>(), delta};
             const Tables& tables = input.forward.tables;
             constexpr std::size_t shared = sizeof(BackwardTiles<S, W>);
+            launch_tiles<attention_delta_kernel<S, W> >(tables.query_tile_count, rule.heads, std::min(D, W), W, shared,
+                                                        input, delta);
             if (dq)
                 launch_tiles<attention_dq_kernel<S, W> >(tables.query_tile_count, rule.heads, D, W, shared,
                                                          input, dq.view.as<S>(), dq.add);

@@ -12,7 +12,7 @@ template <class S, int W>
 struct ForwardTiles {
     Tile<S, query_tile, W> q;
     Tile<S, key_tile(W), W> k, v;
-    Tile<S, query_tile, key_tile(W)> weights;
+    FactorTile<S, query_tile, key_tile(W)> weights;
     Tile<float, query_tile, key_tile(W)> scores;
     float top[query_tile], total[query_tile], factor[query_tile];
 };
@@ -47,11 +47,14 @@ __global__ void __launch_bounds__(tile_threads)
             __syncthreads();
             scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
         }
-        scores.each([&](int i, int j, float s) { tiles.scores(i, j) = s; });
+        scores.each([&](int i, int j, float s) {
+            if (i < tile.rows && j < keys.rows) tiles.scores(i, j) = s;
+        });
+        const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
         __syncthreads();
         for (int i = warp; i < query_tile; i += tile_threads / 32) {
             if (i >= tile.rows) {
-                for (int j = lane; j < K; j += 32) tiles.weights(i, j) = S(0.0f);
+                for (int j = lane; j < width && i < height; j += 32) tiles.weights.set(i, j, 0);
                 if (lane == 0) tiles.factor[i] = 0;
                 continue;
             }
@@ -59,8 +62,9 @@ __global__ void __launch_bounds__(tile_threads)
             const float before = tiles.top[i];
             float top = before, total = 0;
             for (int c = 0; c < sight.columns; c++) {
+                if (!sight.sees[c]) continue;
                 const float s = tiles.scores(i, lane + 32 * c) * input.scale;
-                if (sight.sees[c]) top = s > top ? s : top;
+                top = s > top ? s : top;
             }
             for (int d = 16; d > 0; d /= 2) {
                 const float other = lane_xor(top, d);
@@ -70,7 +74,7 @@ __global__ void __launch_bounds__(tile_threads)
                 const int j = lane + 32 * c;
                 const float p = sight.sees[c] ? exp_of(tiles.scores(i, j) * input.scale - top) : 0.0f;
                 total += p;
-                tiles.weights(i, j) = S(p * sight.keep[c]);
+                if (j < width) tiles.weights.set(i, j, p * sight.keep[c]);
             }
             for (int d = 16; d > 0; d /= 2) total += lane_xor(total, d);
             __syncwarp();  // all lanes have read the old one
@@ -83,7 +87,7 @@ __global__ void __launch_bounds__(tile_threads)
         }
         __syncthreads();
         y.each([&](int i, int, float& x) { x *= tiles.factor[i]; });
-        y.template add<Form::rows_by_columns>(tiles.weights, tiles.v, tile.rows, columns, keys.rows);
+        add_factors<Form::rows_by_columns>(y, tiles.weights, tiles.v, tile.rows, columns, keys.rows);
     }
     __syncthreads();
     // Of a row that sees something the total is 1 at least, or NaN.

@@ -18,6 +18,21 @@ struct Tile {
     __device__ T& operator()(int i, int j) { return all[i * stride + j]; }
 };
 
+// A tile of float factors as products take it. Of bf16 it is two tiles, what the first one rounds away is in the second:
+// so what is computed between two products is not rounded to 8 bits, and results are rounded once, when they are stored.
+template <class T, int M, int N>
+struct FactorTile {
+    Tile<T, M, N> high;
+    Tile<T, sizeof(T) == 2 ? M : 1, sizeof(T) == 2 ? N : 1> low;
+    __device__ void set(int i, int j, float x) {
+        high(i, j) = T(x);
+        if constexpr (sizeof(T) == 2) low(i, j) = T(x - float(high(i, j)));
+    }
+};
+
+// How many of the rows or columns of a tile of `all` hold numbers where n are wanted: what products read.
+__device__ inline int filled(int n, int all) { return n <= 16 ? 16 : all; }
+
 // Which of the two matrices is read along its columns, as it would be if transposed.
 enum class Form {
     rows_by_rows,     // sum over k of a[i][k] b[j][k]
@@ -27,7 +42,7 @@ enum class Form {
 
 // x(M,N), spread over the threads; each(f) calls f(i, j, x_ij) for the elements that the calling thread has.
 // add<form>(a, b, m, n, depth) adds a product of which the first m rows and n columns are wanted; what lies behind them
-// may or may not be added, too. Both tiles hold numbers up to M and N, and zeros from the depth to a multiple of 16.
+// may or may not be added, too. Both tiles hold numbers where filled() says, and zeros behind the depth.
 template <class T, int M, int N>
 struct TileSum;
 
@@ -68,14 +83,18 @@ struct TileSum<float, M, N> {
                 for (int t = 0; t < B; t++) sum[s][t] = mul_add(of_a[s], of_b[t], sum[s][t]);
         }
     }
+    template <Form form, int A>
+    __device__ void add_rows(const float* a, int a_stride, const float* b, int b_stride, int n, int depth) {
+        if (n <= 16) return add_some<form, A, 1>(a, a_stride, b, b_stride, depth);
+        add_some<form, A, columns>(a, a_stride, b, b_stride, depth);
+    }
     template <Form form, class LeftTile, class RightTile>
     __device__ void add(const LeftTile& left, const RightTile& right, int m, int n, int depth) {
         const float *a = left.all, *b = right.all;
         constexpr int a_stride = LeftTile::stride, b_stride = RightTile::stride;
-        if (m <= 8 && n <= 16) return add_some<form, 1, 1>(a, a_stride, b, b_stride, depth);
-        if (m <= 8) return add_some<form, 1, columns>(a, a_stride, b, b_stride, depth);
-        if (n <= 16) return add_some<form, rows, 1>(a, a_stride, b, b_stride, depth);
-        add_some<form, rows, columns>(a, a_stride, b, b_stride, depth);
+        if (m <= 8) return add_rows<form, 1>(a, a_stride, b, b_stride, n, depth);
+        if (m <= 16) return add_rows<form, 2>(a, a_stride, b, b_stride, n, depth);
+        add_rows<form, rows>(a, a_stride, b, b_stride, n, depth);
     }
 };
 
@@ -162,5 +181,12 @@ struct TileSum<bfloat16, M, N> {
         }
     }
 };
+
+// The same as add() with factors on the left.
+template <Form form, class Sum, class T, int M, int N, class RightTile>
+__device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n, int depth) {
+    sum.template add<form>(left.high, right, m, n, depth);
+    if constexpr (sizeof(T) == 2) sum.template add<form>(left.low, right, m, n, depth);
+}
 
 }  // namespace masquerade::DEVICE
