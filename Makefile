@@ -187,12 +187,12 @@ $(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$
 # ---- kernels as fibers ----------------------------------------------------------------------------------------------
 # The files of the CUDA half for the tests, which run them on the CPU; as nvcc does, the build includes CUDA's header first.
 # g++ calls tests/emulator/memory.cpp before every access to memory that a kernel does; no sanitizer is linked for it, and
-# where one is, it has these calls for itself.
+# where one is, it has these calls for itself. nvcc's `#pragma unroll` is not for g++.
 watched := $(filter release debug,$(CONFIG))
 $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $< (fibers)'
-	$(Q)$(CXX) $(flags) -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
+	$(Q)$(CXX) $(flags) -Wno-unknown-pragmas -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
 -include $(kernels:%=$(BUILD)/fibers/%.d)
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 

@@ -25,14 +25,16 @@ HD bool window_allows(const QuerySegment& q, int i, int j, int distance) {
     return (d <= q.window * q.dilation && d % q.dilation == 0) || (q.stride > 0 && d % q.stride == 0);
 }
 
-// How far the places of q lie behind those of another key segment in the document.
-inline int places_behind(const SegmentGraph& graph, const QuerySegment& q, int key_segment) {
+// How far the places of q lie behind those of another key segment in the document. A Graph is a SegmentGraph, or
+// pointers of the same names: kernels have those.
+template <class Graph>
+HD int places_behind(const Graph& graph, const QuerySegment& q, int key_segment) {
     return (q.self >= 0 ? graph.keys[q.self].place : 0) - graph.keys[key_segment].place;
 }
 
 // Whether a row of q, a query segment, sees a row of one of the key segments that it lists.
-inline bool visible(const SegmentGraph& graph, const QuerySegment& q, int query_row, int key_segment,
-                    int key_row) {
+template <class Graph>
+HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, int key_row) {
     const KeySegment& key = graph.keys[key_segment];
     int i = q.offset + query_row - q.begin, j = key_row - key.begin;
     if (key_segment != q.self)
@@ -57,8 +59,8 @@ inline bool sees_whole(const QuerySegment& q, int key_segment) {
 // Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain
 // interval is found at once; where there is a window, only the rows it can reach and the global ones are
 // asked.
-template <class F>
-void each_run(const SegmentGraph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
+template <class Graph, class F>
+void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];
     int i = q.offset + query_row - q.begin, n = key.end - key.begin, begin = 0, end = n;
     bool self = key_segment == q.self, windowed = q.window >= 0 && (self || q.window_all);

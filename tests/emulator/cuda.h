@@ -59,6 +59,9 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
         kernel, blocks, threads, shared_bytes, [](const void* each) { (*static_cast<const F*>(each))(); }, &f,
         sizeof f);
 }
+// d += a b by the lanes of a warp, as mma.sync.m16n8k16 on bf16 does; tests/emulator/fragments.cpp.
+void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b,
+                        const char* file = __builtin_FILE(), int line = __builtin_LINE());
 // The bytes that the launch asked for.
 void* dynamic_shared_memory();
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Attention on the CPU: checks at the door, then the definition in double or the fast form in float.
-#include "engine/ops/check.h"
 #include "engine/ops/cpu/attention_call.h"
 
 namespace masquerade::cpu {
@@ -15,17 +14,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                         AttentionRule rule, Grad dq, Grads dkv) {
     const char* op = "attention_backward";
     AttentionCall call(op, q, kv, graph, rule, y, lse);
-    expect_same_shape(op, "dy", dy, "y", y);
-    expect_grad(op, "dq", dq, q);
-    if (dkv.count > kv.count)
-        throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
-    for (int s = 0; s < dkv.count; s++) {
-        expect_grad(op, "dkv", dkv[s], kv[s]);
-        for (int t = 0; t < s; t++)
-            if (dkv[s] && dkv[t] && dkv[s].view.data == dkv[t].view.data && dkv[s].view.count() > 0)
-                throw Error(
-                    text(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments"));
-    }
+    check_attention_gradients(op, dy, q, kv, y, dq, dkv);
     KeyOwners owners(op, call);
     if (arithmetic_of(q.dtype) == DType::f32) attention_backward_fast(call, owners, dy, lse, dq, dkv);
     else attention_backward_reference(call, dy, y, lse, dq, dkv);

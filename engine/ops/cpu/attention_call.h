@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One attention call after the checks at its door, as the forms that compute it see it.
 #pragma once
-#include "engine/ops/table.h"
+#include "engine/ops/attention.h"
 
 #include <vector>
 
@@ -36,11 +36,6 @@ struct KeyOwners {
     const std::vector<int>* of[4];
     KeyOwners(const char* op, const AttentionCall& call);
 };
-
-// Dropout's random channel of the visit `ordinal` (counted over the keys that this query sees) by a head.
-constexpr std::uint32_t attention_channel(int head, int ordinal) {
-    return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
-}
 
 // f64 and c128: the definition (math/attention.h).
 void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// What every form of attention shares: the checks at its door and the names of dropout's draws.
+#pragma once
+#include <vector>
+
+#include "engine/ops/check.h"
+#include "engine/ops/table.h"
+
+namespace masquerade {
+
+// Dropout's random channel of the visit `ordinal` (counted over the keys that this query sees) by a head.
+constexpr std::uint32_t attention_channel(int head, int ordinal) {
+    return (std::uint32_t(head) << 20) + std::uint32_t(ordinal);
+}
+// Dropout keeps a probability whose random bits are at least this.
+inline std::uint32_t attention_threshold(const AttentionRule& rule) {
+    return std::uint32_t(double(rule.dropout) * 4294967296.0);
+}
+
+inline void check_attention_tensors(const char* op, const View& q, const Views& kv, const AttentionRule& rule,
+                                    const View& y, const View& lse) {
+    if (rule.heads < 1 || q.columns() % rule.heads != 0)
+        throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.heads, " heads"));
+    for (int s = 0; s < kv.count; s++)
+        if (kv[s].columns() != 2 * q.columns() || kv[s].dtype != q.dtype)
+            throw Error(text(op, ": ", seen("kv", kv[s]), " but ", seen("q", q),
+                             "; kv holds keys and values, twice the columns of q"));
+    expect_same_shape(op, "y", y, "q", q);
+    expect_shape(op, "lse", lse, {q.rows(), rule.heads}, arithmetic_of(q.dtype));
+    if (!(rule.dropout >= 0 && rule.dropout < 1))
+        throw Error(text(op, ": dropout is ", rule.dropout, ", expected in [0, 1)"));
+    if (rule.dropout > 0) {
+        expect_count(op, "documents of the queries", rule.rows.document, q.rows());
+        expect_count(op, "positions of the queries", rule.rows.position, q.rows());
+    }
+}
+
+inline void check_attention_keys(const char* op, const Views& kv, const SegmentGraph& graph) {
+    for (std::size_t k = 0; k < graph.keys.size(); k++) {
+        const KeySegment& key = graph.keys[k];
+        if (key.source < 0 || key.source >= kv.count)
+            throw Error(text(op, ": key segment ", k, " is in source ", key.source, " of ", kv.count));
+        if (key.begin < 0 || key.begin > key.end || key.end > kv[key.source].rows())
+            throw Error(text(op, ": key segment ", k, " is rows ", key.begin, " to ", key.end, " but ",
+                             seen("kv", kv[key.source])));
+    }
+}
+
+inline void check_attention_query(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
+                                  int index) {
+    const QuerySegment& s = graph.queries[index];
+    auto refuse = [&](const auto&... why) { throw Error(text(op, ": query segment ", index, " ", why...)); };
+    int keys = int(graph.keys.size());
+    if (s.begin < 0 || s.begin > s.end || s.end > q.rows())
+        refuse("is rows ", s.begin, " to ", s.end, " but ", seen("q", q));
+    if (s.sees_begin < 0 || s.sees_begin > s.sees_end || s.sees_end > int(graph.sees.size()))
+        refuse("sees entries ", s.sees_begin, " to ", s.sees_end, " of ", graph.sees.size());
+    std::int64_t most = 0;
+    for (int v = s.sees_begin; v < s.sees_end; v++) {
+        int key = graph.sees[v];
+        if (key < 0 || key >= keys) refuse("sees key segment ", key, " of ", keys);
+        for (int w = s.sees_begin; w < v; w++)
+            if (graph.sees[w] == key) refuse("sees key segment ", key, " twice");
+        most += graph.keys[key].end - graph.keys[key].begin;
+    }
+    if (most >= 1 << 20) refuse("sees ", most, " keys, more than 2^20");
+    if (s.self < -1 || s.self >= keys) refuse("is key segment ", s.self, " of ", keys);
+    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0)
+        refuse("has offset ", s.offset, ", dilation ", s.dilation, ", stride ", s.stride, ", globals ",
+               s.globals);
+    if (s.self < 0) return;
+    const KeySegment& self = graph.keys[s.self];
+    bool ranked = s.rule == Rule::rank || s.rule == Rule::strict_rank;
+    if (ranked && self.source != 0) refuse("is ranked, which only keys of source 0 can be");
+    if (ranked && (std::int64_t(graph.query_rank.size()) != q.rows() ||
+                   std::int64_t(graph.key_rank.size()) != kv[0].rows()))
+        refuse("is ranked, but there are ranks for ", graph.query_rank.size(), " queries and ",
+               graph.key_rank.size(), " keys, ", seen("q", q), ", ", seen("kv", kv[0]));
+    std::int64_t bits = std::int64_t(s.end - s.begin) * (self.end - self.begin);
+    if (s.rule == Rule::bits &&
+        (s.bits_begin < 0 || s.bits_begin + bits > 32 * std::int64_t(graph.bits.size())))
+        refuse("needs bits ", s.bits_begin, " to ", s.bits_begin + bits, " of ", 32 * graph.bits.size());
+}
+
+// Throws Error where shapes or the graph do not fit.
+inline void check_attention(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
+                            const AttentionRule& rule, const View& y, const View& lse) {
+    check_attention_tensors(op, q, kv, rule, y, lse);
+    check_attention_keys(op, kv, graph);
+    for (std::size_t i = 0; i < graph.queries.size(); i++) check_attention_query(op, q, kv, graph, int(i));
+}
+
+inline void check_attention_gradients(const char* op, const View& dy, const View& q, const Views& kv,
+                                      const View& y, const Grad& dq, const Grads& dkv) {
+    expect_same_shape(op, "dy", dy, "y", y);
+    expect_grad(op, "dq", dq, q);
+    if (dkv.count > kv.count)
+        throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
+    for (int s = 0; s < dkv.count; s++) {
+        expect_grad(op, "dkv", dkv[s], kv[s]);
+        for (int t = 0; t < s; t++)
+            if (dkv[s] && dkv[t] && dkv[s].view.data == dkv[t].view.data && dkv[s].view.count() > 0)
+                throw Error(
+                    text(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments"));
+    }
+}
+
+// Of every query row, whether a segment holds it; throws where two do.
+inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph,
+                              std::vector<char>& covered) {
+    covered.assign(std::size_t(q.rows()), 0);
+    for (const QuerySegment& s : graph.queries)
+        for (int row = s.begin; row < s.end; row++) {
+            if (covered[row]) throw Error(text(op, ": two query segments hold row ", row, " of q ", q.path));
+            covered[row] = 1;
+        }
+}
+
+}  // namespace masquerade

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of attention share: what they are called with, and what they do to a pair of tiles. A block has 128
+// threads, one head and one tile; heads wider than 128 are cut into chunks, and each block gives a chunk of the columns.
+#pragma once
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "engine/ops/cuda/attention_tiles.cuh"
+#include "engine/ops/cuda/device_memory.cuh"
+#include "engine/ops/cuda/tile_product.cuh"
+
+namespace masquerade::DEVICE {
+
+constexpr int query_tile = 32;
+constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // for chunks of `width` columns
+
+// A TilePlan with its graph, on the GPU.
+struct Tables {
+    GraphView graph;
+    const QueryTile* query_tiles;
+    const KeyTile* key_tiles;
+    const Visit* visits;
+    const int *by_key, *seen_before;
+    int query_tile_count, key_tile_count;
+};
+
+// What a kernel is called with. q (Nq,C), kv[s] (Nk,2C), C = heads D.
+template <class S>
+struct AttentionInput {
+    Tables tables;
+    const S *q, *kv[4];
+    int heads, D;
+    float scale;                     // 1 / sqrt(D)
+    const int *document, *position;  // of the query rows, for dropout
+    Stream stream;
+    std::uint32_t threshold;
+    float kept;  // what a probability is multiplied by that dropout keeps
+
+    __device__ const S* source(int s) const {  // no array that is looked up in local memory
+        return s == 0 ? kv[0] : s == 1 ? kv[1] : s == 2 ? kv[2] : kv[3];
+    }
+};
+
+// to(i, j) = from[i][j] within rows x columns, 0 behind them as far as products read.
+template <class S, int M, int N>
+__device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride, int rows, int columns) {
+    const int height = filled(rows, M), width = filled(columns, N);
+    for (int n = int(threadIdx.x); n < height * width; n += tile_threads) {
+        const int i = width == 16 ? n / 16 : n / N, j = width == 16 ? n % 16 : n % N;
+        to(i, j) = i < rows && j < columns ? from[i * stride + j] : S(0.0f);
+    }
+}
+
+// Of query row i of a visit, what the lane's columns lane, lane + 32, ... of the tile of keys are: seen or not, and what
+// dropout multiplies their probabilities by. All lanes of a warp ask for one row.
+template <int keys>
+struct Sight {
+    static constexpr int columns = keys / 32;
+    bool sees[columns];
+    float keep[columns];
+
+    template <class S>
+    __device__ Sight(const AttentionInput<S>& input, const QuerySegment& segment, const QueryTile& tile,
+                     const KeyTile& of_keys, int visit_index, const Visit& visit, int i, int head) {
+        const int lane = int(threadIdx.x) % 32, row = tile.row + i;
+        for (int c = 0; c < columns; c++) {
+            const int j = lane + 32 * c;
+            sees[c] = j < of_keys.rows && (visit.whole || visible(input.tables.graph, segment, row,
+                                                                  visit.key_segment, of_keys.row + j));
+            keep[c] = 1;
+        }
+        if (input.threshold == 0) return;
+        int before = input.tables.seen_before[std::int64_t(visit_index) * query_tile + i];
+        for (int c = 0; c < columns; c++) {
+            const unsigned all = __ballot_sync(0xffffffffu, sees[c]);
+            const std::uint32_t channel = attention_channel(head, before + __popc(all & ((1u << lane) - 1)));
+            before += __popc(all);
+            if (!sees[c]) continue;
+            const Four words = input.stream.at(std::uint32_t(input.document[row]),
+                                               std::uint32_t(input.position[row]), channel / 4);
+            const std::uint32_t low = channel & 1 ? words.v[1] : words.v[0],
+                                high = channel & 1 ? words.v[3] : words.v[2];
+            keep[c] = (channel & 2 ? high : low) >= input.threshold ? input.kept : 0;
+        }
+    }
+};
+
+// The tables of a graph, kept for the next call: the layers of a model ask with one graph after the other, and their
+// backward once more. A graph is known by all that it holds, so nobody has to say that it has changed.
+//
+// Nothing here waits for the GPU or reads from it, but memory grows, and an old table is replaced. A step that is captured
+// as a CUDA graph must find its tables again where they lay: per bucket it would need tables of its own, of a fixed size,
+// filled before the graph is launched and outside of it, with counts of tiles that kernels read from the table instead of
+// from their grid.
+class TableKeeper {
+  public:
+    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys,
+                bool counts) {
+        std::string name;
+        auto append = [&](const auto& all) {
+            const std::size_t size = all.size();
+            name.append(reinterpret_cast<const char*>(&size), sizeof size);
+            name.append(reinterpret_cast<const char*>(all.data()), size * sizeof all[0]);
+        };
+        append(graph.keys), append(graph.queries), append(graph.sees);
+        append(graph.query_rank), append(graph.key_rank), append(graph.bits);
+        std::vector<std::int64_t> sizes = {std::int64_t(covered.size()), keys, counts};
+        for (int s = 0; s < kv.count; s++) sizes.push_back(kv[s].rows());
+        append(sizes);
+        for (const Kept& kept : kept_)
+            if (kept.name == name) return kept.tables;
+        Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
+        kept.name.clear();  // until it is whole
+        kept.tables = send(graph, plan_tiles(graph, kv, covered, query_tile, keys, counts), kept.upload);
+        kept.name = name;
+        return kept.tables;
+    }
+
+  private:
+    struct Kept {
+        std::string name;
+        Upload upload;
+        Tables tables{};
+    };
+    Kept kept_[8];
+    std::size_t next_ = 0;
+
+    static Tables send(const SegmentGraph& graph, const TilePlan& plan, Upload& upload) {
+        std::size_t bytes = 0;
+        auto place = [&](const auto& all) {
+            const std::size_t at = bytes;
+            bytes = (bytes + all.size() * sizeof all[0] + 15) / 16 * 16;
+            return at;
+        };
+        const std::size_t places[] = {place(graph.keys),      place(graph.queries), place(graph.query_rank),
+                                      place(graph.key_rank),  place(graph.bits),    place(plan.query_tiles),
+                                      place(plan.key_tiles),  place(plan.visits),   place(plan.by_key),
+                                      place(plan.seen_before)};
+        char* to = upload.write(bytes);
+        int n = 0;
+        auto write = [&](const auto& all) {
+            if (!all.empty()) std::memcpy(to + places[n], all.data(), all.size() * sizeof all[0]);
+            n++;
+        };
+        write(graph.keys), write(graph.queries), write(graph.query_rank), write(graph.key_rank),
+            write(graph.bits);
+        write(plan.query_tiles), write(plan.key_tiles), write(plan.visits), write(plan.by_key),
+            write(plan.seen_before);
+        const char* there = upload.send();
+        n = 0;
+        auto at = [&](const auto& all) {
+            return reinterpret_cast<decltype(all.data())>(there + places[n++]);
+        };
+        Tables tables{};
+        GraphView& view = tables.graph;
+        view.keys = at(graph.keys), view.queries = at(graph.queries), view.query_rank = at(graph.query_rank);
+        view.key_rank = at(graph.key_rank), view.bits = at(graph.bits);
+        tables.query_tiles = at(plan.query_tiles), tables.key_tiles = at(plan.key_tiles);
+        tables.visits = at(plan.visits), tables.by_key = at(plan.by_key),
+        tables.seen_before = at(plan.seen_before);
+        tables.query_tile_count = int(plan.query_tiles.size()),
+        tables.key_tile_count = int(plan.key_tiles.size());
+        return tables;
+    }
+};
+
+// One stream, one caller at a time.
+inline TableKeeper tables_of_graphs;
+
+// f(the width of a chunk of columns) for heads of D columns.
+template <class F>
+void for_width(int D, F f) {
+    if (D <= 32) return f(std::integral_constant<int, 32>{});
+    if (D <= 64) return f(std::integral_constant<int, 64>{});
+    f(std::integral_constant<int, 128>{});
+}
+
+template <class S>
+AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
+                                  const AttentionRule& rule, int width) {
+    std::vector<char> covered;
+    find_covered_rows(op, q, graph, covered);
+    AttentionInput<S> input{};
+    input.tables = tables_of_graphs.find(graph, kv, covered, key_tile(width), rule.dropout > 0);
+    input.q = q.as<S>();
+    for (int s = 0; s < kv.count; s++) input.kv[s] = kv[s].as<S>();
+    input.heads = rule.heads;
+    input.D = int(q.columns()) / rule.heads;
+    input.scale = float(1 / std::sqrt(double(input.D)));
+    input.document = rule.rows.document.data, input.position = rule.rows.position.data;
+    input.stream = rule.stream;
+    input.threshold = attention_threshold(rule);
+    input.kept = float(1 / (1 - double(rule.dropout)));
+    return input;
+}
+
+// A block for every tile, head and chunk of columns.
+template <auto kernel, class... Arguments>
+void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes,
+                  const Arguments&... arguments) {
+    if (tiles == 0) return;
+    launch<kernel>(dim3(unsigned(tiles), unsigned(heads), unsigned(std::max(1, (D + width - 1) / width))),
+                   tile_threads, shared_bytes, arguments...);
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// The backward of attention on CUDA: one kernel for dq, a block with a tile of queries that goes over tiles of keys, and
+// one for dk and dv, a block with a tile of keys that goes over the tiles of queries that see it. Both find the
+// probabilities again from lse. Each element of a gradient is summed by one thread in one order, and written once.
+#include "engine/ops/cuda/attention.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+template <class S>
+struct BackwardInput {
+    AttentionInput<S> forward;
+    const S* dy;
+    const float *lse, *delta;  // (Nq,H)
+};
+
+// (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper; but
+// y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
+Scratch memory_of_delta;
+
+template <class S, int W>
+struct BackwardTiles {
+    Tile<S, query_tile, W> q, dy;
+    Tile<S, key_tile(W), W> k, v;
+    Tile<float, query_tile, key_tile(W)> scores, dp;
+    FactorTile<S, query_tile, key_tile(W)> p, ds;
+    float lse[query_tile], delta[query_tile];
+};
+
+// Of one block: where its rows begin in the tensors, and which columns of the head are its own.
+template <class S, int W>
+struct Backward {
+    static constexpr int K = key_tile(W);
+    const BackwardInput<S>& input;
+    BackwardTiles<S, W>& tiles;
+    int head, D, C, chunks, column, columns;
+
+    __device__ Backward(const BackwardInput<S>& all)
+        : input(all),
+          tiles(*dynamic_shared<BackwardTiles<S, W> >()),
+          head(int(blockIdx.y)),
+          D(all.forward.D),
+          C(all.forward.heads * D),
+          chunks((D + W - 1) / W),
+          column(int(blockIdx.z) * W),
+          columns(D - column < W ? D - column : W) {}
+
+    __device__ void load_queries(const QueryTile& tile, int from, int width) const {
+        const std::int64_t at = std::int64_t(tile.row) * C + head * D + from;
+        load_tile(tiles.q, input.forward.q + at, C, tile.rows, width);
+        load_tile(tiles.dy, input.dy + at, C, tile.rows, width);
+    }
+    __device__ void load_keys(const KeyTile& keys, int from, int width) const {
+        const S* kv = input.forward.source(keys.source) + std::int64_t(keys.row) * 2 * C + head * D + from;
+        load_tile(tiles.k, kv, 2 * C, keys.rows, width);
+        load_tile(tiles.v, kv + C, 2 * C, keys.rows, width);
+    }
+    // Of a pair of tiles p times what dropout does to it, and ds = p (dp - delta) / sqrt(D), where dp = dy.v times the same;
+    // 0 where a row does not see; or only what it adds to delta. What lies in the tiles already is not loaded again.
+    template <bool only_delta>
+    __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index,
+                                        bool new_queries, bool new_keys) const {
+        const AttentionInput<S>& forward = input.forward;
+        const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
+        const Visit visit = forward.tables.visits[visit_index];
+        const QuerySegment segment = forward.tables.graph.queries[tile.segment];
+        TileSum<S, query_tile, K> scores, dp;
+        scores.clear(), dp.clear();
+        for (int c = 0; c < chunks; c++) {
+            const int from = c * W, width = D - from < W ? D - from : W;
+            __syncthreads();  // what was in the tiles has been used
+            if (chunks > 1 || new_queries) load_queries(tile, from, width);
+            if (chunks > 1 || new_keys) load_keys(keys, from, width);
+            if (c == 0 && new_queries && thread < tile.rows) {
+                const std::int64_t n = std::int64_t(tile.row + thread) * forward.heads + head;
+                tiles.lse[thread] = input.lse[n];
+                if (!only_delta) tiles.delta[thread] = input.delta[n];
+            }
+            __syncthreads();
+            scores.template add<Form::rows_by_rows>(tiles.q, tiles.k, tile.rows, keys.rows, width);
+            dp.template add<Form::rows_by_rows>(tiles.dy, tiles.v, tile.rows, keys.rows, width);
+        }
+        const auto wanted = [&](int i, int j) { return i < tile.rows && j < keys.rows; };
+        scores.each([&](int i, int j, float x) {
+            if (wanted(i, j)) tiles.scores(i, j) = x;
+        });
+        dp.each([&](int i, int j, float x) {
+            if (wanted(i, j)) tiles.dp(i, j) = x;
+        });
+        const int height = filled(tile.rows, query_tile), width = filled(keys.rows, K);
+        __syncthreads();
+        if (chunks > 1 && !only_delta) {  // the columns of this block once more
+            load_queries(tile, column, columns);
+            load_keys(keys, column, columns);
+        }
+        for (int i = warp; i < height; i += tile_threads / 32) {
+            if (i >= tile.rows) {
+                for (int j = lane; j < width; j += 32) tiles.p.set(i, j, 0), tiles.ds.set(i, j, 0);
+                continue;
+            }
+            const Sight<K> sight(forward, segment, tile, keys, visit_index, visit, i, head);
+            float delta = 0;
+            for (int c = 0; c < sight.columns; c++) {
+                const int j = lane + 32 * c;
+                const float p =
+                    sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
+                const float slope = sight.sees[c] ? tiles.dp(i, j) * sight.keep[c] : 0.0f;
+                if (only_delta) {
+                    delta += p * slope;
+                    continue;
+                }
+                if (j >= width) continue;
+                tiles.p.set(i, j, p * sight.keep[c]);
+                tiles.ds.set(i, j, p * (slope - tiles.delta[i]) * forward.scale);
+            }
+            if (!only_delta) continue;
+            for (int d = 16; d > 0; d /= 2) delta += lane_xor(delta, d);
+            if (lane == 0) tiles.delta[i] += delta;
+        }
+        __syncthreads();
+    }
+};
+
+template <class S, int W>
+__global__ void __launch_bounds__(tile_threads) attention_delta_kernel(BackwardInput<S> input, float* to) {
+    const Backward<S, W> block(input);
+    const int thread = int(threadIdx.x);
+    const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
+    if (thread < query_tile) block.tiles.delta[thread] = 0;
+    for (int v = tile.first; v < tile.last; v++) {
+        const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
+        block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
+    }
+    __syncthreads();
+    if (thread < tile.rows)
+        to[std::int64_t(tile.row + thread) * input.forward.heads + block.head] = block.tiles.delta[thread];
+}
+
+template <class S, int W>
+__global__ void __launch_bounds__(tile_threads) attention_dq_kernel(BackwardInput<S> input, S* to, bool add) {
+    const Backward<S, W> block(input);
+    const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
+    TileSum<S, query_tile, W> dq;
+    dq.clear();
+    for (int v = tile.first; v < tile.last; v++) {
+        const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
+        block.template gradients_of_scores<false>(tile, keys, v, v == tile.first, true);
+        add_factors<Form::rows_by_columns>(dq, block.tiles.ds, block.tiles.k, tile.rows, block.columns,
+                                               keys.rows);
+    }
+    S* rows = to + std::int64_t(tile.row) * block.C + block.head * block.D + block.column;
+    dq.each([&](int i, int c, float x) {
+        if (i < tile.rows && c < block.columns) put(rows[std::int64_t(i) * block.C + c], x, add);
+    });
+}
+
+template <class S>
+struct KeyGradients {
+    S* to[4];  // (Nk,2C), or null
+    bool add[4];
+};
+
+template <class S, int W>
+__global__ void __launch_bounds__(tile_threads)
+    attention_dkv_kernel(BackwardInput<S> input, KeyGradients<S> gradients) {
+    const Backward<S, W> block(input);
+    const KeyTile keys = input.forward.tables.key_tiles[blockIdx.x];
+    S* to = nullptr;
+    bool add = false;
+#pragma unroll
+    for (int s = 0; s < 4; s++)
+        if (s == keys.source) to = gradients.to[s], add = gradients.add[s];
+    if (!to) return;  // the whole block
+    TileSum<S, key_tile(W), W> dk, dv;
+    dk.clear(), dv.clear();
+    for (int e = keys.first; e < keys.last; e++) {
+        const int v = input.forward.tables.by_key[e];
+        const QueryTile tile = input.forward.tables.query_tiles[input.forward.tables.visits[v].query_tile];
+        block.template gradients_of_scores<false>(tile, keys, v, true, e == keys.first);
+        add_factors<Form::columns>(dk, block.tiles.ds, block.tiles.q, keys.rows, block.columns, tile.rows);
+        add_factors<Form::columns>(dv, block.tiles.p, block.tiles.dy, keys.rows, block.columns, tile.rows);
+    }
+    S* rows = to + std::int64_t(keys.row) * 2 * block.C + block.head * block.D + block.column;
+    auto store = [&](S* first) {
+        return [=](int j, int c, float x) {
+            if (j < keys.rows && c < block.columns) put(first[std::int64_t(j) * 2 * block.C + c], x, add);
+        };
+    };
+    dk.each(store(rows));
+    dv.each(store(rows + block.C));
+}
+
+}  // namespace
+
+void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph,
+                        AttentionRule rule, Grad dq, Grads dkv) {
+    const char* op = "attention_backward";
+    check_attention(op, q, kv, graph, rule, y, lse);
+    check_attention_gradients(op, dy, q, kv, y, dq, dkv);
+    const int D = int(q.columns()) / rule.heads;
+    const std::int64_t rows = q.rows() * rule.heads;
+    float* delta = reinterpret_cast<float*>(memory_of_delta.at_least(std::size_t(rows) * sizeof(float)));
+    for_type(q.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        for_width(D, [&](auto width) {
+            constexpr int W = decltype(width)::value;
+            const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(),
+                                         lse.as<float>(), delta};
+            const Tables& tables = input.forward.tables;
+            constexpr std::size_t shared = sizeof(BackwardTiles<S, W>);
+            launch_tiles<attention_delta_kernel<S, W> >(tables.query_tile_count, rule.heads, std::min(D, W), W, shared,
+                                                        input, delta);
+            if (dq)
+                launch_tiles<attention_dq_kernel<S, W> >(tables.query_tile_count, rule.heads, D, W, shared,
+                                                         input, dq.view.as<S>(), dq.add);
+            KeyGradients<S> gradients{};
+            bool wanted = false;
+            for (int s = 0; s < dkv.count; s++) {
+                gradients.to[s] = dkv[s].view.as<S>();
+                gradients.add[s] = dkv[s].add;
+                wanted = wanted || dkv[s];
+            }
+            if (wanted)
+                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, rule.heads, D, W, shared,
+                                                          input, gradients);
+        });
+    });
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// A segment graph cut into tiles, on the host: which tiles of keys a tile of queries visits, and the other way round.
+// Pairs of tiles of which nothing is visible are not listed, so nobody computes them.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "engine/ops/attention.h"
+#include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/visible.h"
+
+namespace masquerade::DEVICE {
+
+// What visible() reads of a graph, as pointers; to the memory of the host or of the GPU.
+struct GraphView {
+    const KeySegment* keys;
+    const QuerySegment* queries;
+    const int *query_rank, *key_rank;
+    const std::uint32_t* bits;
+};
+
+// Query rows [row, row + rows) of one segment, and its visits [first, last); rows of nobody have segment -1 and none.
+struct QueryTile {
+    int row, rows, segment, first, last;
+};
+// Key rows [row, row + rows) of a source; the visits to it are by_key[first] to by_key[last - 1]. No row is in two tiles,
+// and every row of the sources is in one.
+struct KeyTile {
+    int source, row, rows, first, last;
+};
+// A tile of queries looks at a tile of keys, as part of one of the key segments that hold it.
+struct Visit {
+    int query_tile, key_tile, key_segment;
+    int whole;  // 1: every row sees every key; 0: visible() is asked
+};
+
+struct TilePlan {
+    std::vector<QueryTile> query_tiles;
+    std::vector<KeyTile> key_tiles;
+    std::vector<Visit> visits;  // by query tile, in the order of visit
+    std::vector<int> by_key;    // the same by key tile, each in the order of `visits`
+    std::vector<int>
+        seen_before;  // with dropout: of every visit and row of its query tile, the keys seen in visits before
+};
+
+struct TilePlanner {
+    const SegmentGraph& graph;
+    const GraphView view;
+    const int queries_a_tile, keys_a_tile;
+    const bool counts;  // whether seen_before is wanted
+    TilePlan plan;
+    std::vector<int> tile_of[4];                  // of every row of every source
+    std::vector<std::vector<int> > seen_in_tile;  // of the tiles of a key segment, by query row
+
+    TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
+        : graph(g),
+          view{g.keys.data(), g.queries.data(), g.query_rank.data(), g.key_rank.data(), g.bits.data()},
+          queries_a_tile(queries),
+          keys_a_tile(keys),
+          counts(counting) {}
+
+    // Where segments of one source begin or end, tiles do, so a tile lies inside of a segment or outside.
+    void cut_keys(int source, int rows) {
+        std::vector<int> cuts = {0, rows};
+        for (const KeySegment& key : graph.keys)
+            if (key.source == source) cuts.insert(cuts.end(), {key.begin, key.end});
+        std::sort(cuts.begin(), cuts.end());
+        tile_of[source].resize(std::size_t(rows));
+        for (std::size_t c = 1; c < cuts.size(); c++)
+            for (int row = cuts[c - 1]; row < cuts[c]; row += keys_a_tile) {
+                const int count = std::min(keys_a_tile, cuts[c] - row);
+                std::fill_n(tile_of[source].begin() + row, count, int(plan.key_tiles.size()));
+                plan.key_tiles.push_back({source, row, count, 0, 0});
+            }
+    }
+
+    void visit(int query_tile, int key_tile, int key_segment, const int* seen,
+               std::vector<int>& seen_so_far) {
+        const int rows = plan.query_tiles[std::size_t(query_tile)].rows,
+                  keys = plan.key_tiles[std::size_t(key_tile)].rows;
+        int all = 0;
+        for (int i = 0; i < rows; i++) all += seen ? seen[i] : keys;
+        if (all == 0) return;
+        plan.visits.push_back({query_tile, key_tile, key_segment, all == rows * keys});
+        if (!counts) return;
+        plan.seen_before.insert(plan.seen_before.end(), seen_so_far.begin(), seen_so_far.end());
+        for (int i = 0; i < rows; i++) seen_so_far[std::size_t(i)] += seen ? seen[i] : keys;
+    }
+
+    void add_queries(int row, int rows, int segment) {
+        const int index = int(plan.query_tiles.size()), first = int(plan.visits.size());
+        plan.query_tiles.push_back({row, rows, segment, first, first});
+        if (segment < 0) return;
+        const QuerySegment& q = graph.queries[std::size_t(segment)];
+        std::vector<int> seen_so_far(std::size_t(queries_a_tile), 0);
+        for (int v = q.sees_begin; v < q.sees_end; v++) {
+            const int k = graph.sees[std::size_t(v)];
+            const KeySegment& key = graph.keys[std::size_t(k)];
+            if (key.begin == key.end) continue;
+            const std::vector<int>& tiles = tile_of[key.source];
+            const int begin = tiles[std::size_t(key.begin)], end = tiles[std::size_t(key.end) - 1] + 1;
+            const bool whole = sees_whole(q, k);
+            if (!whole) {
+                seen_in_tile.assign(std::size_t(end - begin), std::vector<int>(std::size_t(rows), 0));
+                for (int i = 0; i < rows; i++)
+                    each_run(view, q, row + i, k, [&](int from, int to) {
+                        while (from < to) {
+                            const KeyTile& tile = plan.key_tiles[std::size_t(tiles[std::size_t(from)])];
+                            const int stop = std::min(to, tile.row + tile.rows);
+                            seen_in_tile[std::size_t(tiles[std::size_t(from)] - begin)][std::size_t(i)] +=
+                                stop - from;
+                            from = stop;
+                        }
+                    });
+            }
+            for (int t = begin; t < end; t++)
+                visit(index, t, k, whole ? nullptr : seen_in_tile[std::size_t(t - begin)].data(),
+                      seen_so_far);
+        }
+        plan.query_tiles.back().last = int(plan.visits.size());
+    }
+
+    void list_by_key() {
+        plan.by_key.resize(plan.visits.size());
+        for (const Visit& v : plan.visits) plan.key_tiles[std::size_t(v.key_tile)].last++;
+        int next = 0;
+        for (KeyTile& tile : plan.key_tiles) {
+            tile.first = next;
+            next += tile.last;
+            tile.last = tile.first;
+        }
+        for (std::size_t v = 0; v < plan.visits.size(); v++)
+            plan.by_key[std::size_t(plan.key_tiles[std::size_t(plan.visits[v].key_tile)].last++)] = int(v);
+    }
+};
+
+// Tiles of at most so many rows; `covered`: of every query row, whether a segment holds it.
+inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered,
+                           int queries, int keys, bool counts) {
+    TilePlanner planner(graph, queries, keys, counts);
+    for (int s = 0; s < kv.count; s++) planner.cut_keys(s, int(kv[s].rows()));
+    for (std::size_t s = 0; s < graph.queries.size(); s++)
+        for (int row = graph.queries[s].begin; row < graph.queries[s].end; row += queries)
+            planner.add_queries(row, std::min(queries, graph.queries[s].end - row), int(s));
+    const int rows = int(covered.size());
+    for (int row = 0, end; row < rows; row = end + 1) {
+        for (end = row; end < rows && !covered[std::size_t(end)]; end++) {
+        }
+        for (; row < end; row += queries) planner.add_queries(row, std::min(queries, end - row), -1);
+    }
+    planner.list_by_key();
+    return std::move(planner.plan);
+}
+
+}  // namespace masquerade::DEVICE
