@@ -104,6 +104,7 @@ struct Op {
     std::string name;  // that of ops.h; after a comma, which use of it
     std::function<Case(Sizes)> make;
     std::vector<Sizes> small, middle, all;  // by elements, along directions, everything else
+    bool costly = false;                    // its kernels do much for each number: see fits_fibers
 
     Op(std::string name, std::function<Case(Sizes)> make);
     Op at(std::vector<Sizes> small, std::vector<Sizes> middle, std::vector<Sizes> all) const;
@@ -206,6 +207,9 @@ void check_cuda_precision(const Op& op, Findings& findings);
 void check_cuda_contract(const Op& op, Findings& findings);
 // MASQUERADE_SMALL_LADDER is set: those two only climb the smallest sizes, as is fit where every access is watched.
 bool small_ladder();
+// Whether kernels that run as fibers climb with these sizes: those of a costly op only where rows x columns x other is
+// at most this; a GPU takes all.
+bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
 
 // All rows of the table (tests/ops_table.cpp).
 const std::vector<Op>& ops_table();

@@ -261,7 +261,7 @@ void check_contract(const Op& op, Findings& findings) {
 void check_cuda_contract(const Op& op, Findings& findings) {
     std::vector<Sizes> some;  // where kernels run on the CPU, a large size takes long and shows nothing new
     for (Sizes s : op.all)
-        if (s.rows * s.columns <= 33 * 33) some.push_back(s);
+        if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);
 }
 

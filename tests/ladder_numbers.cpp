@@ -162,16 +162,22 @@ void check_precision(const Op& op, Findings& findings) {
         });
 }
 
+bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
+    return !op.costly || lies_apart(Device::cuda) || std::int64_t(s.rows) * s.columns * s.other <= most;
+}
+
 bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
 
 void check_cuda_precision(const Op& op, Findings& findings) {
-    for (Sizes s : small_ladder() ? op.small : op.all)
+    for (Sizes s : small_ladder() ? op.small : op.all) {
+        if (!fits_fibers(op, s, 5200)) continue;
         for (DType type : {DType::f32, DType::bf16})
             findings.attempt(s, [&] {
                 const Case c = prepared(op, s);
                 if (type == DType::f32 || c.has_storage())
                     compare(exact_call(c, type), s, type, Device::cuda, "cuda", findings);
             });
+    }
 }
 
 }  // namespace masquerade::ladder

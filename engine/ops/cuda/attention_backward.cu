@@ -100,23 +100,23 @@ struct Backward {
                 continue;
             }
             const Sight<K> sight(forward, segment, tile, keys, visit_index, visit, i, head);
-            float delta = 0;
+            [[maybe_unused]] float delta = 0;
             for (int c = 0; c < sight.columns; c++) {
                 const int j = lane + 32 * c;
                 const float p =
                     sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
                 const float slope = sight.sees[c] ? tiles.dp(i, j) * sight.keep[c] : 0.0f;
-                if (only_delta) {
+                if constexpr (only_delta) {
                     delta += p * slope;
-                    continue;
+                } else if (j < width) {
+                    tiles.p.set(i, j, p * sight.keep[c]);
+                    tiles.ds.set(i, j, p * (slope - tiles.delta[i]) * forward.scale);
                 }
-                if (j >= width) continue;
-                tiles.p.set(i, j, p * sight.keep[c]);
-                tiles.ds.set(i, j, p * (slope - tiles.delta[i]) * forward.scale);
             }
-            if (!only_delta) continue;
-            for (int d = 16; d > 0; d /= 2) delta += lane_xor(delta, d);
-            if (lane == 0) tiles.delta[i] += delta;
+            if constexpr (only_delta) {
+                for (int d = 16; d > 0; d /= 2) delta += lane_xor(delta, d);
+                if (lane == 0) tiles.delta[i] += delta;
+            }
         }
         __syncthreads();
     }
