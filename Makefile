@@ -50,6 +50,9 @@ tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.
 endif
 row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
 kernels  := $(row_ops) $(shell grep -ls 'engine/ops/launch.h' engine/ops/cuda/*.cu) $(wildcard tests/emulator/*.cu)
+ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/),,yes)),)
+kernels  :=  # only the tests of tests/emulator run them
+endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
