@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/tensor/copy.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade::ladder {
@@ -137,11 +138,13 @@ View Guarded::there() const {
 }
 
 void Guarded::send() const {
-    if (there_.data()) cuda_runtime().copy(there_.data(), memory_.data(), memory_.bytes(), Way::to_device);
+    if (there_.data())
+        copy_bytes(memory_.data(), Device::cpu, there_.data(), there_.device(), memory_.bytes());
 }
 
 void Guarded::fetch() const {
-    if (there_.data()) cuda_runtime().copy(memory_.data(), there_.data(), memory_.bytes(), Way::from_device);
+    if (there_.data())
+        copy_bytes(there_.data(), there_.device(), memory_.data(), Device::cpu, memory_.bytes());
 }
 
 bool lies_apart(Device device) { return device == Device::cuda && has_cuda_runtime(); }
@@ -214,7 +217,7 @@ Call::Call(const Case& c, DType type, DType like, Device device)
         if (!lies_apart(device)) break;
         const std::size_t bytes = i.numbers.size() * sizeof(int);
         lists_.emplace_back(bytes + 1, device);
-        cuda_runtime().copy(lists_.back().data(), i.numbers.data(), bytes, Way::to_device);
+        copy_bytes(i.numbers.data(), Device::cpu, lists_.back().data(), device, bytes);
     }
 }
 

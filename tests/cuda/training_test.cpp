@@ -24,25 +24,13 @@ const Variant variants[] = {
     {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
     {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false}};
 
-std::vector<Sentence> random_sentences() {
-    std::vector<Sentence> all(24);
-    Sequence random(5, "sentences");
-    for (std::size_t i = 0; i < all.size(); i++) {
-        all[i].name = int(i);
-        all[i].ids.push_back(2);
-        for (std::uint32_t n = random.below(14); n > 0; n--) all[i].ids.push_back(5 + int(random.below(55)));
-        all[i].ids.push_back(3);
-    }
-    return all;
-}
-
 struct Training {
     Parameters parameters;
     UniVae model;
     AdamW optimiser;
     Arena arena;
     Tape tape;
-    std::vector<Sentence> text = random_sentences();
+    std::vector<Sentence> text = random_sentences(24);
 
     Training(const Variant& v, Device device)
         : parameters(v.storage, device),
@@ -59,21 +47,8 @@ struct Training {
         return p;
     }
     static UniVaeOptions options(const Variant& v) {
-        UniVaeOptions o;
-        o.backbone.vocabulary = 60;
-        o.backbone.width = 16;
-        o.backbone.heads = 2;
-        o.backbone.inner = 32;
-        o.backbone.layers = 3;
-        o.backbone.positions = 32;
-        o.backbone.deviation = 0.2;
-        o.backbone.dropout = o.backbone.attention_dropout = 0.1;
-        o.backbone.pre_norm = v.pre_norm;
+        UniVaeOptions o = tiny_model(v.kind, v.pre_norm);
         o.backbone.rotary = v.rotary;
-        o.latent_layers = 2;
-        o.latent.kind = v.kind;
-        o.latent.size = 8;
-        o.max_length = 16;
         return o;
     }
     // The bits of the loss, the norm, gradients, weights, their rounded copies and moments after it.

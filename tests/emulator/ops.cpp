@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of namespace fibers. Its functions are weak: what is compiled for the emulator is there, the rest null.
+#include "engine/ops/cuda/missing.h"
 #include "tests/emulator/emulator.h"
 
 namespace masquerade {
@@ -11,22 +12,6 @@ namespace fibers {
 }  // namespace fibers
 
 namespace emulator {
-namespace {
-
-// A function of the slot's type that throws the op's name.
-template <class Function, const char* const* name>
-struct Missing;
-template <class... Parameters, const char* const* name>
-struct Missing<void (*)(Parameters...), name> {
-    static void call(Parameters...) { throw Error(text(*name, " has no kernel that could run as fibers")); }
-};
-
-#define OP(name, parameters) constexpr const char* name_of_##name = #name;
-#include "engine/ops/ops.h"
-#undef OP
-
-}  // namespace
-
 const OpTable& kernels() {
     static const OpTable table = {
 #define OP(name, parameters) &fibers::name,
@@ -40,7 +25,7 @@ const OpTable& ops() {
     static const OpTable table = [] {
         OpTable all = kernels();
 #define OP(name, parameters) \
-    if (!all.name) all.name = &Missing<decltype(OpTable::name), &name_of_##name>::call;
+    if (!all.name) all.name = &Missing<int(OpNumber::name), decltype(OpTable::name)>::call;
 #include "engine/ops/ops.h"
 #undef OP
         return all;

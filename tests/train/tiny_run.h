@@ -29,6 +29,38 @@ inline UniVaeSettings tiny_settings(LatentKind kind) {
     return s;
 }
 
+// A model that is smaller still, for steps without a run.
+inline UniVaeOptions tiny_model(LatentKind kind, bool pre_norm) {
+    UniVaeOptions o;
+    o.backbone.vocabulary = 60;
+    o.backbone.width = 16;
+    o.backbone.heads = 2;
+    o.backbone.inner = 32;
+    o.backbone.layers = 3;
+    o.backbone.positions = 32;
+    o.backbone.deviation = 0.2;
+    o.backbone.dropout = o.backbone.attention_dropout = 0.1;
+    o.backbone.pre_norm = pre_norm;
+    o.latent_layers = 2;
+    o.latent.kind = kind;
+    o.latent.size = 8;
+    o.latent.kappa = 80;
+    o.max_length = 16;
+    return o;
+}
+// Sentences of up to 13 random pieces, for it.
+inline std::vector<Sentence> random_sentences(std::size_t count) {
+    std::vector<Sentence> all(count);
+    Sequence random(5, "sentences");
+    for (std::size_t i = 0; i < all.size(); i++) {
+        all[i].name = int(i);
+        all[i].ids.push_back(2);
+        for (std::uint32_t n = random.below(14); n > 0; n--) all[i].ids.push_back(5 + int(random.below(55)));
+        all[i].ids.push_back(3);
+    }
+    return all;
+}
+
 inline bool never() { return false; }
 
 inline std::vector<char> bits_of(const View& tensor) {

@@ -116,30 +116,12 @@ TEST_CASE("univae: the losses of ten steps are what they were") {
          3.8426457, 3.8692587},  // K = 0
     };
     for (int kind = 0; kind < 4; kind++) {
-        UniVaeOptions o;
-        o.backbone.vocabulary = 60;
-        o.backbone.width = 16;
-        o.backbone.heads = 2;
-        o.backbone.inner = 32;
-        o.backbone.layers = 3;
-        o.backbone.positions = 32;
-        o.backbone.deviation = 0.2;
-        o.backbone.dropout = 0.1;
-        o.backbone.attention_dropout = 0.1;
-        o.backbone.pre_norm = kind == 1;
-        o.latent_layers = kind == 3 ? 0 : 2;
-        o.latent.kind = kind == 0 ? LatentKind::vmf : kind == 1 ? LatentKind::gaussian : LatentKind::none;
-        o.latent.size = 8;
-        o.latent.kappa = 80;
-        o.max_length = 16;
-        std::vector<Sentence> sentences(40);
-        Sequence random(5, "sentences");
-        for (std::size_t i = 0; i < sentences.size(); i++) {
-            sentences[i].name = int(i);
-            sentences[i].ids.push_back(2);
-            for (std::uint32_t n = random.below(14); n > 0; n--) sentences[i].ids.push_back(5 + int(random.below(55)));
-            sentences[i].ids.push_back(3);
-        }
+        const LatentKind latents = kind == 0   ? LatentKind::vmf
+                                   : kind == 1 ? LatentKind::gaussian
+                                               : LatentKind::none;
+        UniVaeOptions o = tiny_model(latents, kind == 1);
+        if (kind == 3) o.latent_layers = 0;
+        const std::vector<Sentence> sentences = random_sentences(40);
         Parameters parameters(DType::f64);
         UniVae model(parameters, o);
         parameters.allocate(1);

@@ -17,7 +17,7 @@ constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // for chu
 
 // A TilePlan with its graph, on the GPU.
 struct Tables {
-    GraphView graph;
+    SegmentTables graph;  // without `sees`, which the plan has used up
     const QueryTile* query_tiles;
     const KeyTile* key_tiles;
     const Visit* visits;
@@ -153,7 +153,7 @@ class TableKeeper {
             return reinterpret_cast<decltype(all.data())>(there + places[n++]);
         };
         Tables tables{};
-        GraphView& view = tables.graph;
+        SegmentTables& view = tables.graph;
         view.keys = at(graph.keys), view.queries = at(graph.queries), view.query_rank = at(graph.query_rank);
         view.key_rank = at(graph.key_rank), view.bits = at(graph.bits);
         tables.query_tiles = at(plan.query_tiles), tables.key_tiles = at(plan.key_tiles);

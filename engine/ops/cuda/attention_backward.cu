@@ -3,6 +3,7 @@
 // one for dk and dv, a block with a tile of keys that goes over the tiles of queries that see it. Both find the
 // probabilities again from lse. Each element of a gradient is summed by one thread in one order, and written once.
 #include "engine/ops/cuda/attention.cuh"
+#include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -17,7 +18,7 @@ struct BackwardInput {
 
 // (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper; but
 // y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
-Scratch memory_of_delta;
+struct Delta {};
 
 template <class S, int W>
 struct BackwardTiles {
@@ -200,7 +201,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
     check_attention_gradients(op, dy, q, kv, y, dq, dkv);
     const int D = int(q.columns()) / rule.heads;
     const std::int64_t rows = q.rows() * rule.heads;
-    float* delta = reinterpret_cast<float*>(memory_of_delta.at_least(std::size_t(rows) * sizeof(float)));
+    float* delta = workspace<Delta>(rows);
     for_type(q.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         for_width(D, [&](auto width) {

@@ -11,14 +11,6 @@
 
 namespace masquerade::DEVICE {
 
-// What visible() reads of a graph, as pointers; to the memory of the host or of the GPU.
-struct GraphView {
-    const KeySegment* keys;
-    const QuerySegment* queries;
-    const int *query_rank, *key_rank;
-    const std::uint32_t* bits;
-};
-
 // Query rows [row, row + rows) of one segment, and its visits [first, last); rows of nobody have segment -1 and none.
 struct QueryTile {
     int row, rows, segment, first, last;
@@ -45,7 +37,7 @@ struct TilePlan {
 
 struct TilePlanner {
     const SegmentGraph& graph;
-    const GraphView view;
+    const SegmentTables view;
     const int queries_a_tile, keys_a_tile;
     const bool counts;  // whether seen_before is wanted
     TilePlan plan;
@@ -54,7 +46,8 @@ struct TilePlanner {
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
         : graph(g),
-          view{g.keys.data(), g.queries.data(), g.query_rank.data(), g.key_rank.data(), g.bits.data()},
+          view{g.keys.data(),       g.queries.data(),  g.sees.data(),
+               g.query_rank.data(), g.key_rank.data(), g.bits.data()},
           queries_a_tile(queries),
           keys_a_tile(keys),
           counts(counting) {}

@@ -31,9 +31,10 @@ inline cudaStream_t& cuda_stream() {
 }
 
 inline void check(cudaError_t status, const std::string& what) {
-    if (status != cudaSuccess)
-        throw Error(text("CUDA refused ", what, ": ", cudaGetErrorString(status), " (",
-                         cudaGetErrorName(status), ")"));
+    if (status == cudaSuccess) return;
+    cudaGetLastError();  // or the next call would meet it again
+    throw Error(
+        text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
 // Kernels are launched here and nowhere else: launch<kernel>(blocks, threads of each, bytes of shared memory, what the
@@ -43,10 +44,10 @@ void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments
     if (shared_bytes > 48 << 10)
         check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                    cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)),
-              text(shared_bytes, " bytes of shared memory for ", name_of_kernel<kernel>()));
+              text("asking for ", shared_bytes, " bytes of shared memory for ", name_of_kernel<kernel>()));
     kernel<<<blocks, threads, shared_bytes, cuda_stream()>>>(arguments...);
     check(cudaGetLastError(),
-          text("to start ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",", blocks.z,
+          text("starting ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",", blocks.z,
                ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
 }
 

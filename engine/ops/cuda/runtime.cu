@@ -9,13 +9,6 @@
 namespace masquerade::cuda {
 namespace {
 
-void check(cudaError_t status, const char* what) {
-    if (status == cudaSuccess) return;
-    cudaGetLastError();  // or the next call would meet it again
-    throw Error(
-        text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
-}
-
 // CUDA's default stream waits for others and cannot be captured; the ops get one of their own, with the first memory.
 cudaStream_t stream() {
     static const cudaStream_t own = [] {

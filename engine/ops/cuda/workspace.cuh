@@ -30,7 +30,7 @@ class Workspace {
 #ifdef __CUDACC__
     static void* allocate(std::size_t bytes) {
         void* data = nullptr;
-        check(cudaMalloc(&data, bytes), text(bytes, " bytes of memory for an op to work in"));
+        check(cudaMalloc(&data, bytes), text("taking ", bytes, " bytes of memory for an op to work in"));
         return data;
     }
     static void forget(void*, std::size_t) {}
