@@ -234,6 +234,29 @@ Op rotary_op() {
     }};
 }
 
+// A product whose first two heads of 2 * `other` numbers are turned; `columns` are read.
+Op linear_rotary_op() {
+    return {"linear_rotary", [](Sizes n) {
+                const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
+                Case c;
+                c.input("x", {M, I}).by_row().from_rounded().sums(O).at_least(1);
+                c.input("w", {O, I}).as_weight().from_rounded().sums(M).at_least(1);
+                c.input("b", {O}, arithmetic).from_rounded().sums(M).at_least(1);
+                c.constant("turns", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
+                c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
+                c.ints("positions", some_below(M, P, 4));
+                c.forward = [D](const Call& a) {
+                    linear_rotary_forward(a("x"), a("w"), a("b"), a.ints("positions"), a("turns"), 2 * D,
+                                          a("y"));
+                };
+                c.backward = [D](const Call& a) {
+                    linear_rotary_backward(a.d("y"), a("x"), a("w"), a.ints("positions"), a("turns"), 2 * D,
+                                           a.grad("x"), a.grad("w"), a.grad("b"));
+                };
+                return c;
+            }};
+}
+
 Op gather_rows_op(bool none) {
     return {none ? "gather_rows, none" : "gather_rows", [none](Sizes n) {
         const int M = none ? 0 : n.rows, N = n.rows + n.other;
@@ -484,6 +507,7 @@ const std::vector<Op>& ops_table() {
             residual_norm_op(0),
             embedding_op(),
             rotary_op(),
+            linear_rotary_op(),
             gather_rows_op(false),
             gather_rows_op(true),
             replace_rows_op(),

@@ -34,19 +34,24 @@ HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, 
     return {dy, x, w, m, r, total.first / A(C), total.second / A(C)};
 }
 
-// Pairs (2i, 2i+1) of every head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine, one
-// row of D numbers for all heads. `direction` -1 turns back: the backward of a rotation is its inverse.
+// Pairs (2i, 2i+1) of a head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine.
+// `direction` -1 turns back: the backward of a rotation is its inverse. y may be x.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>
-HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
+HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int pairs) {
+    each(lanes, pairs, [&](int p) {
+        A c = turn[2 * p], s = direction * turn[2 * p + 1];
+        A a = A(x[2 * p]), b = A(x[2 * p + 1]);
+        put(y[2 * p], mul_add(a, c, -(b * s)), add);
+        put(y[2 * p + 1], mul_add(b, c, a * s), add);
+    });
+}
+// The heads of the first `columns` columns turned, by one row of D numbers for all, the other columns as they are.
+template <class S, class A, class Lanes>
+HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D,
+                   int C) {
     for (int head = 0; head < columns; head += D)
-        each(lanes, D / 2, [&](int p) {
-            A c = turn[2 * p], s = direction * turn[2 * p + 1];
-            int i = head + 2 * p;
-            A a = A(x[i]), b = A(x[i + 1]);
-            put(y[i], a * c - b * s, add);
-            put(y[i + 1], b * c + a * s, add);
-        });
+        rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
     store(lanes, C - columns, y + columns, add, [&](int i) { return A(x[columns + i]); });
 }
 

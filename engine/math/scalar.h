@@ -30,6 +30,8 @@ HD float mul_add(float a, float b, float c) {
     return a * b + c;
 #endif
 }
+HD double mul_add(double a, double b, double c) { return a * b + c; }
+inline Complex mul_add(const Complex& a, const Complex& b, const Complex& c) { return a * b + c; }
 HD std::uint32_t bits_of(float x) {
     std::uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof bits);

@@ -121,6 +121,16 @@ void rotary_backward(const Record& r) {
     masquerade::rotary_backward(r.dy(), a.positions, r.x(1), a.columns, r.dx(0));
 }
 
+void linear_rotary_forward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    masquerade::linear_rotary_forward(r.x(0), r.x(1), r.x(2), a.positions, r.x(3), a.columns, r.y());
+}
+void linear_rotary_backward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    Grad dx = r.dx(0), dw = r.dx(1), db = r.dx(2);
+    masquerade::linear_rotary_backward(r.dy(), r.x(0), r.x(1), a.positions, r.x(3), a.columns, dx, dw, db);
+}
+
 Views key_values(const Record& r) {
     Views kv;
     for (std::size_t i = 1; i < r.in.size(); i++) kv.v[kv.count++] = r.in[i]->view();
@@ -328,6 +338,18 @@ Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, c
                   {turns},
                   record::rotary_forward,
                   record::rotary_backward,
+                  attributes(RotaryAttributes{positions, columns})});
+}
+
+Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
+                      const std::string& name) {
+    return t.run({"linear_rotary",
+                  {},
+                  {x, w, b, turns},
+                  {t.declare(name, {x->rows(), w->shape[0]}, x->dtype)},
+                  {x, w, turns},
+                  record::linear_rotary_forward,
+                  record::linear_rotary_backward,
                   attributes(RotaryAttributes{positions, columns})});
 }
 

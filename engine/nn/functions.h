@@ -36,6 +36,9 @@ Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, fl
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
 // Rotates the first `columns` columns; turns (P,D) from rotary_turns().
 Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name);
+// Rotates linear(x, w, b), with no tensor between.
+Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
+                      const std::string& name);
 // q (Nq,C), every kv (Nk,2C). The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);

@@ -80,6 +80,8 @@ struct Block {
     Tensor* memory_keys(Tape& tape, Tensor* memory) const;
 
   private:
+    Tensor* at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, const Pass& pass,
+                         const std::string& name) const;
     std::vector<Tensor*> keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const;
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
                  const ResidualNames& names) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks at the door of the ops that are matrix products, lookups and what is made of both: one door for every
+// The checks at the door of the ops that are matrix products, lookups, turns and what is made of them: one door for every
 // device.
 #pragma once
 #include "engine/ops/check.h"
@@ -35,6 +35,18 @@ inline void check_linear_backward(const View& dy, const View& x, const View& w, 
 inline void check_gelu_linear_backward(const View& u, const View& a, const Grad& du) {
     expect_same_shape("gelu linear backward", "u", u, "a", a);
     expect_grad("gelu linear backward", "du", du, u);
+}
+
+// x, or the product that is turned in its place.
+inline void check_rotary(const View& x, const Ints& positions, const View& turns, int columns) {
+    const std::int64_t D = turns.columns();
+    expect_count("rotary", "positions", positions, x.rows());
+    expect_rows("rotary", "position", positions, turns);
+    if (turns.dtype != arithmetic_of(x.dtype))
+        expect_shape("rotary", "turns", turns, turns.shape, arithmetic_of(x.dtype));
+    if (D % 2 || columns % D || columns > x.columns())
+        throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
+                         "; heads must be even and fill the columns"));
 }
 
 inline void check_embedding(const Ints& ids, const View& w, const View& y) {

@@ -58,6 +58,10 @@ OP(embedding_backward, (View dy, Ints ids, Grad dw))
 //                                                                            Su et al. 2021, equation 34
 OP(rotary_forward, (View x, Ints positions, View turns, int columns, View y))
 OP(rotary_backward, (View dy, Ints positions, View turns, int columns, Grad dx))
+// y(M,O) = x(M,I) w(O,I)^T + b(O), turned as above while it is near;  b may be absent, y and dy are S
+OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View turns, int columns, View y))
+OP(linear_rotary_backward,
+   (View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw, Grad db))
 
 // For each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys that the graph lets i see; a
 // row that sees nothing gives 0.  q (Nq,C); every kv[s] (Nk,2C): keys, then values; y (Nq,C); lse (Nq,H), A: log of the

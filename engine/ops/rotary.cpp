@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/math/row.h"
-#include "engine/ops/check.h"
+#include "engine/ops/check_products.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -23,13 +23,9 @@ struct Turn {
 
 void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction,
           const Grad& y) {
-    std::int64_t D = turns.columns();
+    check_rotary(x, positions, turns, columns);
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
-    expect_count("rotary", "positions", positions, x.rows());
-    expect_rows("rotary", "position", positions, turns);
-    if (D % 2 || columns % D || columns > x.columns())
-        throw Error(text("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
-                         "; heads must be even and fill the columns"));
+    const std::int64_t D = turns.columns();
     for_type(x.dtype, [&](auto types) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;

@@ -75,6 +75,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw));
     CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));
     CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
+    CHECK((table.linear_rotary_forward && table.linear_rotary_backward));
     CHECK((table.cross_entropy_forward && table.global_norm));
 }
 

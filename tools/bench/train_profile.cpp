@@ -22,6 +22,7 @@ constexpr PartOfOp parts_by_op[] = {
     {"gelu", "activation"},
     {"embedding", "embedding"},
     {"rotary", "positions"},
+    {"linear_rotary", "positions"},
     {"vmf_sample", "latents"},
     {"gaussian_sample", "latents"},
     {"gaussian_kl", "latents"},

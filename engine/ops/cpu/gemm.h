@@ -27,12 +27,13 @@ inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; 
 
 // What is done to C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie in
 // a near cache, once for every element, by the thread that wrote them. f(m0, m1, n0, n1) must outlive the product.
-// `beside` is the matrix of C's shape that it reads or writes as well: those rows and columns are fetched beforehand.
+// `beside`, where there is one, is the matrix of C's shape that it reads or writes as well: those rows and columns are
+// fetched beforehand.
 class Epilogue {
   public:
     Epilogue() = default;
     template <class F>
-    Epilogue(const F& f, const Factor& matrix)
+    explicit Epilogue(const F& f, const Factor& matrix = {})
         : beside(matrix),
           f_(&f),
           run_([](const void* p, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {

@@ -165,7 +165,8 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
                 Walk soon_a = m1 < m_end ? walk_over(g.a, m1, m2, k0, k1)
                                          : walk_over(g.a, m_begin, smaller(m_begin + height, m_end), k1, k2);
                 const bool done = k1 == g.k && g.c.then;
-                Walk beside = done ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
+                Walk beside =
+                    done && g.c.then.beside.data ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
                 for (std::int64_t m = m0; m < m1; m += tile_rows)
                     for (std::int64_t n = n0; n < n1; n += tile_columns)
                         run_tile(g,

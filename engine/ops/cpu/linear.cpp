@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone or with a gelu beside it. Forward and backward are the matrix product in its three orders; f64
+// y = x w^T + b, alone, with a gelu beside it or turned by position. Forward and backward are the matrix product in its three orders; f64
 // and c128 run the definition.
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
+#include "engine/math/row.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/column_sum.h"
 #include "engine/ops/cpu/gemm.h"
@@ -10,6 +11,8 @@
 #include "engine/ops/cpu/reference.h"
 #include "engine/ops/cpu/workspace.h"
 #include "engine/ops/table.h"
+
+#include <algorithm>
 
 namespace masquerade::cpu {
 namespace {
@@ -52,7 +55,23 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
         each_point<bfloat16>(u, to, m0, m1, n0, n1, f);
 }
 
+// y = y turned, these rows and columns of it. A head may begin before them.
+template <class S>
+void turn(const View& y, const Ints& positions, const View& turns, std::int64_t m0, std::int64_t m1,
+          std::int64_t n0, std::int64_t n1) {
+    const std::int64_t D = turns.columns();
+    for (std::int64_t m = m0; m < m1; m++) {
+        S* row = y.as<S>() + m * y.columns();
+        const float* turn = turns.as<float>() + positions[m] * D;
+        for (std::int64_t n = n0, next; n < n1; n = next) {
+            next = std::min(n1, n / D * D + D);
+            rotary_pairs(OneLane{}, row + n, turn + n % D, 1.0f, row + n, false, int(next - n) / 2);
+        }
+    }
+}
+
 struct Activated {};
+struct TurnedBack {};
 
 }  // namespace
 
@@ -110,6 +129,30 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     Product to = product(du.view);
     to.then = Epilogue(slope, factor(u));
     gemm(u.rows(), u.columns(), w.rows(), factor(dy), factor(w), to);
+}
+
+void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, int columns, View y) {
+    check_rotary(y, positions, turns, columns);
+    if (!runs_fast(y.dtype)) {
+        forward(x, w, b, y, {});
+        return rotary_forward(y, positions, turns, columns, y);
+    }
+    auto turn_part = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
+        n1 = std::min<std::int64_t>(n1, columns);
+        if (y.dtype == DType::f32)
+            turn<float>(y, positions, turns, m0, m1, n0, n1);
+        else
+            turn<bfloat16>(y, positions, turns, m0, m1, n0, n1);
+    };
+    forward(x, w, b, y, Epilogue(turn_part));
+}
+
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx,
+                            Grad dw, Grad db) {
+    View back = dy;
+    back.data = workspace<TurnedBack, char>(dy.bytes());
+    rotary_backward(dy, positions, turns, columns, Grad{back, false});
+    linear_backward(back, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone or with a gelu beside it: the matrix product in its three orders. The gelu goes over the stored
-// product, so that it reads the same rounded numbers that its backward will read.
+// y = x w^T + b, alone, with a gelu beside it or turned by position: the matrix product in its three orders. Gelu and
+// rotation go over the stored product, so that they read the same rounded numbers as on the CPU.
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -10,6 +10,7 @@ namespace masquerade::DEVICE {
 namespace {
 
 struct Activated {};
+struct TurnedBack {};
 
 }  // namespace
 
@@ -41,6 +42,20 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     if (du.add) da.data = workspace<Activated, char>(std::int64_t(u.bytes()));
     linear_backward(dy, a, w, {da, false}, {}, {});
     gelu_backward(da, u, kind, du);
+}
+
+void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, int columns, View y) {
+    check_rotary(y, positions, turns, columns);
+    linear_forward(x, w, b, y);
+    rotary_forward(y, positions, turns, columns, y);
+}
+
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx,
+                            Grad dw, Grad db) {
+    View back = dy;
+    back.data = workspace<TurnedBack, char>(std::int64_t(dy.bytes()));
+    rotary_backward(dy, positions, turns, columns, Grad{back, false});
+    linear_backward(back, x, w, dx, dw, db);
 }
 
 }  // namespace masquerade::DEVICE

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Queries and keys are turned beside the product that makes them, part by part; the bits are those of the two ops that
+// it stands for.
+#include "engine/ops/cpu/gemm.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/ops/table.h"
+#include "tests/ops/values.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace masquerade;
+
+namespace {
+
+constexpr int P = 40;
+
+struct Projection {
+    int columns;
+    DType a;
+    std::vector<int> places;
+    Values turns, x, w, b, dy, y, dx, dw, db;
+    // `heads` of D numbers are turned, `more` are not.
+    Projection(DType type, std::int64_t M, std::int64_t I, int heads, int D, int more)
+        : columns(heads * D),
+          a(arithmetic_of(type)),
+          turns(Values::random(a, {P, D}, 1)),
+          x(Values::random(type, {M, I}, 2)),
+          w(Values::random(type, {columns + more, I}, 3, 0.2)),
+          b(Values::random(a, {columns + more}, 4)),
+          dy(Values::random(type, {M, columns + more}, 5)),
+          y(type, {M, columns + more}, NAN),
+          dx(type, {M, I}, 0.5),
+          dw(a, {columns + more, I}, 0.5),
+          db(a, {columns + more}, 0.5) {
+        for (std::int64_t m = 0; m < M; m++) places.push_back(int(7 * m % P));
+    }
+    Ints positions() const { return {places.data(), std::int64_t(places.size())}; }
+
+    void together(bool add) {
+        cpu::linear_rotary_forward(x.view(), w.view(), b.view(), positions(), turns.view(), columns,
+                                   y.view());
+        cpu::linear_rotary_backward(dy.view(), x.view(), w.view(), positions(), turns.view(), columns,
+                                    dx.grad(add), dw.grad(add), db.grad(add));
+    }
+    void one_by_one(bool add) {
+        Values straight(y.dtype, y.shape, NAN), back(y.dtype, y.shape, NAN);
+        cpu::linear_forward(x.view(), w.view(), b.view(), straight.view());
+        cpu::rotary_forward(straight.view(), positions(), turns.view(), columns, y.view());
+        cpu::rotary_backward(dy.view(), positions(), turns.view(), columns, back.grad());
+        cpu::linear_backward(back.view(), x.view(), w.view(), dx.grad(add), dw.grad(add), db.grad(add));
+    }
+};
+
+void expect_same_bits(const Projection& a, const Projection& b) {
+    CHECK(a.y.bytes == b.y.bytes);
+    CHECK(a.dx.bytes == b.dx.bytes);
+    CHECK(a.dw.bytes == b.dw.bytes);
+    CHECK(a.db.bytes == b.db.bytes);
+}
+
+}  // namespace
+
+TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruction set and form") {
+    // Heads that end inside a tile and begin before one, columns that stay, more than one block of depth, no rows.
+    const int sizes[][5] = {
+        {1, 1, 1, 2, 0}, {13, 31, 3, 22, 5}, {70, 330, 2, 64, 128}, {200, 24, 12, 36, 1}, {0, 8, 1, 4, 4}};
+    const std::string set = instruction_set(), form = bf16_form();
+    const int before = threads();
+    for (const char* name : {"generic", "avx2", "avx512"}) {
+        if (!set_instruction_set(name)) continue;
+        for (const char* bf16 : {"widened", "avx512_bf16", "amx"}) {
+            if (!set_bf16_form(bf16)) continue;
+            for (const auto& n : sizes)
+                for (DType type : {DType::f32, DType::bf16})
+                    for (int count : {1, 3}) {
+                        std::string what = text(name, ' ', bf16, ' ', name_of(type), ' ', n[0], " x ", n[1],
+                                                ", ", n[2], " heads of ", n[3], ", threads ", count);
+                        CAPTURE(what);
+                        set_threads(count);
+                        for (bool add : {false, true}) {
+                            Projection a(type, n[0], n[1], n[2], n[3], n[4]),
+                                b(type, n[0], n[1], n[2], n[3], n[4]);
+                            a.together(add), b.one_by_one(add);
+                            expect_same_bits(a, b);
+                        }
+                    }
+        }
+    }
+    set_threads(before);
+    set_instruction_set(set.c_str());
+    set_bf16_form(form.c_str());
+}
+
+TEST_CASE("linear rotary: what does not fit is refused at the door") {
+    Projection n(DType::f32, 4, 3, 2, 4, 1);
+    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
+                                                    n.turns.view(), 6, n.y.view("q")),
+                         "rotary q (4,9): 6 columns in heads of 4; heads must be even and fill the columns",
+                         Error);
+    n.places[2] = P;
+    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
+                                                    n.turns.view("turns"), 8, n.y.view()),
+                         "rotary: position 40 at place 2, expected in [0, 40), the rows of turns", Error);
+    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(),
+                                                n.turns.view(), 8, n.dx.grad(), {}, {}),
+                    Error);
+}
