@@ -28,7 +28,7 @@ inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
 }
 
 // Raise it when what crosses the seam changes its meaning but neither a signature nor a size.
-inline constexpr std::uint32_t interface_edition = 1;
+inline constexpr std::uint32_t interface_edition = 2;
 
 namespace detail {
 
@@ -44,10 +44,11 @@ inline auto members_of(const SegmentGraph& graph) {
                     decltype(on_device)>{};
 }
 inline auto members_of(const DeviceRuntime& runtime) {
-    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget] = runtime;
+    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin,
+                 launch, abandon] = runtime;
     return TypeList<decltype(answer), decltype(facts), decltype(allocate), decltype(release), decltype(copy),
                     decltype(fill), decltype(synchronise), decltype(note), decltype(between),
-                    decltype(forget)>{};
+                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon)>{};
 }
 
 class InterfaceHash {

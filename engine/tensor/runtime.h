@@ -32,7 +32,7 @@ struct DeviceRuntime {
     // Null where the device does not have so much.
     void* (*allocate)(std::size_t bytes) = nullptr;
     void (*release)(void* data) noexcept = nullptr;
-    // Copies to and from the device have ended on return.
+    // On return the caller's memory is free again, a copy to the device may be under way, one from it has ended.
     void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
     void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
     // Waits for all that was asked for so far.
@@ -41,6 +41,12 @@ struct DeviceRuntime {
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
+    // A step as one graph (tape/captured_step.h): after begin_graph ops, fills and copies to the device are kept in their
+    // order, not done; launch_graph does them, without waiting. Steps of one `name` are much alike, and what was made
+    // ready for one serves the next. Nothing can be read back or waited for between the two: an Error.
+    void (*begin_graph)() = nullptr;
+    void (*launch_graph)(const char* name) = nullptr;
+    void (*abandon_graph)() noexcept = nullptr;  // what was kept is dropped
 };
 
 // The runtime of Device::cuda; an Error where no library is in use.

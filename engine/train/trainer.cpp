@@ -9,6 +9,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/wrap.h"
+#include "engine/tape/captured_step.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/safetensors.h"
 #include "engine/train/schedule.h"
@@ -40,6 +41,7 @@ void TrainOptions::declare(Config& c) {
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
     c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
+    c.add("graph", &graph, "on a GPU, a step as one CUDA graph; false: op by op, as a debugger wants it");
 }
 
 Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options)
@@ -63,6 +65,7 @@ double Trainer::seconds() const {
 double Trainer::train_step() {
     std::string bucket = task_.next_batch(step_);
     tape_.begin(bucket, options_.seed, std::uint32_t(step_), true);
+    CapturedStep step(tape_, options_.graph);
     Tensor* loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));
     parameters_.start_gradients();
     tape_.backward(loss);
@@ -70,6 +73,7 @@ double Trainer::train_step() {
     optimiser_.update(step_ + 1,
                       learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+    step.run(bucket);
     // All of the step has been asked for: only now is anything read back, and a device waited for.
     const double value = OnHost(loss->view())[0];
     norm_ = optimiser_.norm();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "engine/tape/captured_step.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/copy.h"
 #include "tests/cuda/fake_device.h"
@@ -51,6 +52,8 @@ struct Training {
         o.backbone.rotary = v.rotary;
         return o;
     }
+    bool captured = true;
+
     // The bits of the loss, the norm, gradients, weights, their rounded copies and moments after it.
     std::vector<char> step(std::uint32_t number) {
         std::vector<const Sentence*> some;  // few sentences, then all of them: two buckets
@@ -58,11 +61,13 @@ struct Training {
         const UniVaeBatch batch = model.batch(some, 16);
         const LatentNoise noise = model.space.noise(batch.names, 1, number);
         tape.begin(batch.bucket, 1, number, true);
+        CapturedStep capture(tape, captured);
         Tensor* loss = model.loss(tape, batch, &noise, 0.1).total;
         parameters.start_gradients();
         tape.backward(loss);
         parameters.finish_gradients();
         optimiser.update(number + 1, 1e-2);
+        capture.run(batch.bucket);
         std::vector<char> all = bits_of(loss->view());
         const double norm = optimiser.norm();
         all.insert(all.end(), reinterpret_cast<const char*>(&norm), reinterpret_cast<const char*>(&norm + 1));
@@ -123,7 +128,37 @@ TEST_CASE("cuda training: losses, gradients, weights and moments have the CPU's 
         }
         CHECK(there.arena.planned());
         CHECK(fake.control->allocations == allocations);  // both buckets are known by then
+        CHECK(fake.control->graphs == 4);                 // the first of each came op by op
     }
+}
+
+TEST_CASE("cuda training: op by op the bits are those of a captured step") {
+    FakeDevice fake;
+    Training captured(variants[1], Device::cuda), plain(variants[1], Device::cuda);
+    plain.captured = false;
+    for (std::uint32_t i = 0; i < 4; i++) CHECK((captured.step(i) == plain.step(i)));
+    CHECK(fake.control->graphs == 2);
+    CHECK(fake.control->kept > 200);
+}
+
+TEST_CASE("cuda training: while a step is captured nothing can be read, and one that throws is forgotten") {
+    FakeDevice fake;
+    Training there(variants[0], Device::cuda), other(variants[0], Device::cuda);
+    for (std::uint32_t i = 0; i < 2; i++) CHECK((there.step(i) == other.step(i)));
+    {
+        const std::vector<const Sentence*> few = {&there.text[0], &there.text[1], &there.text[2]};
+        const UniVaeBatch batch = there.model.batch(few, 16);
+        there.tape.begin(batch.bucket, 1, 2, true);
+        CapturedStep capture(there.tape, true);
+        there.parameters.start_gradients();
+        CHECK_THROWS_WITH_AS(OnHost(there.parameters.gradients()),
+                             "the fake device: a copy to the host while a step is captured", Error);
+        CHECK_THROWS_AS(wait_for(Device::cuda), Error);
+        CHECK_THROWS_AS(CapturedStep(there.tape, true), Error);
+    }
+    CHECK(fake.control->graphs == 0);
+    CHECK((there.step(2) == other.step(2)));
+    CHECK(fake.control->graphs == 2);
 }
 
 TEST_CASE("cuda training: the upload of a step's numbers and masks, and nothing else, goes to the device") {

@@ -89,10 +89,8 @@ struct Sight {
 // The tables of a graph, kept for the next call: the layers of a model ask with one graph after the other, and their
 // backward once more. A graph is known by all that it holds, so nobody has to say that it has changed.
 //
-// Nothing here waits for the GPU or reads from it, but memory grows, and an old table is replaced. A step that is captured
-// as a CUDA graph must find its tables again where they lay: per bucket it would need tables of its own, of a fixed size,
-// filled before the graph is launched and outside of it, with counts of tiles that kernels read from the table instead of
-// from their grid.
+// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of its masks
+// itself, each once: what an earlier step has sent is not counted upon, so that steps of one bucket have the same nodes.
 class TableKeeper {
   public:
     Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys,
@@ -109,17 +107,19 @@ class TableKeeper {
         for (int s = 0; s < kv.count; s++) sizes.push_back(kv[s].rows());
         append(sizes);
         for (const Kept& kept : kept_)
-            if (kept.name == name) return kept.tables;
+            if (kept.name == name && kept.capture == capture_number()) return kept.tables;
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
         kept.name.clear();  // until it is whole
         kept.tables = send(graph, plan_tiles(graph, kv, covered, query_tile, keys, counts), kept.upload);
         kept.name = name;
+        kept.capture = capture_number();
         return kept.tables;
     }
 
   private:
     struct Kept {
         std::string name;
+        std::uint64_t capture = 0;  // under whose number it was sent
         Upload upload;
         Tables tables{};
     };

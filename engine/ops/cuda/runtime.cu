@@ -3,7 +3,9 @@
 #include "engine/ops/cuda/runtime.h"
 
 #include <cstdio>
+#include <cstring>
 
+#include "engine/ops/cuda/capture.h"
 #include "engine/ops/cuda/kernel.cuh"
 
 namespace masquerade::cuda {
@@ -64,19 +66,36 @@ void* allocate(std::size_t bytes) {
 // Waits for the work that may still use it.
 void release(void* data) noexcept { cudaFree(data); }
 
+// What the host would have to wait for cannot be had while a step is only being written down.
+void wait(const char* for_what) {
+    if (capturing())
+        throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
+    check(cudaStreamSynchronize(stream()), text("work before ", for_what));
+    forget_staged();
+}
+
+// A few numbers go by way of pinned memory and nobody waits for them; while a step is captured, all do.
+constexpr std::size_t most_staged = std::size_t(1) << 20;
+
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
+    if (way == Way::to_device && (capturing() || bytes <= most_staged)) {
+        from = std::memcpy(stage(bytes), from, bytes);
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");
+        return;
+    }
     const cudaMemcpyKind kind = way == Way::to_device     ? cudaMemcpyHostToDevice
                                 : way == Way::from_device ? cudaMemcpyDeviceToHost
                                                           : cudaMemcpyDeviceToDevice;
+    if (way == Way::from_device && capturing()) wait("reading back");
     check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "copying");
-    if (way != Way::within_device) check(cudaStreamSynchronize(stream()), "work before the end of a copy");
+    if (way != Way::within_device) wait("the end of a copy");
 }
 
 void fill(void* to, int byte, std::size_t bytes) {
     check(cudaMemsetAsync(to, byte, bytes, stream()), "filling");
 }
 
-void synchronise() { check(cudaStreamSynchronize(stream()), "work on the GPU"); }
+void synchronise() { wait("going on"); }
 
 cudaEvent_t event_of(DeviceEvent* event) { return reinterpret_cast<cudaEvent_t>(event); }
 
@@ -102,8 +121,8 @@ void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(even
 }  // namespace
 
 DeviceRuntime runtime() {
-    return {answer, facts,       allocate,    release,         copy,
-            fill,   synchronise, note_moment, seconds_between, forget_moment};
+    return {answer,      facts,           allocate,      release,     copy,         fill,         synchronise,
+            note_moment, seconds_between, forget_moment, begin_graph, launch_graph, abandon_graph};
 }
 
 }  // namespace masquerade::cuda

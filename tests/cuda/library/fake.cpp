@@ -7,8 +7,12 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <new>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "engine/ops/cuda/missing.h"
 #include "engine/ops/library.h"
@@ -77,18 +81,50 @@ void release(void* data) noexcept {
     blocks.erase(block);
 }
 
-void copy(void* to, const void* from, std::size_t bytes, Way way) {
+// While a step is captured, what is asked for.
+bool capturing = false;
+std::vector<std::function<void()>> kept;
+
+void do_or_keep(std::function<void()> work) {
+    if (capturing) return kept.push_back(std::move(work));
     Open open;
+    work();
+}
+void expect_no_capture(const char* what) {
+    if (capturing) throw Error(text("the fake device: ", what, " while a step is captured"));
+}
+
+void begin_graph() {
+    expect_no_capture("another capture");
+    capturing = true;
+}
+void launch_graph(const char*) {
+    capturing = false;
+    control.graphs++;
+    control.kept = int(kept.size());
+    Open open;
+    for (const auto& work : std::exchange(kept, {})) work();
+}
+void abandon_graph() noexcept {
+    capturing = false;
+    kept.clear();
+}
+
+void copy(void* to, const void* from, std::size_t bytes, Way way) {
     control.ways[int(way)]++;
-    std::memmove(to, from, bytes);
+    if (way == Way::from_device) expect_no_capture("a copy to the host");
+    if (way != Way::to_device || !capturing) return do_or_keep([=] { std::memmove(to, from, bytes); });
+    // The caller's memory is his own again.
+    std::string numbers(static_cast<const char*>(from), bytes);
+    kept.push_back([=] { std::memcpy(to, numbers.data(), bytes); });
 }
 
 void fill(void* to, int byte, std::size_t bytes) {
-    Open open;
-    std::memset(to, byte, bytes);
+    do_or_keep([=] { std::memset(to, byte, bytes); });
 }
 
 void synchronise() {
+    expect_no_capture("waiting");
     if (control.fault == 1) throw Error("the fake device: an error");
     if (control.fault == 2) throw BadInput("the fake device: bad input");
     if (control.fault == 3) throw std::bad_alloc();
@@ -118,8 +154,9 @@ struct Backed;
 template <auto Member, class... Parameters>
 struct Backed<Member, void (*)(Parameters...)> {
     static void call(Parameters... parameters) {
-        Open open;
-        if (control.backing) (control.backing->*Member)(parameters...);
+        do_or_keep([all = std::tuple<std::decay_t<Parameters>...>(parameters...)] {
+            if (control.backing) std::apply(control.backing->*Member, all);
+        });
     }
 };
 
@@ -149,11 +186,12 @@ const OpTable table = {
 
 EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
     using namespace masquerade;
-    static const CudaLibrary library = {this_stamp(),
-                                        &table,
-                                        has,
-                                        {answer, facts, allocate, release, copy, fill, synchronise,
-                                         note_moment, seconds_between, forget_moment}};
+    static const CudaLibrary library = {
+        this_stamp(),
+        &table,
+        has,
+        {answer, facts, allocate, release, copy, fill, synchronise, note_moment, seconds_between,
+         forget_moment, begin_graph, launch_graph, abandon_graph}};
     return &library;
 }
 
