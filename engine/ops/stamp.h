@@ -45,10 +45,10 @@ inline auto members_of(const SegmentGraph& graph) {
 }
 inline auto members_of(const DeviceRuntime& runtime) {
     const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin,
-                 launch, abandon] = runtime;
+                 launch, abandon, tf32] = runtime;
     return TypeList<decltype(answer), decltype(facts), decltype(allocate), decltype(release), decltype(copy),
                     decltype(fill), decltype(synchronise), decltype(note), decltype(between),
-                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon)>{};
+                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon), decltype(tf32)>{};
 }
 
 class InterfaceHash {

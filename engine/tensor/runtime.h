@@ -47,6 +47,8 @@ struct DeviceRuntime {
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
     void (*abandon_graph)() noexcept = nullptr;  // what was kept is dropped
+    // From now on factors of f32 are rounded to TF32, ten bits behind the point, before they are multiplied; or not.
+    void (*round_to_tf32)(bool on) = nullptr;
 };
 
 // The runtime of Device::cuda; an Error where no library is in use.

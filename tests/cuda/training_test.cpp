@@ -178,6 +178,8 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         UniVaeSettings s = tiny_settings(precision == DType::f32 ? LatentKind::gaussian : LatentKind::vmf);
         s.precision = precision;
         s.prior_sentences = 100;
+        s.train.graph = precision == DType::bf16;
+        s.train.tf32 = precision == DType::f32;
         TemporaryFolder folder;
         TinyRun here(s, RunFolder::create(folder.file("here")), 25);
         TinyRun there(s, RunFolder::create(folder.file("there")), 25, Device::cuda);
@@ -185,6 +187,8 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         there.trainer.run(never);
         CHECK((here.bits() == there.bits()));
         check_same_run(here.folder, there.folder);
+        CHECK((fake.control->graphs > 0) == s.train.graph);
+        CHECK(fake.control->tf32 == s.train.tf32);
     }
 }
 

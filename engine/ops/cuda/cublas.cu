@@ -24,6 +24,7 @@ namespace masquerade::cuda {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t(32) << 20;
+bool tf32 = false;
 struct Parts {};
 
 // The functions by their names in cublasLt.h, from the library of that version.
@@ -140,7 +141,8 @@ cublasLtMatmulAlgo_t algorithm_for(const Plan& plan, const Multiplication& p) {
 
 Plan make_plan(const Multiplication& p) {
     Plan plan;
-    lt().expect(lt().make_operation(&plan.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+    const cublasComputeType_t sums = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA,
         std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB,
@@ -158,7 +160,7 @@ Plan make_plan(const Multiplication& p) {
 }
 
 const Plan& plan_for(const Multiplication& p) {
-    using Key = std::array<std::int64_t, 13>;
+    using Key = std::array<std::int64_t, 14>;
     static std::map<Key, Plan> plans;
     const Key key{p.m,
                   p.n,
@@ -172,13 +174,16 @@ const Plan& plan_for(const Multiplication& p) {
                   alignment_of(p.b.data),
                   alignment_of(p.c.data),
                   p.bias != nullptr,
-                  alignment_of(p.bias)};
+                  alignment_of(p.bias),
+                  tf32};
     auto found = plans.find(key);
     if (found == plans.end()) found = plans.emplace(key, make_plan(p)).first;
     return found->second;
 }
 
 }  // namespace
+
+void round_to_tf32(bool on) { tf32 = on; }
 
 void multiply(const Multiplication& p) {
     const Plan& plan = plan_for(p);

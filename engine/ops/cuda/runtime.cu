@@ -7,6 +7,7 @@
 
 #include "engine/ops/cuda/capture.h"
 #include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/cuda/multiply.h"
 
 namespace masquerade::cuda {
 namespace {
@@ -121,8 +122,9 @@ void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(even
 }  // namespace
 
 DeviceRuntime runtime() {
-    return {answer,      facts,           allocate,      release,     copy,         fill,         synchronise,
-            note_moment, seconds_between, forget_moment, begin_graph, launch_graph, abandon_graph};
+    return {answer,      facts,        allocate,      release,         copy,
+            fill,        synchronise,  note_moment,   seconds_between, forget_moment,
+            begin_graph, launch_graph, abandon_graph, round_to_tf32};
 }
 
 }  // namespace masquerade::cuda
