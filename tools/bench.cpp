@@ -25,5 +25,5 @@ int main(int argc, char** argv) {
         fmt::print("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench", "Measures speed, beside other software that is installed", keep,
-                       body);
+                       body, Work::measurements);
 }
