@@ -7,7 +7,8 @@
 using namespace masquerade;
 
 int main(int argc, char** argv) {
-    const std::unique_ptr<BenchCase> cases[] = {tokenizer_case(), train_case()};
+    const std::unique_ptr<BenchCase> cases[] = {tokenizer_case(), train_case(), attention_case(),
+                                                decode_case()};
     auto setup = [&](CLI::App& app) {
         app.require_subcommand(0, 1);
         app.fallthrough();
