@@ -6,6 +6,7 @@
 # make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make gpu-test     every op on the GPU, where one answers
+# make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_BENCH_PYTHON=..., GPU_BENCH_OUT=folder)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only.
 
@@ -102,7 +103,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test install clean needs needs-tests $(shown)
+.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 all: $(shown) $(cuda_here)
 	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
@@ -172,6 +173,9 @@ $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer.
 gpu-test: $(BUILD)/tests $(fakes) $(cuda_here) ; @tools/make/gpu_test.sh $(BUILD)/tests
+
+# Where a GPU answers: its speed, beside PyTorch's.
+gpu-bench: bench $(cuda_here) ; @tools/make/gpu_bench.sh $(BUILD)/bench
 
 # Device libraries that need no GPU, linked as the real one is.
 $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/exports.map $(BUILD)/flags

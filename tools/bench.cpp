@@ -7,7 +7,8 @@
 using namespace masquerade;
 
 int main(int argc, char** argv) {
-    const std::unique_ptr<BenchCase> cases[] = {tokenizer_case(), train_case()};
+    const std::unique_ptr<BenchCase> cases[] = {tokenizer_case(), train_case(), attention_case(),
+                                                decode_case()};
     auto setup = [&](CLI::App& app) {
         app.require_subcommand(0, 1);
         app.fallthrough();
@@ -25,5 +26,5 @@ int main(int argc, char** argv) {
         fmt::print("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench", "Measures speed, beside other software that is installed", keep,
-                       body);
+                       body, Work::measurements);
 }

@@ -9,8 +9,9 @@
 
 namespace masquerade {
 
-// What of a program's work can be done by a GPU.
-enum class Work { none, models };
+// What of a program's work can be done by a GPU: nothing, its models, or, where it measures them, what was
+// asked for and nothing else: auto is the CPU then.
+enum class Work { none, models, measurements };
 
 // Why models cannot lie on a GPU, in one line; empty where they can. Any op may be asked of them, so none may be missing.
 inline std::string why_no_gpu() {
@@ -27,7 +28,7 @@ constexpr bool proven_on_gpu = false;
 // The device for `wish`: auto, cpu or cuda. Where auto comes to the CPU although there is work for a GPU, one note says
 // why; where cuda is asked for and cannot be, that is an Error.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
-    if (wish == "cpu" || (wish == "auto" && work == Work::none)) return Device::cpu;
+    if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)
         throw Error(text("--device cuda: ", program, " has no work for a GPU; leave the option out"));
     std::string why_not = why_no_gpu();

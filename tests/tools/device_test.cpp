@@ -92,8 +92,11 @@ TEST_CASE("--device cuda: exit status 1 and one line" * doctest::skip(!programs)
           "error: --device cuda: a GPU answers (fake GPU), but there is no CUDA form of store_rows; --device "
           "cpu "
           "runs everywhere");
-    CHECK(failure(beside_the_tests("fake_cuda.so"), "bench", "--device cuda train") ==
-          "error: --device cuda: bench has no work for a GPU; leave the option out");
+    CHECK(failure(beside_the_tests("fake_cuda.so"), "bench", "--device cuda tokenizer") ==
+          "error: --device cuda: bench tokenizer has no work for a GPU; leave the option out");
+    CHECK(failure(absent, "bench", "--device cuda train").find("error: --device cuda: the CUDA library ") ==
+          0);
+    CHECK(run(stale, "bench", "--device auto").lines.empty());  // the CPU, and no news of it
     CHECK(failure("", "tokenize", "--device cuda --vocab /nowhere") ==
           "error: --device cuda: tokenize has no work for a GPU; leave the option out");
     if (built) {

@@ -7,23 +7,9 @@
 #include "doctest/doctest.h"
 #include "engine/ops/visible.h"
 #include "models/mask.h"
+#include "tests/tools/small_mark.h"
 
 using namespace masquerade;
-
-namespace {
-
-// A mark of its kind, small enough for a test.
-TrainMark small(const std::string& name) {
-    TrainMark mark = train_mark(name, 3);
-    BackboneOptions& b = mark.model.backbone;
-    b.width = 16, b.heads = 2, b.inner = 32, b.layers = 3, mark.model.latent_layers = 2;
-    mark.model.latent.size = 4;
-    mark.sentences.resize(3);
-    if (!mark.univae) mark.targets.resize(3);
-    return mark;
-}
-
-}  // namespace
 
 TEST_CASE("train marks: sizes, ids and tokens of each") {
     for (const std::string& name : train_mark_names()) {
@@ -42,9 +28,16 @@ TEST_CASE("train marks: sizes, ids and tokens of each") {
         CHECK(mark.sentences != train_mark(name, 2).sentences);
         CHECK(mark.rule.clip == 1);
         if (name == "univae-default") CHECK((tokens <= 360 && tokens > 340));
+        if (name.find("-16k") != name.npos) CHECK((tokens <= 16384 && tokens > 16364));
     }
     CHECK(train_mark("bert-small", 1).tokens() == 2048);
     CHECK(train_mark("bert-base", 1).tokens() == 512);
+    CHECK(train_mark("unilm-base-16k", 1).sentences.size() == 256);
+    for (const char* size : {"small", "base"})
+        CHECK(train_mark(text("univae-", size, "-16k"), 1).model.backbone.width ==
+              train_mark(text("univae-", size), 1).model.backbone.width);
+    for (Device device : {Device::cpu, Device::cuda})
+        for (const std::string& name : default_train_marks(device)) CHECK(train_mark(name, 1).name == name);
     CHECK_THROWS_AS(train_mark("bert", 1), BadUsage);
 }
 
@@ -52,7 +45,7 @@ TEST_CASE(
     "train ours: the first loss is near ln V, without dropout it is the same twice, and steps lower it") {
     for (const char* name : {"bert-small", "univae-small"}) {
         CAPTURE(name);
-        const TrainMark mark = small(name);
+        const TrainMark mark = small_mark(name);
         OurTraining plain(mark, DType::f32, 1, false), dropped(mark, DType::f32, 1, true);
         const double before = plain.loss(), first = plain.step(), after = plain.loss();
         CHECK(before == first);
@@ -69,13 +62,14 @@ TEST_CASE(
 }
 
 TEST_CASE("train ours: every weight lies where its name says") {
-    const TrainMark mark = small("univae-small");
+    const TrainMark mark = small_mark("univae-small");
     OurTraining training(mark, DType::f32, 1, true);
     const auto places = training.weight_places();
-    const std::string_view weights = training.weights();
+    const OnHost weights = training.weights();
     auto number = [&](const std::string& name, std::size_t i) {
         float x;
-        std::memcpy(&x, weights.data() + places.at(name).get<std::size_t>() + i * sizeof x, sizeof x);
+        const char* all = static_cast<const char*>(weights.view().data);
+        std::memcpy(&x, all + places.at(name).get<std::size_t>() + i * sizeof x, sizeof x);
         return x;
     };
     for (std::size_t i : {0, 15}) {
@@ -83,8 +77,8 @@ TEST_CASE("train ours: every weight lies where its name says") {
         CHECK(number("layer.1.norm2.bias", i) == 0);
         CHECK(number("embedding.token.weight", i) != 0);
     }
-    CHECK(std::int64_t(weights.size()) >= 4 * training.parameters());
-    CHECK(std::size_t(places.at("latent.1.out.weight")) + 4 * 16 * 4 <= weights.size());
+    CHECK(std::int64_t(weights.view().bytes()) >= 4 * training.parameters());
+    CHECK(std::size_t(places.at("latent.1.out.weight")) + 4 * 16 * 4 <= weights.view().bytes());
 }
 
 TEST_CASE("train ours: attention's work is what the masks let be seen") {
@@ -94,7 +88,7 @@ TEST_CASE("train ours: attention's work is what the masks let be seen") {
     CHECK(visible_pairs(unilm_mask(documents)) == (9 + 4 * 3 + 10) + (1 + 2 + 3));
     CHECK(visible_pairs(cls_mask(documents)) == 7 + 3);
 
-    const TrainMark mark = small("bert-small");
+    const TrainMark mark = small_mark("bert-small");
     const double pairs = 32 * 32 + 32 * 32 + 32 * 33 / 2;
     CHECK(OurTraining(mark, DType::f32, 1, true).attention_multiply_adds() == 6 * 3 * 3 * pairs * 16);
 }

@@ -32,8 +32,12 @@ struct Layer {
 
 template <class Work>
 void record(StepProfile& profile, const char* op, bool backward, Work work) {
+    Tensor x, w, y;
+    x.shape = {M, I}, w.shape = {O, I}, y.shape = {M, O};
     Record r;
     r.op = op;
+    r.in = {&x, &w};
+    r.out = {&y};
     profile.before(r, backward);
     work();
     profile.after(r, backward);
@@ -72,7 +76,7 @@ TEST_CASE("train profile: the products of a linear layer, their orders and how o
     CHECK(count(O, I, M, "TN", true) == 2);
     CHECK(profile.products.size() == 4);  // those inside attention are not among them
 
-    const auto products = floor_products(profile);
+    const auto products = floor_products(profile, 0);
     double multiply_adds = 0;
     for (const FloorProduct& p : products) multiply_adds += p.count * p.kind.multiply_adds();
     CHECK(multiply_adds == (3 + 2 + 2) * M * I * O);

@@ -18,5 +18,7 @@ struct BenchCase {
 
 std::unique_ptr<BenchCase> tokenizer_case();
 std::unique_ptr<BenchCase> train_case();
+std::unique_ptr<BenchCase> attention_case();
+std::unique_ptr<BenchCase> decode_case();
 
 }  // namespace masquerade

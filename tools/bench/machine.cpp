@@ -3,6 +3,8 @@
 
 #include <sys/utsname.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -96,6 +98,21 @@ nlohmann::ordered_json json_of(const Machine& m) {
             {"load", m.load},           {"instructions", m.instructions},
             {"compiler", m.compiler},   {"optimised", m.optimised},
             {"version", version},       {"commit", m.commit}};
+}
+
+std::string described(const Machine& m, Device device) {
+    if (!m.optimised) log_line("warning: a debug or sanitizer build: its speed says nothing");
+    return (device == Device::cuda ? fmt::format("GPU         {}\n", shown(device)) : "") +
+           fmt::format("machine     {}, {} threads, {}\n", m.processor, m.threads, m.instructions) +
+           fmt::format("program     masquerade {}{}{}; load of the machine {:.1f}\n", version,
+                       m.commit.empty() ? "" : ", commit ", m.commit, m.load);
+}
+
+void save_json(const std::string& file, const nlohmann::ordered_json& json) {
+    std::ofstream out(file);
+    out << json.dump(2) << '\n';
+    if (!out.flush())
+        throw BadInput(text("cannot write ", file, ": is there such a folder, is the disk full?"));
 }
 
 fs::path source_file(const std::string& name) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/tensor/device.h"
+
 namespace masquerade {
 
 struct Machine {
@@ -20,6 +22,12 @@ struct Machine {
 
 Machine this_machine();
 nlohmann::ordered_json json_of(const Machine& machine);
+// For people, in two lines, and one of the GPU where that is the device; a warning where the build says
+// nothing of speed.
+std::string described(const Machine& machine, Device device);
+
+// Writes it into a file, which is whole or an error.
+void save_json(const std::string& file, const nlohmann::ordered_json& json);
 
 // Of a file of the source tree, from its root: found from where the program lies, else from here.
 std::filesystem::path source_file(const std::string& name);

@@ -212,7 +212,9 @@ class TokenizerCase : public BenchCase {
         app.add_flag("--json", a_.json, "the same as JSON, with the seconds of each run");
     }
 
-    void run(const Common&) override {
+    void run(const Common& common) override {
+        if (common.device != Device::cpu)
+            throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
         stop_requested();  // from here on Ctrl-C asks
         try {
             Measurement(a_).run();

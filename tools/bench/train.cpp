@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-    std::string marks, peers, precision = "f32";
+    std::string marks, peers, precision, save;
     int repeats = 5;
     bool eager = false, json = false;
 };
@@ -54,9 +54,12 @@ class TrainCase : public BenchCase {
 
     void add_options(CLI::App& app) override {
         app.add_option("--marks", a_.marks,
-                       "what to measure: " + joined(train_mark_names()) + " (default: all)")
+                       "what to measure: " + joined(train_mark_names()) +
+                           " (default: " + joined(default_train_marks(Device::cpu)) +
+                           "; with --device cuda " + joined(default_train_marks(Device::cuda)) + ")")
             ->option_text("NAME,...");
-        app.add_option("--precision", a_.precision, "f32, bf16 or both (default: f32)")
+        app.add_option("--precision", a_.precision,
+                       "f32, bf16 or both (default: f32; with --device cuda bf16)")
             ->check(CLI::IsMember({"f32", "bf16", "both"}))
             ->option_text("NAME");
         app.add_option("--repeats", a_.repeats,
@@ -68,15 +71,20 @@ class TrainCase : public BenchCase {
             ->option_text("PYTHON,...");
         app.add_flag("--eager", a_.eager, "do not try torch.compile, which takes minutes a mark");
         app.add_flag("--json", a_.json, "the same as JSON, with each run, op, product and setting tried");
+        app.add_option("--save", a_.save, "the JSON into a file, too")->option_text("FILE");
     }
 
     void run(const Common& common) override {
         stop_requested();  // from here on Ctrl-C asks
-        std::vector<std::string> marks = a_.marks.empty() ? train_mark_names() : listed(a_.marks);
+        if (a_.precision.empty()) a_.precision = common.device == Device::cuda ? "bf16" : "f32";
+        const std::vector<std::string> marks =
+            a_.marks.empty() ? default_train_marks(common.device) : listed(a_.marks);
         for (const std::string& mark : marks) train_mark(mark, common.seed);  // is there such a mark?
         hide_blas_settings();
         const Machine machine = this_machine();
-        describe(machine);
+        const std::string about = described(machine, common.device);
+        if (!a_.json) fmt::print("{}", about);
+        std::fflush(stdout);
         Json results = Json::array();
         std::string failed;
         for (const std::string& mark : marks)
@@ -84,51 +92,46 @@ class TrainCase : public BenchCase {
                 if (a_.precision != "both" && a_.precision != precision) continue;
                 if (stop_requested()) break;
                 try {
-                    results.push_back(measure(mark, precision, common.seed));
+                    results.push_back(measure(mark, precision, common));
                 } catch (const Error& error) {
                     failed = text(mark, ' ', precision, ": ", error.what());
                     log_line("error: ", failed);
                 }
             }
-        finish(machine, results, failed.empty());
+        finish(machine, common.device, results, failed.empty());
         if (!failed.empty()) throw Error("not every mark could be measured");
     }
 
   private:
-    void describe(const Machine& m) const {
-        if (!m.optimised) log_line("warning: a debug or sanitizer build: its speed says nothing");
-        if (a_.json) return;
-        fmt::print("machine     {}, {} threads, {}\n", m.processor, m.threads, m.instructions);
-        fmt::print("program     masquerade {}{}{}; load of the machine {:.1f}\n", version,
-                   m.commit.empty() ? "" : ", commit ", m.commit, m.load);
-        std::fflush(stdout);
-    }
-
-    Json measure(const std::string& mark, const std::string& precision, std::uint64_t seed) const {
+    Json measure(const std::string& mark, const std::string& precision, const Common& common) const {
         TrainMeasurement wanted;
-        wanted.mark = mark;
+        wanted.mark = train_mark(mark, common.seed);
         wanted.storage = precision == "bf16" ? DType::bf16 : DType::f32;
-        wanted.seed = seed;
+        wanted.device = common.device;
+        wanted.seed = common.seed;
         wanted.repeats = a_.repeats;
         wanted.all_pythons = !a_.peers.empty();
         wanted.compiled = !a_.eager;
         if (a_.peers != "none") wanted.pythons = a_.peers.empty() ? pythons() : listed(a_.peers);
-        const Json result = in_own_process([&] { return measure_training(wanted); });
+        const auto work = [&] { return measure_training(wanted); };
+        const Json result = common.device == Device::cuda ? work() : in_own_process(work);
         if (!a_.json) fmt::print("\n{}", train_report(result));
         std::fflush(stdout);
         return result;
     }
 
-    void finish(const Machine& machine, const Json& results, bool whole) const {
+    void finish(const Machine& machine, Device device, const Json& results, bool whole) const {
         const bool stopped = stop_requested() || std::any_of(results.begin(), results.end(),
                                                              [](const Json& r) { return !r["complete"]; });
         if (stopped) log_line("note: stopped as asked; the marks that are there are whole");
+        Json all = {{"case", "train"},
+                    {"device", shown(device)},
+                    {"machine", json_of(machine)},
+                    {"marks", results},
+                    {"complete", whole && !stopped}};
+        if (!a_.save.empty()) save_json(a_.save, all);
         if (a_.json)
-            fmt::print("{}\n", Json{{"case", "train"},
-                                    {"machine", json_of(machine)},
-                                    {"marks", results},
-                                    {"complete", whole && !stopped}}
-                                   .dump(2));
+            fmt::print("{}\n", all.dump(2));
         else if (results.size() > 1)
             fmt::print("\n{}", train_summary(results));
     }

@@ -29,11 +29,14 @@ struct Floor {
     double seconds() const { return products_seconds() + attention_seconds(); }
 };
 
-// The products of a profile, not timed yet.
-std::vector<FloorProduct> floor_products(const StepProfile& profile);
+// The products of a profile, not timed yet. On a GPU, where it is not the shapes that are asked about but how
+// well the device is used: the step's multiply-adds as so many products of side x side x side, in each type
+// that has any.
+std::vector<FloorProduct> floor_products(const StepProfile& profile, std::int64_t side);
 
-// A run of one product, found as those of the steps are that it is held against: the mean of as many as fill `budget`
-// seconds, after one that is not counted, so that it meets the machine as it is.
-double seconds_alone(const ProductKind& kind, double budget);
+// A run of one product, found as those of the steps are that it is held against: the mean of as many as fill
+// `budget` seconds, after one that is not counted, so that it meets the machine as it is.
+// By gemm() on the CPU, by linear_forward on a GPU, which has the order NT and does not add.
+double seconds_alone(const ProductKind& kind, double budget, Device device = Device::cpu);
 
 }  // namespace masquerade

@@ -13,6 +13,7 @@ constexpr int cls = 2, sep = 3, first_word = 5;
 constexpr int shortest = 8, longest = 20;  // tokens of a sentence with [CLS] and [SEP]
 constexpr int document_tokens = 64;        // of a BERT
 constexpr int quantile_steps = 1024;
+constexpr int many_tokens = 16384;  // what keeps a GPU busy
 
 struct Sizes {
     const char* name;
@@ -52,12 +53,26 @@ std::vector<int> sentence(Sequence& random, int vocabulary) {
     return ids;
 }
 
-TrainMark univae(const Sizes& s, Sequence random) {
+// Sentences as long as all their tokens are no more than `most`.
+void fill(TrainMark& m, int most, Sequence& random) {
+    while (true) {
+        std::vector<int> ids = sentence(random, m.model.backbone.vocabulary);
+        most -= int(ids.size());
+        if (most < 0) return;
+        m.sentences.push_back(std::move(ids));
+    }
+}
+
+// With a number of sentences, or with as many as fit `tokens`.
+TrainMark univae(const Sizes& s, Sequence random, int tokens = 0) {
     TrainMark m = sized(s);
     m.univae = true;
     m.model.latent = {LatentKind::vmf, 16, 32};
     m.model.backbone.positions = 2 * m.model.max_length;
-    for (int i = 0; i < s.sentences; i++) m.sentences.push_back(sentence(random, s.vocabulary));
+    if (tokens > 0)
+        fill(m, tokens, random);
+    else
+        for (int i = 0; i < s.sentences; i++) m.sentences.push_back(sentence(random, s.vocabulary));
     return m;
 }
 
@@ -71,13 +86,8 @@ TrainMark univae_default(Sequence random) {
     const TrainOptions& t = settings.train;
     m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
     m.learning_rate = 1e-4;
-    for (int left = settings.batch_tokens;;) {
-        m.sentences.push_back(sentence(random, settings.vocabulary));
-        left -= int(m.sentences.back().size());
-        if (left >= 0) continue;
-        m.sentences.pop_back();
-        return m;
-    }
+    fill(m, settings.batch_tokens, random);
+    return m;
 }
 
 // The component of a vmf sample along its mean, at equal steps of its distribution function.
@@ -129,6 +139,13 @@ Json TrainMark::optimiser() const {
 }
 
 std::vector<std::string> train_mark_names() {
+    return {"bert-small",     "bert-base",        "univae-small",    "univae-base",
+            "univae-default", "univae-small-16k", "univae-base-16k", "unilm-base-16k"};
+}
+
+std::vector<std::string> default_train_marks(Device device) {
+    if (device == Device::cuda)
+        return {"univae-default", "univae-small-16k", "univae-base-16k", "unilm-base-16k"};
     return {"bert-small", "bert-base", "univae-small", "univae-base", "univae-default"};
 }
 
@@ -138,8 +155,14 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
     for (const Sizes& s : sizes_of_marks) {
         if (name == text("bert-", s.name)) mark = bert(s, random);
         if (name == text("univae-", s.name)) mark = univae(s, random);
+        if (name == text("univae-", s.name, "-16k")) mark = univae(s, random, many_tokens);
     }
     if (name == "univae-default") mark = univae_default(random);
+    if (name == "unilm-base-16k") {
+        Sizes many = sizes_of_marks[1];
+        many.documents = many_tokens / document_tokens;
+        mark = bert(many, random);
+    }
     if (mark.sentences.empty())
         throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
     mark.name = name;

@@ -30,7 +30,11 @@ struct TrainMark {
 // sees the first, every position scored, dropout 0.1 of hidden states and attention probabilities.
 // univae-small, univae-base: UniVAE of those sizes, sentences of 8 to 20 tokens, four latents of 16 numbers.
 // univae-default: the model of ./train without arguments, as many such sentences as its batch takes.
+// For a GPU, which those leave idle, batches of 16,384 tokens: univae-small-16k and univae-base-16k are the
+// UniVAEs above with as many sentences as fit; unilm-base-16k is bert-base with 256 documents.
 std::vector<std::string> train_mark_names();
+// What is measured where none is named.
+std::vector<std::string> default_train_marks(Device device);
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -2,9 +2,9 @@
 #include "tools/bench/train_ours.h"
 
 #include "engine/ops/visible.h"
-#include "engine/tape/trace.h"
 #include "models/mask.h"
 #include "tools/bench/measure.h"
+#include "tools/bench/on_device.h"
 
 namespace masquerade {
 
@@ -86,8 +86,9 @@ struct OurTraining::Sentences : Model {
     }
 };
 
-OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout)
-    : parameters_(storage),
+OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout,
+                         Device device)
+    : parameters_(storage, device),
       model_([&]() -> std::unique_ptr<Model> {
           UniVaeOptions options = mark.model;
           if (!dropout) options.backbone.dropout = options.backbone.attention_dropout = 0;
@@ -95,6 +96,7 @@ OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t see
           return std::make_unique<Bert>(parameters_, mark, options.backbone);
       }()),
       optimiser_((parameters_.allocate(seed), parameters_), mark.rule),
+      arena_(device),
       tape_(arena_, storage),
       seed_(seed),
       learning_rate_(mark.learning_rate),
@@ -110,11 +112,14 @@ double OurTraining::step() {
     parameters_.start_gradients();
     tape_.backward(loss);
     parameters_.finish_gradients();
+    if (waits_) finish_work(tape_.device);
     const double before = steady_seconds();
     optimiser_.update(++step_, learning_rate_);
+    if (waits_) finish_work(tape_.device);
     update_seconds_ = steady_seconds() - before;
-    const double value = number_at(loss->view(), 0);
+    const double value = OnHost(loss->view())[0];
     tape_.end();
+    finish_work(tape_.device);
     return value;
 }
 
@@ -123,18 +128,13 @@ double OurTraining::loss() {
     tape_.begin("loss alone: " + bucket, seed_);
     Tensor* loss = model_->loss(tape_);
     tape_.retain(loss);
-    const double value = number_at(loss->view(), 0);
+    const double value = OnHost(loss->view())[0];
     tape_.end();
     return value;
 }
 
 // q k^T and p v forward; dp, dv, dq and dk backward.
 double OurTraining::attention_multiply_adds() const { return 6.0 * double(model_->pairs()) * width_; }
-
-std::string_view OurTraining::weights() const {
-    const View all = parameters_.values();
-    return {static_cast<const char*>(all.data), all.bytes()};
-}
 
 nlohmann::ordered_json OurTraining::weight_places() const {
     nlohmann::ordered_json places;

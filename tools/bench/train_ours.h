@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
 #include "tools/bench/train_marks.h"
 
@@ -11,16 +12,20 @@ namespace masquerade {
 class OurTraining {
   public:
     // storage: f32, or bf16 with f32 masters. Without dropout the loss can be compared with another program's.
-    OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout);
+    OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout,
+                Device device = Device::cpu);
     ~OurTraining();
 
-    // Noise, forward, backward, clipping, AdamW; the loss before the update.
+    // Noise, forward, backward, clipping, AdamW; the loss before the update. All of it has ended on return.
     double step();
     // The loss of the weights as they are, without dropout, with the noise of the first step.
     double loss();
 
     double norm() const { return optimiser_.norm(); }          // of the last gradient
-    double update_seconds() const { return update_seconds_; }  // of the last clipping and AdamW
+    // Of the last clipping and AdamW; on a device only while steps are waited for in parts.
+    double update_seconds() const { return update_seconds_; }
+    // The device is waited for before and after the update, too.
+    void wait_for_parts(bool on) { waits_ = on; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
     // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
@@ -28,7 +33,7 @@ class OurTraining {
     void observe(Observer* observer) { tape_.observe(observer); }
 
     // The masters, all in one row, and where each begins, in bytes.
-    std::string_view weights() const;
+    OnHost weights() const { return OnHost(parameters_.values()); }
     nlohmann::ordered_json weight_places() const;
     // Of the first step; null where the model has none.
     nlohmann::ordered_json noise() const;
@@ -48,6 +53,7 @@ class OurTraining {
     const int width_;
     std::uint32_t step_ = 0;
     double update_seconds_ = 0;
+    bool waits_ = false;
 };
 
 // Pairs of a row and a row that it sees.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Training steps in PyTorch, measured for ./bench train. A line of JSON on standard input is answered by a line of
 JSON on standard output:
-  {"do": "start", "allocator": NAME, "threads": N, "sizes": {}, "batch": {}, "rule": {}, "weights": {}}
-                                        checks the allocator, imports torch, tells the version and what it can
+  {"do": "start", "device": "cpu" or "cuda", "allocator": NAME, "threads": N, "sizes": {}, "batch": {}, "rule": {},
+   "weights": {}}                       checks the allocator, imports torch, tells the version and what it can
   {"do": "check", "form": F, "variant": V}        loss, norm of the gradient, and loss after one update, without
                                         dropout, from the weights and the noise that were given
   {"do": "try", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
@@ -11,9 +11,11 @@ JSON on standard output:
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
   {"do": "products", "products": [[m, n, k, order, type, add], ...], "seconds": S}   the mean of each, in runs of so long
-  {"do": "memory"}                      the most that was resident, in bytes
+  {"do": "memory"}                      the most that was resident, or held in the GPU's memory, in bytes
+A GPU is waited for before a clock is read. f32 is multiplied as f32 there, never as TF32, as ours is.
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
+import gc
 import inspect
 import json
 import os
@@ -24,18 +26,9 @@ import time
 
 sys.dont_write_bytecode = True
 
+import train_peer_system as system  # noqa: E402
+
 OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
-
-
-def first_number(lines, key):
-    return next((int(line.split()[1]) for line in lines if line.startswith(key)), 0)
-
-
-def allocator():
-    """The one that is in this process, by its library."""
-    with open("/proc/self/maps") as maps:
-        text = maps.read()
-    return next((name for name in ("jemalloc", "tcmalloc") if name in text), "glibc")
 
 
 class Training:
@@ -44,8 +37,10 @@ class Training:
     def __init__(self, bench, form, variant):
         self.bench, self.variant, self.rule = bench, variant, bench.rule
         torch.manual_seed(1)
-        self.form = {"bert": models.Bert, "split": models.Split, "joint": models.Joint}[form](bench.sizes, bench.batch)
-        self.model = models.Model(bench.sizes, variant)
+        with bench.there():
+            kind = {"bert": models.Bert, "split": models.Split, "joint": models.Joint}[form]
+            self.form = kind(bench.sizes, bench.batch)
+            self.model = models.Model(bench.sizes, variant)
         bench.load(self.model)
         if variant["precision"] == "bf16":
             self.model.to(torch.bfloat16)
@@ -64,7 +59,7 @@ class Training:
         several = "foreach" in inspect.signature(clip).parameters and kind != "single"
         self.clip = (lambda p, m: clip(p, m, foreach=True)) if several else clip
         if variant["mode"] != "eager":
-            forget_compiled()
+            system.forget_compiled()
         if variant["mode"] == "compiled":
             self.loss = torch.compile(self.form.loss, dynamic=False)
         if variant["mode"] == "layers compiled":
@@ -78,7 +73,7 @@ class Training:
 
     def arithmetic(self):
         if self.variant["precision"] == "autocast":
-            return torch.autocast("cpu", dtype=torch.bfloat16)
+            return torch.autocast(self.bench.device.type, dtype=torch.bfloat16)
         return contextlib.nullcontext()
 
     def step(self, noise=None):
@@ -88,7 +83,9 @@ class Training:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.norm = self.update()
-        return loss.item()
+        value = loss.item()
+        self.bench.wait()
+        return value
 
 
 class Bench:
@@ -96,6 +93,16 @@ class Bench:
         self.sizes, self.batch, self.rule = request["sizes"], request["batch"], request["rule"]
         self.weights = request["weights"]
         self.training = None
+        self.device = torch.device(request["device"])
+        self.on_gpu = self.device.type == "cuda"
+
+    def there(self):
+        """Tensors made within it lie on the device."""
+        return self.device if self.on_gpu else contextlib.nullcontext()
+
+    def wait(self):
+        if self.on_gpu:
+            torch.cuda.synchronize()
 
     def load(self, model):
         """Our weights, found by our names."""
@@ -120,7 +127,7 @@ class Bench:
         given = self.batch.get("noise")
         if not given:
             return None
-        w, e = torch.tensor(given["w"]), torch.tensor(given["e"])
+        w, e = (torch.tensor(given[name], device=self.device) for name in ("w", "e"))
         return w, e.view(*w.shape, -1)
 
     def check(self, request):
@@ -136,6 +143,9 @@ class Bench:
 
     def attempt(self, request):
         limit = request.get("limit", float("inf"))
+        if self.on_gpu:  # what the last one left
+            gc.collect()
+            torch.cuda.empty_cache()
         try:
             training, times = Training(self, request["form"], request["variant"]), []
             start = time.perf_counter()
@@ -152,11 +162,13 @@ class Bench:
                     break
             return {"seconds": min(times), "first": first}
         except Exception as e:
-            return {"failed": said(e)}
+            return {"failed": system.said(e)}
 
     def build(self, request):
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # the most that was resident is counted from here on
+        if self.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
         self.training = Training(self, request["form"], request["variant"])
         first = self.training.step(self.noise())
         return {"loss": first}
@@ -175,66 +187,44 @@ class Bench:
         found = []
         for m, n, k, order, kind, add in request["products"]:
             dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
-            a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
-            b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
-            c, times, spent = torch.zeros(m, n, dtype=dtype), -1, 0  # the first is not counted
+            with self.there():
+                a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
+                b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
+                c = torch.zeros(m, n, dtype=dtype)
+            times, spent, together = 0, 0, 8 if self.on_gpu else 1
+            torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)  # is not counted
+            self.wait()
+            start = time.perf_counter()
             while times < 1 or spent < request["seconds"]:
-                torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
-                times += 1
-                start = time.perf_counter() if times == 0 else start
+                for _ in range(together):
+                    torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
+                self.wait()
+                times += together
                 spent = time.perf_counter() - start
             found.append(spent / times)
         return {"seconds": found}
 
     def memory(self, request):
+        if self.on_gpu:
+            return {"bytes": torch.cuda.max_memory_allocated()}
         with open("/proc/self/status") as status:
-            return {"bytes": 1024 * first_number(status, "VmHWM:")}
-
-
-def forget_compiled():
-    """What was compiled for another variant; and as many forms of a layer as there are, not the default 8."""
-    from torch import _dynamo
-
-    _dynamo.reset()
-    for name in ("recompile_limit", "cache_size_limit"):
-        if hasattr(_dynamo.config, name):
-            setattr(_dynamo.config, name, 64)
-
-
-def said(error):
-    return f"{type(error).__name__}: {error}".split("\n")[0]
-
-
-def slow_blas():
-    """Whether matrix products are those of the reference BLAS, as Debian's PyTorch has them without another."""
-    with open("/proc/self/maps") as maps:
-        return any("/blas/libblas.so" in os.path.realpath(line.split()[-1]) for line in maps if "libblas" in line)
-
-
-def features():
-    try:
-        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True)
-        fused = True
-    except (RuntimeError, TypeError, ValueError):
-        fused = False
-    return {
-        "fused": fused,
-        "sdpa": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
-        "chunked_loss": hasattr(torch.nn, "LinearCrossEntropyOptions"),
-        "compile": hasattr(torch.nn.Module, "compile"),
-    }
+            return {"bytes": 1024 * system.first_number(status, "VmHWM:")}
 
 
 def start(request):
     global torch, models
-    if allocator() != request["allocator"]:
+    if system.allocator() != request["allocator"]:
         raise RuntimeError(f"{request['allocator']} is not here")
     import torch
     import train_peer_models as models
 
+    if request["device"] == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError(f"torch {torch.__version__} finds no GPU")
+    torch.set_float32_matmul_precision("highest")
     torch.set_num_threads(request["threads"])
     versions = {"version": torch.__version__, "python": platform.python_version()}
-    return Bench(request), dict(versions, features=features(), slow_blas=slow_blas())
+    slow = request["device"] == "cpu" and system.slow_blas()
+    return Bench(request), dict(versions, features=system.features(request["device"]), slow_blas=slow)
 
 
 def main():
@@ -251,7 +241,7 @@ def main():
                 do.update({"products": bench.products, "memory": bench.memory})
                 answer = do[request["do"]](request)
         except BaseException as e:
-            answer = {"error": said(e)}
+            answer = {"error": system.said(e)}
         print(json.dumps(answer), file=answers, flush=True)
 
 

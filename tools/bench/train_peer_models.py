@@ -72,7 +72,7 @@ class Attention(nn.Module):
         else:
             scores = torch.matmul(query * (1 / math.sqrt(query.shape[-1])), key.transpose(-1, -2))
             if isinstance(bias, str):
-                bias = torch.full(scores.shape[-2:], NOTHING).triu(1)
+                bias = torch.full(scores.shape[-2:], NOTHING, device=scores.device).triu(1)
             if bias is not None:
                 scores = scores + bias
             y = torch.matmul(drop(scores.softmax(-1), rate).to(value.dtype), value)
@@ -143,7 +143,7 @@ class Latent(nn.Module):
 
     def forward(self, x, w, e):
         """w (B): the share of mu; e (B,Z): normal numbers."""
-        with torch.autocast("cpu", enabled=False):
+        with torch.autocast(x.device.type, enabled=False):
             y = F.linear(x.float(), self.into.weight.float(), self.into.bias.float())
             mu = F.normalize(y, dim=-1, eps=1e-6)
             side = F.normalize(e - (e * mu).sum(-1, keepdim=True) * mu, dim=-1, eps=1e-6)
@@ -222,10 +222,11 @@ class Sentences(Form):
 
     def noise(self):
         rows, steps = len(self.ids), len(self.quantiles) - 1
-        place = torch.rand(self.layers, rows) * steps
+        device = self.ids.device
+        place = torch.rand(self.layers, rows, device=device) * steps
         below = place.long().clamp(max=steps - 1)
         w = torch.lerp(self.quantiles[below], self.quantiles[below + 1], place - below)
-        return w, torch.randn(self.layers, rows, self.size)
+        return w, torch.randn(self.layers, rows, self.size, device=device)
 
 
 class Split(Sentences):

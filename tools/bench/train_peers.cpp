@@ -40,6 +40,8 @@ const std::vector<Allocator>& allocators() {
     return all;
 }
 
+const std::string plain_allocator = "glibc";
+
 const Allocator& allocator_named(const std::string& name) {
     for (const Allocator& a : allocators())
         if (name == a.name) return a;
@@ -69,12 +71,15 @@ Json variant_json(const Variant& variant, const std::string& precision) {
     return json;
 }
 
-// What this PyTorch lets be chosen; beside another form of the same model, only what may differ from it.
-std::vector<VariantAxis> axes_of(const Json& features, bool compiled, const PeerChoice* like) {
+// What this PyTorch lets be chosen; beside another form of the same model, only what may differ from it. A
+// GPU's memory is PyTorch's own affair: there is nothing to choose.
+std::vector<VariantAxis> axes_of(const Json& features, const std::string& device, bool compiled,
+                                 const PeerChoice* like) {
     auto has = [&](const char* feature) { return features.value(feature, false); };
     VariantAxis allocator{"allocator", {}}, attention{"attention", {"explicit"}},
         optimiser{"optimiser", {"single"}}, loss{"loss", {"logits"}}, mode{"mode", {"eager"}};
-    for (const Allocator& a : allocators()) allocator.choices.push_back(a.name);
+    for (const Allocator& a : allocators())
+        if (device == "cpu" || a.name == plain_allocator) allocator.choices.push_back(a.name);
     if (has("sdpa")) attention.choices.push_back("sdpa");
     if (has("chunked_loss")) loss.choices.push_back("chunked");
     if (has("fused")) optimiser.choices = {"fused"};
@@ -121,7 +126,10 @@ TrainPeer& TrainPeers::child(const std::string& python, const std::string& alloc
 void TrainPeers::search(PeerChoice& choice, const std::string& python, const PeerChoice* like,
                         const PeerProgress& progress) {
     const int before = choice.search.best;
-    const std::string first = like ? like->variant.at("allocator") : allocators().front().name;
+    const std::string device = start_.at("device");
+    const std::string first = like              ? like->variant.at("allocator")
+                              : device == "cpu" ? allocators().front().name
+                                                : plain_allocator;
     const Json features = child(python, first).features;
     auto attempt = [&](const Variant& variant, double limit) {
         TriedVariant tried{variant, 0, ""};
@@ -143,7 +151,7 @@ void TrainPeers::search(PeerChoice& choice, const std::string& python, const Pee
         }
         return tried;
     };
-    search_variants(choice.search, axes_of(features, compiled_, like), attempt);
+    search_variants(choice.search, axes_of(features, device, compiled_, like), attempt);
     if (choice.search.best == before) return;
     choice.python = python;
     choice.variant = choice.search.fastest()->variant;

@@ -26,7 +26,7 @@ struct PeerChoice {
 // For a line of progress.
 using PeerProgress = std::function<void(const std::string&)>;
 
-// A Python with an allocator, ready for the batch of a mark.
+// A Python with an allocator of host memory, ready for the batch of a mark.
 struct TrainPeer {
     std::string python, allocator, version;
     bool slow_blas = false;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tools/bench/measure.h"
+#include "tools/bench/on_device.h"
 
 namespace masquerade {
 namespace {
@@ -22,7 +23,7 @@ constexpr PartOfOp parts_by_op[] = {
     {"gelu", "activation"},
     {"embedding", "embedding"},
     {"rotary", "positions"},
-    {"linear_rotary", "positions"},
+    {"linear_rotary", "positions"},  // on a GPU: linear layers
     {"vmf_sample", "latents"},
     {"gaussian_sample", "latents"},
     {"gaussian_kl", "latents"},
@@ -35,11 +36,13 @@ constexpr PartOfOp parts_by_op[] = {
     {"linear_gelu", "bias"},
     {"gelu_linear", "bias"},
 };
-constexpr const char* order_of_parts[] = {"attention",  "loss",      "normalisation", "dropout",
-                                          "activation", "embedding", "optimiser",     "residual",
-                                          "bias",       "positions", "latents",       "rows"};
+constexpr const char* order_of_parts[] = {
+    "linear layers", "attention", "loss", "normalisation", "dropout", "activation", "embedding",
+    "optimiser",     "residual",  "bias", "positions",     "latents", "rows"};
 
-const char* part_of(const std::string& op) {
+const char* part_of(const std::string& op, Device device) {
+    const bool linear = op.find("linear") != op.npos;
+    if (device == Device::cuda && linear) return "linear layers";
     for (const PartOfOp& p : parts_by_op)
         if (op == p.op) return p.part;
     return "rest";
@@ -67,8 +70,10 @@ void StepProfile::finish(double update_seconds) {
     gemm_meter = nullptr;
 }
 
-void StepProfile::before(const Record& record, bool) {
+void StepProfile::before(const Record& record, bool backward) {
     if (!on_) return;
+    count_products(record, backward, work);
+    finish_work(device);
     current_ = &ops[record.op];
     in_attention_ = std::strcmp(record.op, "attention") == 0;
     record_started_ = steady_seconds();
@@ -76,6 +81,7 @@ void StepProfile::before(const Record& record, bool) {
 
 void StepProfile::after(const Record&, bool backward) {
     if (!on_) return;
+    finish_work(device);
     (backward ? current_->backward : current_->forward) += steady_seconds() - record_started_;
     if (!backward) current_->calls++;
     current_ = nullptr;
@@ -93,13 +99,14 @@ std::vector<StepPart> parts_of(const StepProfile& profile) {
     double products = 0, known = profile.update;
     for (const auto& [op, time] : profile.ops) {
         const double all = time.forward + time.backward, inside = op == "attention" ? 0 : time.products;
-        found[part_of(op)] += all - inside;
+        found[part_of(op, profile.device)] += all - inside;
         products += inside;
         known += all;
     }
     found["optimiser"] = profile.update;
     found["rest"] += profile.seconds - known;
-    std::vector<StepPart> parts = {{"GEMM", products / steps}};
+    std::vector<StepPart> parts;
+    if (profile.device == Device::cpu) parts.push_back({"GEMM", products / steps});
     for (const char* name : order_of_parts)
         if (found.count(name)) parts.push_back({name, found[name] / steps});
     parts.push_back({"rest", found["rest"] / steps});

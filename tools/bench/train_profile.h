@@ -9,6 +9,7 @@
 
 #include "engine/ops/cpu/gemm_meter.h"
 #include "engine/tape/tape.h"
+#include "tools/bench/train_work.h"
 
 namespace masquerade {
 
@@ -33,9 +34,11 @@ struct OpTime {
     long calls = 0;
 };
 
-// Watches steps from start() to finish(); sums over all of them.
+// Watches steps from start() to finish(); sums over all of them. A GPU is waited for before and after every
+// op, so that an op's time is its own; the time of products inside it is known on the CPU alone.
 class StepProfile : public Observer, public GemmMeter {
   public:
+    explicit StepProfile(Device where = Device::cpu) : device(where) {}
     ~StepProfile() override { gemm_meter = nullptr; }
     void start();
     void finish(double update_seconds);
@@ -44,7 +47,9 @@ class StepProfile : public Observer, public GemmMeter {
     void after(const Record& record, bool backward) override;
     void note(const GemmCall& call) override;
 
+    const Device device;
     std::map<std::string, OpTime> ops;
+    MultiplyAdds work;                                    // of the products
     std::map<ProductKind, std::vector<double>> products;  // seconds of each, without those inside attention
     double seconds = 0, update = 0;                       // of the steps, of clipping and AdamW in them
     long steps = 0;
@@ -63,6 +68,7 @@ struct StepPart {
 };
 
 // GEMM first; what an op spends in products counts there, but for attention's; what is left over comes last.
+// On a GPU there is no GEMM: linear layers are one part with their products, and the loss keeps its own.
 std::vector<StepPart> parts_of(const StepProfile& profile);
 
 }  // namespace masquerade

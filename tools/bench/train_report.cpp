@@ -94,14 +94,19 @@ std::string checks(const Json& r) {
     return out;
 }
 
+bool on_gpu(const Json& r) { return r.value("device", "cpu") == "cuda"; }
+
 std::string memory(const Json& r) {
     const Json& ours = r.at("ours");
+    const std::string planned =
+        paragraph(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
+    if (on_gpu(r)) return planned;
     std::string theirs;
     for (const Json& peer : r.at("peers"))
         theirs += fmt::format("{}{} {:.0f}", theirs.empty() ? "; " : ", ", label_of(peer),
                               number(peer, "faults_per_step"));
     return paragraph(fmt::format("page faults a step: {:.3g}{}", number(ours, "faults_per_step"), theirs)) +
-           paragraph(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
+           planned;
 }
 
 std::string parts(const Json& r) {
@@ -112,10 +117,29 @@ std::string parts(const Json& r) {
         out += fmt::format(fmt::runtime(part_columns), part.at("name").get<std::string>(), ms(seconds),
                            fmt::format("{:.1f}", 100 * seconds / step));
     }
+    if (on_gpu(r))
+        out += paragraph(fmt::format("the GPU was waited for after every op: {} ms a step, not {}", ms(step),
+                                     ms(number(r.at("ours").at("seconds"), "median"))));
     return out;
 }
 
+// How well the device is used: what a step needs in multiply-adds, against what one large product reaches.
+std::string use_of_gpu(const Json& r) {
+    const Json& f = r.at("floor");
+    const double reached = number(f, "reached_gflops"), best = number(f, "best_gflops");
+    const std::int64_t side = f.at("products").at(0).at("m");
+    return '\n' + paragraph(fmt::format("{} TFLOP/s. At the rate of a product of {} x {} x {} in the same "
+                                        "type, by whoever is faster (the "
+                                        "best: {} TFLOP/s), the step's {:.1f} GFLOP of products and {:.2f} "
+                                        "GFLOP of attention would take "
+                                        "{} ms, {:.0f} % of the step",
+                                        figures(1e-3 * reached), side, side, side, figures(1e-3 * best),
+                                        number(f, "gflop"), number(f, "attention_gflop"),
+                                        ms(number(f, "seconds")), 100 * number(f, "share_of_step")));
+}
+
 std::string floor_of(const Json& r) {
+    if (on_gpu(r)) return use_of_gpu(r);
     const Json& f = r.at("floor");
     const double share = number(f, "share_of_step");
     return '\n' +

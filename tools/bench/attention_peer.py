@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""scaled_dot_product_attention of PyTorch, measured for ./bench attention. A line of JSON on standard input is answered
+by a line of JSON on standard output:
+  {"do": "start", "device": "cpu" or "cuda", "threads": N}     imports torch, tells the version
+  {"do": "run", "precision": "f32" or "bf16", "mask": NAME, "documents": B, "length": N, "heads": H, "size": D,
+   "seconds": S}            the mean seconds of "forward" and of "both", forward and backward, in runs of so long; "y" and
+                            "dq", the means of the absolute values of the output and of the queries' gradient"""
+import json
+import os
+import platform
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+
+class Bench:
+    def __init__(self, request):
+        self.device = request["device"]
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise RuntimeError(f"torch {torch.__version__} finds no GPU")
+        torch.set_num_threads(request["threads"])
+        torch.set_float32_matmul_precision("highest")
+
+    def mean(self, work, budget):
+        """As ours is taken: one call that is not counted; a GPU is waited for after several."""
+        gpu = self.device == "cuda"
+        wait, together = (torch.cuda.synchronize, 8) if gpu else (lambda: None, 1)
+        work()
+        wait()
+        start, times, spent = time.perf_counter(), 0, 0
+        while times == 0 or spent < budget:
+            for _ in range(together):
+                work()
+            wait()
+            times += together
+            spent = time.perf_counter() - start
+        return spent / times
+
+    def tensor(self, request, salt):
+        b, n, h, d = (request[name] for name in ("documents", "length", "heads", "size"))
+        dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[request["precision"]]
+        numbers = ((37 * torch.arange(b * n * h * d) + 11 * salt) % 97).float() / 48 - 1
+        return numbers.view(b, n, h, d).transpose(1, 2).contiguous().to(self.device, dtype)
+
+    def run(self, request):
+        q, k, v, dy = (self.tensor(request, salt) for salt in range(4))
+        n, mask, causal = request["length"], None, request["mask"] == "causal"
+        if request["mask"] == "prefix":
+            place, half = torch.arange(n, device=self.device), n // 2
+            mask = (place[None] < half) | ((place[None] <= place[:, None]) & (place[:, None] >= half))
+
+        def forward():
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, 0.0, causal)
+
+        def both():
+            return torch.autograd.grad(forward(), (q, k, v), dy)
+
+        with torch.no_grad():
+            seconds = {"forward": self.mean(forward, request["seconds"])}
+            y = forward().float().abs().mean().item()
+        for tensor in (q, k, v):
+            tensor.requires_grad_(True)
+        seconds["both"] = self.mean(both, request["seconds"])
+        return dict(seconds, y=y, dq=both()[0].float().abs().mean().item())
+
+
+def main():
+    global torch
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed is no answer
+    bench = None
+    for line in iter(sys.stdin.readline, ""):
+        try:
+            request = json.loads(line)
+            if request["do"] == "start":
+                import torch
+
+                bench = Bench(request)
+                answer = {"version": f"{torch.__version__}, Python {platform.python_version()}"}
+            else:
+                answer = bench.run(request)
+        except BaseException as e:
+            answer = {"error": f"{type(e).__name__}: {e}".split("\n")[0]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Attention alone, on a packed batch of documents of one length, with numbers that another program can make,
+// too.
+#pragma once
+#include "engine/ops/ops.h"
+#include "engine/tape/inputs.h"
+#include "engine/tensor/buffer.h"
+
+namespace masquerade {
+
+struct AttentionSizes {
+    std::string mask =
+        "full";  // of each document: full, causal, or prefix: its first half whole, the second causal
+    int documents = 1, length = 1;  // tokens of a document
+    int heads = 12, size = 64;      // of a head
+    DType type = DType::f32;
+
+    int rows() const { return documents * length; }
+    int width() const { return heads * size; }
+};
+
+class AttentionWork {
+  public:
+    AttentionWork(const AttentionSizes& sizes, Device device);
+    AttentionWork(const AttentionWork&) = delete;
+
+    void forward();
+    void backward();  // after forward: the gradients of queries, keys and values
+    // Multiply-adds over what the mask lets be seen: two products forward, four backward.
+    double forward_work() const { return 2 * pairs_ * sizes_.width(); }
+    double backward_work() const { return 4 * pairs_ * sizes_.width(); }
+    // Means of the absolute values of the output and of the queries' gradient, by which to know the same
+    // computation.
+    double mean_output() const { return mean_of(y_); }
+    double mean_gradient() const { return mean_of(dq_); }
+
+  private:
+    struct Block {
+        Buffer memory;
+        View view;
+    };
+    Block block(std::int64_t rows, std::int64_t columns, DType type) const;
+    // Number i of a tensor of rows of `width` numbers: ((37 i + 11 salt) mod 97) / 48 - 1.
+    void fill(const Block& block, std::vector<int> salts) const;
+    static double mean_of(const Block& block);
+
+    AttentionSizes sizes_;
+    Device device_;
+    SegmentGraph given_;
+    double pairs_;
+    Inputs inputs_;
+    const SegmentGraph* graph_;  // where the ops can read it
+    AttentionRule rule_;
+    Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""The process that train_peer.py runs in, and what its PyTorch can do."""
+import os
+
+
+def first_number(lines, key):
+    return next((int(line.split()[1]) for line in lines if line.startswith(key)), 0)
+
+
+def allocator():
+    """The one that is in this process, by its library."""
+    with open("/proc/self/maps") as maps:
+        text = maps.read()
+    return next((name for name in ("jemalloc", "tcmalloc") if name in text), "glibc")
+
+
+def forget_compiled():
+    """What was compiled for another variant; and as many forms of a layer as there are, not the default 8."""
+    from torch import _dynamo
+
+    _dynamo.reset()
+    for name in ("recompile_limit", "cache_size_limit"):
+        if hasattr(_dynamo.config, name):
+            setattr(_dynamo.config, name, 64)
+
+
+def said(error):
+    return f"{type(error).__name__}: {error}".split("\n")[0]
+
+
+def slow_blas():
+    """Whether matrix products are those of the reference BLAS, as Debian's PyTorch has them without another."""
+    with open("/proc/self/maps") as maps:
+        return any("/blas/libblas.so" in os.path.realpath(line.split()[-1]) for line in maps if "libblas" in line)
+
+
+def features(device):
+    import torch
+
+    try:
+        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1, device=device))], fused=True)
+        fused = True
+    except (RuntimeError, TypeError, ValueError):
+        fused = False
+    return {
+        "fused": fused,
+        "sdpa": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
+        "chunked_loss": hasattr(torch.nn, "LinearCrossEntropyOptions"),
+        "compile": hasattr(torch.nn.Module, "compile"),
+    }
