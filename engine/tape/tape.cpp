@@ -39,6 +39,10 @@ void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t st
     inputs_.begin_step();
 }
 
+void Tape::ignore(Observer* observer) {
+    observers_.erase(std::remove(observers_.begin(), observers_.end(), observer), observers_.end());
+}
+
 Tensor* Tape::declare(const std::string& name, const Shape& shape, DType type) {
     tensors_.emplace_back();
     Tensor& t = tensors_.back();

@@ -102,6 +102,7 @@ class Tape {
     // instead of kept.
     void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
     void observe(Observer* observer) { observers_.push_back(observer); }
+    void ignore(Observer* observer);
     bool observed() const { return !observers_.empty(); }
     // Whether the memory of this step was planned by an earlier one of its bucket.
     bool planned() const { return arena_.planned(); }

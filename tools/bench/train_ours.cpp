@@ -2,6 +2,7 @@
 #include "tools/bench/train_ours.h"
 
 #include "engine/ops/visible.h"
+#include "engine/tape/captured_step.h"
 #include "models/mask.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/on_device.h"
@@ -107,6 +108,7 @@ OurTraining::~OurTraining() = default;
 double OurTraining::step() {
     const std::string bucket = model_->prepare(seed_, step_);
     tape_.begin(bucket, seed_, step_, true);
+    CapturedStep captured(tape_, true);
     Tensor* loss = model_->loss(tape_);
     tape_.retain(loss);
     parameters_.start_gradients();
@@ -117,6 +119,7 @@ double OurTraining::step() {
     optimiser_.update(++step_, learning_rate_);
     if (waits_) finish_work(tape_.device);
     update_seconds_ = steady_seconds() - before;
+    captured.run(bucket);
     const double value = OnHost(loss->view())[0];
     tape_.end();
     finish_work(tape_.device);

@@ -31,6 +31,7 @@ class OurTraining {
     // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
     double attention_multiply_adds() const;
     void observe(Observer* observer) { tape_.observe(observer); }
+    void ignore(Observer* observer) { tape_.ignore(observer); }
 
     // The masters, all in one row, and where each begins, in bytes.
     OnHost weights() const { return OnHost(parameters_.values()); }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Tokens, positions, attention and the choice of rows.
+#include "engine/nn/functions.h"
+
+#include <cmath>
+
+#include "engine/nn/attributes.h"
+
+namespace masquerade {
+namespace {
+struct RotaryAttributes {
+    Ints positions;
+    int columns;
+};
+struct AttentionAttributes {
+    const SegmentGraph* graph;
+    AttentionRule rule;
+};
+}  // namespace
+
+// The records' functions: named, so that a debugger shows and breaks on them.
+namespace record {
+
+void embedding_forward(const Record& r) {
+    masquerade::embedding_forward(r.as<IndexAttributes>().ints, r.x(), r.y());
+}
+void embedding_backward(const Record& r) {
+    masquerade::embedding_backward(r.dy(), r.as<IndexAttributes>().ints, r.dx());
+}
+
+void rotary_forward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    masquerade::rotary_forward(r.x(0), a.positions, r.x(1), a.columns, r.y());
+}
+void rotary_backward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    masquerade::rotary_backward(r.dy(), a.positions, r.x(1), a.columns, r.dx(0));
+}
+
+void linear_rotary_forward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    masquerade::linear_rotary_forward(r.x(0), r.x(1), r.x(2), a.positions, r.x(3), a.columns, r.y());
+}
+void linear_rotary_backward(const Record& r) {
+    const auto& a = r.as<RotaryAttributes>();
+    Grad dx = r.dx(0), dw = r.dx(1), db = r.dx(2);
+    masquerade::linear_rotary_backward(r.dy(), r.x(0), r.x(1), a.positions, r.x(3), a.columns, dx, dw, db);
+}
+
+Views key_values(const Record& r) {
+    Views kv;
+    for (std::size_t i = 1; i < r.in.size(); i++) kv.v[kv.count++] = r.in[i]->view();
+    return kv;
+}
+void attention_forward(const Record& r) {
+    const auto& a = r.as<AttentionAttributes>();
+    masquerade::attention_forward(r.x(0), key_values(r), *a.graph, a.rule, r.y(0), r.y(1));
+}
+void attention_backward(const Record& r) {
+    const auto& a = r.as<AttentionAttributes>();
+    Grad dq = r.dx(0);
+    Grads dkv;
+    for (std::size_t i = 1; i < r.in.size(); i++) dkv.g[dkv.count++] = r.dx(int(i));
+    masquerade::attention_backward(r.dy(), r.x(0), key_values(r), r.y(0), r.y(1), *a.graph, a.rule, dq, dkv);
+}
+
+void gather_rows_forward(const Record& r) {
+    masquerade::gather_rows_forward(r.x(), r.as<IndexAttributes>().ints, r.y());
+}
+void gather_rows_backward(const Record& r) {
+    masquerade::gather_rows_backward(r.dy(), r.as<IndexAttributes>().ints, r.dx());
+}
+
+void replace_rows_forward(const Record& r) {
+    masquerade::replace_rows_forward(r.x(0), r.as<IndexAttributes>().ints, r.x(1), r.y());
+}
+void replace_rows_backward(const Record& r) {
+    Grad dx = r.dx(0), du = r.dx(1);
+    masquerade::replace_rows_backward(r.dy(), r.as<IndexAttributes>().ints, dx, du);
+}
+
+}  // namespace record
+
+Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
+    return t.run({"embedding",
+                  {},
+                  {w},
+                  {t.declare(name, {ids.count, w->columns()}, w->dtype)},
+                  {},
+                  record::embedding_forward,
+                  record::embedding_backward,
+                  attributes(IndexAttributes{ids})});
+}
+
+Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
+    return t.run({"rotary",
+                  {},
+                  {x, turns},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {turns},
+                  record::rotary_forward,
+                  record::rotary_backward,
+                  attributes(RotaryAttributes{positions, columns})});
+}
+
+Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
+                      const std::string& name) {
+    return t.run({"linear_rotary",
+                  {},
+                  {x, w, b, turns},
+                  {t.declare(name, {x->rows(), w->shape[0]}, x->dtype)},
+                  {x, w, turns},
+                  record::linear_rotary_forward,
+                  record::linear_rotary_backward,
+                  attributes(RotaryAttributes{positions, columns})});
+}
+
+Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
+                  float dropout_rate, const RowNames& query_rows, const std::string& name) {
+    Tensor *y = t.declare(name, q->shape, q->dtype),
+           *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
+    AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
+    Record r{"attention",
+             {},
+             {q},
+             {y, lse},
+             {q},
+             record::attention_forward,
+             record::attention_backward,
+             attributes(AttentionAttributes{&t.graph(graph), rule})};
+    r.in.insert(r.in.end(), kv.begin(), kv.end());
+    r.keep = r.in;
+    r.keep.insert(r.keep.end(), {y, lse});
+    return t.run(std::move(r));
+}
+
+Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
+    return t.run({"gather_rows",
+                  {},
+                  {x},
+                  {t.declare(name, {rows.count, x->columns()}, x->dtype)},
+                  {},
+                  record::gather_rows_forward,
+                  record::gather_rows_backward,
+                  attributes(IndexAttributes{rows})});
+}
+
+Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
+    return t.run({"replace_rows",
+                  {},
+                  {x, u},
+                  {t.declare(name, x->shape, x->dtype)},
+                  {},
+                  record::replace_rows_forward,
+                  record::replace_rows_backward,
+                  attributes(IndexAttributes{which})});
+}
+
+std::vector<double> rotary_turns(int P, int D, double base) {
+    std::vector<double> turns(std::size_t(P) * std::size_t(D));
+    for (int p = 0; p < P; p++)
+        for (int i = 0; i < D; i += 2) {
+            double angle = p * std::pow(base, -double(i) / D);
+            turns[std::size_t(p) * std::size_t(D) + std::size_t(i)] = std::cos(angle);
+            turns[std::size_t(p) * std::size_t(D) + std::size_t(i) + 1] = std::sin(angle);
+        }
+    return turns;
+}
+
+}  // namespace masquerade
