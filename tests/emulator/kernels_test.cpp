@@ -137,28 +137,31 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     CHECK(a.bytes() == b.bytes());
 }
 
-// Rows go by blocks of 2,048: those of the last one as those of the first, w1 and b1 as sums over all.
-TEST_CASE("kernels: cross-entropy of more rows than a block has") {
-    for (DType type : {DType::f32, DType::bf16}) {
-        const Op& op = row_of("cross_entropy");
-        const Case c = prepared(op, {2 * 2048 + 3, 2, 3});
-        Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);
-        exact.forward();
-        AsCuda emulated;
-        kernels.forward();
-        for (std::size_t i = 0; i < c.operands.size(); i++) {
-            if (!c.operands[i].written()) continue;
-            double worst = 0, size = c.operands[i].floor;
-            const View &found = kernels.values[i].view(), &right = exact.values[i].view();
-            for (std::int64_t k = 0; k < right.count(); k++) {
-                const double error = std::abs(number(found, k).real() - number(right, k).real());
-                worst = error <= worst ? worst : error;
-                size = std::max(size, std::abs(number(right, k).real()));
+// Rows go by blocks of 2,048: those of the last one as those of the first, w1 and b1 as sums over all. A row has 1,024
+// threads at most: each of them goes over several words.
+TEST_CASE("kernels: cross-entropy of more rows than a block has, and of more words than threads") {
+    for (DType type : {DType::f32, DType::bf16})
+        for (Sizes sizes : {Sizes{2 * 2048 + 3, 2, 3}, Sizes{2, 2, 2500}}) {
+            const Op& op = row_of("cross_entropy");
+            const Case c = prepared(op, sizes);
+            CAPTURE(sizes.other);
+            Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);
+            exact.forward();
+            AsCuda emulated;
+            kernels.forward();
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                if (!c.operands[i].written()) continue;
+                double worst = 0, size = c.operands[i].floor;
+                const View &found = kernels.values[i].view(), &right = exact.values[i].view();
+                for (std::int64_t k = 0; k < right.count(); k++) {
+                    const double error = std::abs(number(found, k).real() - number(right, k).real());
+                    worst = error <= worst ? worst : error;
+                    size = std::max(size, std::abs(number(right, k).real()));
+                }
+                CAPTURE(c.operands[i].name);
+                CHECK(worst <= bound_of(c.operands[i], type) * size);
             }
-            CAPTURE(c.operands[i].name);
-            CHECK(worst <= bound_of(c.operands[i], type) * size);
         }
-    }
 }
 
 // A row of no weight leaves zeros, whatever its logits are; what is not asked for is not touched.

@@ -29,6 +29,10 @@ struct BackwardTiles {
     float lse[query_tile], delta[query_tile];
 };
 
+// Blocks for which a multiprocessor of an H100 has shared memory: ptxas need not save registers for more of them.
+template <class S, int W>
+constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
+
 // Of one block: where its rows begin in the tensors, and which columns of the head are its own.
 template <class S, int W>
 struct Backward {
@@ -124,7 +128,8 @@ struct Backward {
 };
 
 template <class S, int W>
-__global__ void __launch_bounds__(tile_threads) attention_delta_kernel(BackwardInput<S> input, float* to) {
+__global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
+    attention_delta_kernel(BackwardInput<S> input, float* to) {
     const Backward<S, W> block(input);
     const int thread = int(threadIdx.x);
     const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
@@ -133,13 +138,13 @@ __global__ void __launch_bounds__(tile_threads) attention_delta_kernel(BackwardI
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<true>(tile, keys, v, v == tile.first, true);
     }
-    __syncthreads();
-    if (thread < tile.rows)
+    if (thread < tile.rows)  // behind the barrier of the last visit, or the thread's own 0
         to[std::int64_t(tile.row + thread) * input.forward.heads + block.head] = block.tiles.delta[thread];
 }
 
 template <class S, int W>
-__global__ void __launch_bounds__(tile_threads) attention_dq_kernel(BackwardInput<S> input, S* to, bool add) {
+__global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
+    attention_dq_kernel(BackwardInput<S> input, S* to, bool add) {
     const Backward<S, W> block(input);
     const QueryTile tile = input.forward.tables.query_tiles[blockIdx.x];
     TileSum<S, query_tile, W> dq;

@@ -14,14 +14,22 @@ namespace masquerade::DEVICE {
 constexpr int warps_a_block = 8;
 constexpr int threads_a_block = 32 * warps_a_block;
 
+// From sm_120 on, ptxas by itself keeps row kernels to so few registers that some of them spill.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
+#else
+#define ROWS_BOUNDS __launch_bounds__(threads_a_block)
+#endif
+
 // f(lanes, row) on each row; every lane of a warp sees the same row, so f may shuffle. What one stage wrote of the row,
 // the next may read on any lane.
 template <class... Stages>
-__global__ void __launch_bounds__(threads_a_block) rows_kernel(std::int64_t rows, Stages... stages) {
+__global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     std::int64_t first_row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
     for (std::int64_t row = first_row; row < rows; row += std::int64_t(gridDim.x) * warps_a_block)
         ((stages(WarpLanes{}, row), __syncwarp()), ...);
 }
+#undef ROWS_BOUNDS
 
 template <class F>
 __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n, F f) {

@@ -4,11 +4,18 @@
 // outgrown is less than what is in use.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/ops/cuda/kernel.cuh"
 #ifndef __CUDACC__
 #include "engine/base/memory.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
 #endif
 
 namespace masquerade::DEVICE {
@@ -19,28 +26,34 @@ class Workspace {
         if (bytes > capacity_) {
             std::size_t larger = std::size_t(64) << 10;
             while (larger < bytes) larger *= 2;
-            data_ = allocate(larger);
+            data_ = instead_of(data_, larger);
             capacity_ = larger;
         }
-        forget(data_, capacity_);
+        forget(data_, bytes, capacity_);
         return data_;
     }
 
   private:
 #ifdef __CUDACC__
-    static void* allocate(std::size_t bytes) {
+    static void* instead_of(void*, std::size_t bytes) {
         void* data = nullptr;
         check(cudaMalloc(&data, bytes), text("taking ", bytes, " bytes of memory for an op to work in"));
         return data;
     }
-    static void forget(void*, std::size_t) {}
+    static void forget(void*, std::size_t, std::size_t) {}
 #else
-    static void* allocate(std::size_t bytes) {
+    static void* instead_of(void* outgrown, std::size_t bytes) {  // no step is captured here
         void* data = allocate_aligned(bytes);
         if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
+        std::free(outgrown);
         return data;
     }
-    static void forget(void* data, std::size_t bytes) { std::memset(data, 0xff, bytes); }  // NaN
+    // NaN; what lies behind the bytes that were asked for, the address sanitizer takes for no memory.
+    static void forget(void* data, std::size_t bytes, std::size_t capacity) {
+        ASAN_UNPOISON_MEMORY_REGION(data, capacity);
+        std::memset(data, 0xff, capacity);
+        ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + bytes, capacity - bytes);
+    }
 #endif
 
     void* data_ = nullptr;
