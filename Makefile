@@ -159,6 +159,11 @@ else
 	@echo 'cuda-check: no working nvcc, nothing compiled'
 endif
 
+# What reads options and writes tables is slow to compile, for its headers, and never waited for: lightly optimised.
+ifeq ($(CONFIG),release)
+$(call object,$(filter-out %_work.cpp tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/bench/*.cpp))): flags += -O1
+endif
+
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
 test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
