@@ -3,6 +3,7 @@
 #include "engine/base/random.h"
 
 #include <cmath>
+#include <fstream>
 #include <set>
 #include <vector>
 
@@ -22,6 +23,19 @@ TEST_CASE("philox 4x32-10 gives the known answers") {
     check_philox({{ones, ones, ones, ones}}, ones, ones, {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
     check_philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0,
                  {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
+}
+
+TEST_CASE("philox 4x32-10 gives the words of cuRAND's own function") {
+    std::ifstream golden("tests/golden/curand/words.txt");  // by words.cpp beside it
+    int lines = 0;
+    Four counter, words;
+    std::uint32_t key[2];
+    while (golden >> std::hex >> counter.v[0] >> counter.v[1] >> counter.v[2] >> counter.v[3] >> key[0] >>
+           key[1] >> words.v[0] >> words.v[1] >> words.v[2] >> words.v[3]) {
+        check_philox(counter, key[0], key[1], words);
+        lines++;
+    }
+    CHECK(lines == 32);
 }
 
 TEST_CASE("every part of a stream's address changes its numbers") {
