@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The gelu inside a feed-forward network is made beside the products, part by part; its bits are those of the two ops
 // that it stands for.
-#include "engine/ops/cpu/gemm.h"
-#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/table.h"
+#include "tests/ops/product_forms.h"
 #include "tests/ops/values.h"
 
 #include <doctest/doctest.h>
@@ -57,31 +56,19 @@ void expect_same_bits(const Network& a, const Network& b) {
 TEST_CASE("linear gelu: the bits of the two ops, in every type, kind, size, instruction set and form") {
     // Tails of tiles, more than one block of depth, of packed columns, of rows that lie across.
     const std::int64_t sizes[][3] = {{1, 1, 1}, {13, 31, 33}, {25, 700, 70}, {200, 9, 830}, {0, 8, 9}};
-    const std::string set = instruction_set(), form = bf16_form();
-    const int before = threads();
-    for (const char* name : {"generic", "avx2", "avx512"}) {
-        if (!set_instruction_set(name)) continue;
-        for (const char* bf16 : {"widened", "avx512_bf16", "amx"}) {
-            if (!set_bf16_form(bf16)) continue;
-            for (const auto& size : sizes)
-                for (DType type : {DType::f32, DType::bf16})
-                    for (int count : {1, 3}) {
-                        std::string what = text(name, ' ', bf16, ' ', name_of(type), ' ', size[0], " x ",
-                                                size[1], " x ", size[2], ", threads ", count);
-                        CAPTURE(what);
-                        set_threads(count);
-                        const GeluKind kind = count == 1 ? GeluKind::tanh : GeluKind::erf;
-                        for (bool add : {false, true}) {
-                            Network a(type, size[0], size[1], size[2]), b(type, size[0], size[1], size[2]);
-                            a.together(kind, add), b.one_by_one(kind, add);
-                            expect_same_bits(a, b);
-                        }
-                    }
-        }
-    }
-    set_threads(before);
-    set_instruction_set(set.c_str());
-    set_bf16_form(form.c_str());
+    each_product_form([&](const std::string& form, int count) {
+        for (const auto& size : sizes)
+            for (DType type : {DType::f32, DType::bf16})
+                for (bool add : {false, true}) {
+                    std::string what = text(form, ", ", name_of(type), ' ', size[0], " x ", size[1], " x ",
+                                            size[2], add ? ", added" : "");
+                    CAPTURE(what);
+                    const GeluKind kind = count == 1 ? GeluKind::tanh : GeluKind::erf;
+                    Network a(type, size[0], size[1], size[2]), b(type, size[0], size[1], size[2]);
+                    a.together(kind, add), b.one_by_one(kind, add);
+                    expect_same_bits(a, b);
+                }
+    });
 }
 
 TEST_CASE("linear gelu: wrong shapes are refused at the door, absent gradients stay absent") {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Queries and keys are turned beside the product that makes them, part by part; the bits are those of the two ops that
 // it stands for.
-#include "engine/ops/cpu/gemm.h"
-#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/table.h"
+#include "tests/ops/product_forms.h"
 #include "tests/ops/values.h"
 
 #include <doctest/doctest.h>
@@ -66,31 +65,18 @@ TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruct
     // Heads that end inside a tile and begin before one, columns that stay, more than one block of depth, no rows.
     const int sizes[][5] = {
         {1, 1, 1, 2, 0}, {13, 31, 3, 22, 5}, {70, 330, 2, 64, 128}, {200, 24, 12, 36, 1}, {0, 8, 1, 4, 4}};
-    const std::string set = instruction_set(), form = bf16_form();
-    const int before = threads();
-    for (const char* name : {"generic", "avx2", "avx512"}) {
-        if (!set_instruction_set(name)) continue;
-        for (const char* bf16 : {"widened", "avx512_bf16", "amx"}) {
-            if (!set_bf16_form(bf16)) continue;
-            for (const auto& n : sizes)
-                for (DType type : {DType::f32, DType::bf16})
-                    for (int count : {1, 3}) {
-                        std::string what = text(name, ' ', bf16, ' ', name_of(type), ' ', n[0], " x ", n[1],
-                                                ", ", n[2], " heads of ", n[3], ", threads ", count);
-                        CAPTURE(what);
-                        set_threads(count);
-                        for (bool add : {false, true}) {
-                            Projection a(type, n[0], n[1], n[2], n[3], n[4]),
-                                b(type, n[0], n[1], n[2], n[3], n[4]);
-                            a.together(add), b.one_by_one(add);
-                            expect_same_bits(a, b);
-                        }
-                    }
-        }
-    }
-    set_threads(before);
-    set_instruction_set(set.c_str());
-    set_bf16_form(form.c_str());
+    each_product_form([&](const std::string& form, int) {
+        for (const auto& n : sizes)
+            for (DType type : {DType::f32, DType::bf16})
+                for (bool add : {false, true}) {
+                    std::string what = text(form, ", ", name_of(type), ' ', n[0], " x ", n[1], ", ", n[2],
+                                            " heads of ", n[3], add ? ", added" : "");
+                    CAPTURE(what);
+                    Projection a(type, n[0], n[1], n[2], n[3], n[4]), b(type, n[0], n[1], n[2], n[3], n[4]);
+                    a.together(add), b.one_by_one(add);
+                    expect_same_bits(a, b);
+                }
+    });
 }
 
 TEST_CASE("linear rotary: what does not fit is refused at the door") {
