@@ -3,16 +3,11 @@
 #pragma once
 #include <cstddef>
 
-#include "engine/tensor/device.h"
+#include "engine/tensor/copy.h"
 #include "engine/tensor/runtime.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
-
-// All that was asked of the device has ended on return. On the CPU it always has.
-inline void finish_work(Device device) {
-    if (device == Device::cuda) cuda_runtime().synchronise();
-}
 
 // Seconds of one call: the mean of as many as fill `budget`, after one that is not counted. A GPU is waited
 // for after several: it would be idle between calls.
@@ -20,13 +15,13 @@ template <class Work>
 double mean_seconds(double budget, Device device, Work work) {
     const int together = device == Device::cpu ? 1 : 8;
     work();
-    finish_work(device);
+    wait_for(device);
     const double start = steady_seconds();
     double now = start;
     int times = 0;
     for (; times == 0 || now - start < budget; times += together, now = steady_seconds()) {
         for (int i = 0; i < together; i++) work();
-        finish_work(device);
+        wait_for(device);
     }
     return (now - start) / times;
 }

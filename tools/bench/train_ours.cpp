@@ -3,9 +3,9 @@
 
 #include "engine/ops/visible.h"
 #include "engine/tape/captured_step.h"
+#include "engine/tensor/copy.h"
 #include "models/mask.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/on_device.h"
 
 namespace masquerade {
 
@@ -114,15 +114,14 @@ double OurTraining::step() {
     parameters_.start_gradients();
     tape_.backward(loss);
     parameters_.finish_gradients();
-    if (waits_) finish_work(tape_.device);
+    if (waits_) wait_for(tape_.device);
     const double before = steady_seconds();
     optimiser_.update(++step_, learning_rate_);
-    if (waits_) finish_work(tape_.device);
+    if (waits_) wait_for(tape_.device);
     update_seconds_ = steady_seconds() - before;
     captured.run(bucket);
     const double value = OnHost(loss->view())[0];
     tape_.end();
-    finish_work(tape_.device);
     return value;
 }
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "engine/tensor/copy.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/on_device.h"
 
 namespace masquerade {
 namespace {
@@ -73,7 +73,7 @@ void StepProfile::finish(double update_seconds) {
 void StepProfile::before(const Record& record, bool backward) {
     if (!on_) return;
     count_products(record, backward, work);
-    finish_work(device);
+    wait_for(device);
     current_ = &ops[record.op];
     in_attention_ = std::strcmp(record.op, "attention") == 0;
     record_started_ = steady_seconds();
@@ -81,7 +81,7 @@ void StepProfile::before(const Record& record, bool backward) {
 
 void StepProfile::after(const Record&, bool backward) {
     if (!on_) return;
-    finish_work(device);
+    wait_for(device);
     (backward ? current_->backward : current_->forward) += steady_seconds() - record_started_;
     if (!backward) current_->calls++;
     current_ = nullptr;
