@@ -6,13 +6,13 @@ by a line of JSON on standard output:
   {"do": "run", "precision": "f32" or "bf16", "mask": NAME, "documents": B, "length": N, "heads": H, "size": D,
    "seconds": S}            the mean seconds of "forward" and of "both", forward and backward, in runs of so long; "y" and
                             "dq", the means of the absolute values of the output and of the queries' gradient"""
-import json
-import os
 import platform
 import sys
 import time
 
 sys.dont_write_bytecode = True
+
+import train_peer_system as system  # noqa: E402
 
 
 class Bench:
@@ -67,23 +67,19 @@ class Bench:
 
 
 def main():
-    global torch
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is no answer
     bench = None
-    for line in iter(sys.stdin.readline, ""):
-        try:
-            request = json.loads(line)
-            if request["do"] == "start":
-                import torch
 
-                bench = Bench(request)
-                answer = {"version": f"{torch.__version__}, Python {platform.python_version()}"}
-            else:
-                answer = bench.run(request)
-        except BaseException as e:
-            answer = {"error": f"{type(e).__name__}: {e}".split("\n")[0]}
-        print(json.dumps(answer), file=answers, flush=True)
+    def answer(request):
+        global torch
+        nonlocal bench
+        if request["do"] != "start":
+            return bench.run(request)
+        import torch
+
+        bench = Bench(request)
+        return {"version": f"{torch.__version__}, Python {platform.python_version()}"}
+
+    system.serve(answer)
 
 
 if __name__ == "__main__":

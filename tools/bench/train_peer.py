@@ -17,8 +17,6 @@ A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Traini
 import contextlib
 import gc
 import inspect
-import json
-import os
 import platform
 import resource
 import sys
@@ -228,21 +226,18 @@ def start(request):
 
 
 def main():
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is no answer
     bench = None
-    for line in iter(sys.stdin.readline, ""):
-        try:
-            request = json.loads(line)
-            if request["do"] == "start":
-                bench, answer = start(request)
-            else:
-                do = {"check": bench.check, "try": bench.attempt, "build": bench.build, "run": bench.run}
-                do.update({"products": bench.products, "memory": bench.memory})
-                answer = do[request["do"]](request)
-        except BaseException as e:
-            answer = {"error": system.said(e)}
-        print(json.dumps(answer), file=answers, flush=True)
+
+    def answer(request):
+        nonlocal bench
+        if request["do"] == "start":
+            bench, about = start(request)
+            return about
+        do = {"check": bench.check, "try": bench.attempt, "build": bench.build, "run": bench.run}
+        do.update({"products": bench.products, "memory": bench.memory})
+        return do[request["do"]](request)
+
+    system.serve(answer)
 
 
 if __name__ == "__main__":

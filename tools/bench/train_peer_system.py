@@ -1,6 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The process that train_peer.py runs in, and what its PyTorch can do."""
+"""The process that a peer with PyTorch runs in, how it answers, and what its PyTorch can do."""
+import json
 import os
+import sys
+
+
+def serve(answer):
+    """A line of JSON on standard input is answered by answer(request), a line of JSON on standard output."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed is no answer
+    for line in iter(sys.stdin.readline, ""):
+        try:
+            found = answer(json.loads(line))
+        except BaseException as e:
+            found = {"error": said(e)}
+        print(json.dumps(found), file=answers, flush=True)
 
 
 def first_number(lines, key):
