@@ -35,20 +35,25 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-Op linear_op(const char* name, bool bias, Kind of_y) {
-    return {name, [bias, of_y](Sizes n) {
-        const int M = n.rows, I = n.columns, O = n.other;
-        Case c;
-        c.input("x", {M, I}).by_row().sums(O);
-        c.input("w", {O, I}).as_weight().sums(M);
-        if (bias) c.input("b", {O}, arithmetic).sums(M);
-        c.output("y", {M, O}, of_y).by_row().sums(I).at_least(1);
-        c.forward = [bias](const Call& a) { linear_forward(a("x"), a("w"), bias ? a("b") : View{}, a("y")); };
-        c.backward = [bias](const Call& a) {
-            linear_backward(a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"), bias ? a.grad("b") : Grad{});
-        };
-        return c;
-    }};
+enum class Inner { some, none };  // columns of x: the sum over none is 0
+
+Op linear_op(const char* name, bool bias, Kind of_y, Inner inner = Inner::some) {
+    return {name, [bias, of_y, inner](Sizes n) {
+                const int M = n.rows, I = inner == Inner::none ? 0 : n.columns, O = n.other;
+                Case c;
+                c.input("x", {M, I}).by_row().sums(O);
+                c.input("w", {O, I}).as_weight().sums(M);
+                if (bias) c.input("b", {O}, arithmetic).sums(M);
+                c.output("y", {M, O}, of_y).by_row().sums(I).at_least(1);
+                c.forward = [bias](const Call& a) {
+                    linear_forward(a("x"), a("w"), bias ? a("b") : View{}, a("y"));
+                };
+                c.backward = [bias](const Call& a) {
+                    linear_backward(a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"),
+                                    bias ? a.grad("b") : Grad{});
+                };
+                return c;
+            }};
 }
 
 Op layernorm_op() {
@@ -126,16 +131,16 @@ Op gelu_linear_op(GeluKind kind) {
             }};
 }
 
-// Between the storage type and the arithmetic type, both ways.
-Op convert_op(bool widen) {
-    return {widen ? "convert, S to A" : "convert, A to S", [widen](Sizes n) {
-        Case c;
-        c.input("x", {n.rows, n.columns}, widen ? Kind::storage : arithmetic).by_row();
-        c.output("y", {n.rows, n.columns}, widen ? arithmetic : Kind::storage).by_row();
-        c.forward = [](const Call& a) { convert_forward(a("x"), a("y")); };
-        c.backward = [](const Call& a) { convert_backward(a.d("y"), a.grad("x")); };
-        return c;
-    }};
+// Between the storage type and the arithmetic type, both ways, and of one type: a copy.
+Op convert_op(const char* name, Kind from, Kind to) {
+    return {name, [from, to](Sizes n) {
+                Case c;
+                c.input("x", {n.rows, n.columns}, from).by_row();
+                c.output("y", {n.rows, n.columns}, to).by_row();
+                c.forward = [](const Call& a) { convert_forward(a("x"), a("y")); };
+                c.backward = [](const Call& a) { convert_backward(a.d("y"), a.grad("x")); };
+                return c;
+            }};
 }
 
 Op add_op() {
@@ -492,6 +497,7 @@ const std::vector<Op>& ops_table() {
             linear_op("linear", true, Kind::storage),
             linear_op("linear, no bias", false, Kind::storage),
             linear_op("linear, y unrounded", true, arithmetic),
+            linear_op("linear, no columns", true, Kind::storage, Inner::none),
             layernorm_op(),
             gelu_op(GeluKind::erf),
             gelu_op(GeluKind::tanh),
@@ -499,8 +505,9 @@ const std::vector<Op>& ops_table() {
             linear_gelu_op(GeluKind::tanh),
             gelu_linear_op(GeluKind::erf),
             gelu_linear_op(GeluKind::tanh),
-            convert_op(true),
-            convert_op(false),
+            convert_op("convert, S to A", Kind::storage, arithmetic),
+            convert_op("convert, A to S", arithmetic, Kind::storage),
+            convert_op("convert, S to S", Kind::storage, Kind::storage),
             add_op(),
             dropout_op(),
             residual_norm_op(0.5f),
