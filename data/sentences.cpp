@@ -8,21 +8,31 @@
 
 namespace masquerade {
 
+namespace {
+// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end.
+void append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
+    encoder.append(line, ids);
+    if (int(ids.size()) > longest - 1) ids.resize(std::size_t(longest - 1));
+    ids.push_back(sep);
+}
+}  // namespace
+
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    int max_length) {
+    return encode_pairs(tokenizer, lines, {}, max_length, 0);
+}
+
+std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
+                                   const std::vector<std::string>& targets, int max_length, int max_target) {
+    if (!targets.empty() && targets.size() != lines.size())
+        throw Error(text(targets.size(), " targets for ", lines.size(), " lines"));
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<Sentence> sentences(lines.size());
     Encoder encoder(tokenizer);
-    std::vector<int> pieces;
     for (std::size_t i = 0; i < lines.size(); i++) {
-        pieces.clear();
-        encoder.append(lines[i], pieces);
-        if (int(pieces.size()) > max_length - 2) pieces.resize(std::size_t(max_length - 2));
-        std::vector<int>& ids = sentences[i].ids;
-        ids.reserve(pieces.size() + 2);
-        ids.push_back(v.cls());
-        ids.insert(ids.end(), pieces.begin(), pieces.end());
-        ids.push_back(v.sep());
+        sentences[i].ids.push_back(v.cls());
+        append(encoder, lines[i], v.sep(), max_length, sentences[i].ids);
+        if (!targets.empty()) append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
         sentences[i].name = int(i);
     }
     return sentences;
@@ -53,8 +63,8 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
                 break;  // a batch does not reach over the end of an epoch: no sentence twice in it
         }
         const Sentence& s = sentences_[order_[std::size_t(place_.next)]];
-        if (!taken.empty() && used + s.ids.size() > tokens) break;
-        used += s.ids.size();
+        if (!taken.empty() && used + s.size() > tokens) break;
+        used += s.size();
         taken.push_back(&s);
         place_.next++;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sentences as token ids, and the order in which training meets them: shuffled anew every epoch by (seed, epoch), taken
-// until a token budget is full. The place in that order is two numbers, which a checkpoint keeps.
+// Sentences and pairs of sentences as token ids, and the order in which training meets them: shuffled anew every epoch by
+// (seed, epoch), taken until a token budget is full. The place in that order is two numbers, which a checkpoint keeps.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,12 +11,17 @@
 namespace masquerade {
 
 struct Sentence {
-    std::vector<int> ids;  // [CLS] pieces [SEP]
-    int name = 0;          // its number in the corpus: random numbers are drawn by it
+    std::vector<int> ids;     // [CLS] pieces [SEP]
+    int name = 0;             // its number in the corpus: random numbers are drawn by it
+    std::vector<int> target;  // of a pair: pieces [SEP]; else empty
+    std::size_t size() const { return ids.size() + target.size(); }
 };
 
 // Tokenised lines; longer ones lose the tokens before [SEP] until `max_length` is kept.
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
+// The same with the targets of these lines; a target keeps at most `max_target` tokens, its [SEP] among them.
+std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
+                                   const std::vector<std::string>& targets, int max_length, int max_target);
 
 class SentenceSource {
   public:

@@ -14,13 +14,18 @@ namespace masquerade {
 namespace {
 
 void hold_out(TrainingText& t) {
-    std::vector<std::string> kept;
-    for (std::string& line : t.train) {
-        bool held = make_stream(0, line, 0).key0 % 50 == 0;
-        (held ? t.held_out : kept).push_back(std::move(line));
+    std::vector<std::string> kept, kept_targets;
+    for (std::size_t i = 0; i < t.train.size(); i++) {
+        const bool held = make_stream(0, t.train[i], 0).key0 % 50 == 0;
+        (held ? t.held_out : kept).push_back(std::move(t.train[i]));
+        if (t.origin.pairs)
+            (held ? t.held_out_targets : kept_targets).push_back(std::move(t.train_targets[i]));
     }
     t.train = std::move(kept);
-    if (t.train.empty()) std::swap(t.train, t.held_out);
+    t.train_targets = std::move(kept_targets);
+    if (!t.train.empty()) return;
+    std::swap(t.train, t.held_out);
+    std::swap(t.train_targets, t.held_out_targets);
 }
 
 TrainingText grammar_text() {
@@ -32,28 +37,40 @@ TrainingText grammar_text() {
     return t;
 }
 
-TrainingText text_of(const std::string& name, const std::string& file, const std::string& held_out_file) {
+TrainingText text_of(const std::string& name, const std::string& file, const std::string& held_out_file,
+                     TextKind wanted) {
     TrainingText t;
     t.origin.name = name;
     t.origin.file = std::filesystem::absolute(file).string();
-    Text text = read_text(file);
-    t.origin.lines = text.counts.lines;
-    t.origin.hash = text.hash;
-    t.train = std::move(text.source);
+    Text read = read_text(file);
+    t.origin.lines = read.counts.lines;
+    t.origin.hash = read.hash;
+    t.origin.pairs = wanted == TextKind::pairs && !read.target.empty();
+    t.train = std::move(read.source);
+    if (t.origin.pairs) t.train_targets = std::move(read.target);
     if (held_out_file.empty()) {
         hold_out(t);
-    } else {
-        t.origin.held_out_file = std::filesystem::absolute(held_out_file).string();
-        t.held_out = read_text(held_out_file).source;
+        return t;
     }
+    t.origin.held_out_file = std::filesystem::absolute(held_out_file).string();
+    Text held_out = read_text(held_out_file);
+    if (t.origin.pairs && held_out.target.empty())
+        throw BadInput(text(held_out_file, " holds no pairs, but ", file,
+                            " does; expected source<TAB>target on every line of both"));
+    t.held_out = std::move(held_out.source);
+    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
     return t;
 }
 
 }  // namespace
 
-TrainingText find_training_text(const std::string& file, const std::string& held_out_file) {
-    if (!file.empty()) return text_of(file, file, held_out_file);
+TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted) {
+    if (!file.empty()) return text_of(file, file, held_out_file, wanted);
     if (!std::filesystem::exists("corpus/SOURCE.json")) {
+        if (wanted == TextKind::pairs)
+            throw BadInput(
+                "there is no corpus/ here (make data builds one), and the built-in grammar holds no pairs; "
+                "give --data FILE with source<TAB>target on every line");
         log_line(
             "note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
         TrainingText t = grammar_text();
@@ -61,13 +78,18 @@ TrainingText find_training_text(const std::string& file, const std::string& held
         return t;
     }
     Corpus corpus = read_corpus("corpus");
-    return text_of(corpus.name + ", " + corpus.date, corpus.sentences[0],
-                   held_out_file.empty() ? corpus.sentences[1] : held_out_file);
+    const std::string* files = wanted == TextKind::pairs ? corpus.pairs : corpus.sentences;
+    if (files[0].empty())
+        throw BadInput(
+            "the corpus/ here holds no pairs; give --data FILE with source<TAB>target on every line");
+    return text_of(corpus.name + ", " + corpus.date, files[0],
+                   held_out_file.empty() ? files[1] : held_out_file, wanted);
 }
 
 TrainingText read_again(const TextOrigin& origin) {
     if (origin.file.empty()) return grammar_text();
-    TrainingText t = text_of(origin.name, origin.file, origin.held_out_file);
+    TrainingText t = text_of(origin.name, origin.file, origin.held_out_file,
+                             origin.pairs ? TextKind::pairs : TextKind::sentences);
     if (t.origin.hash != origin.hash)
         throw BadInput(
             text(origin.file,

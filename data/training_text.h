@@ -12,16 +12,22 @@ struct TextOrigin {
     std::string name;                // for people
     std::string file, held_out_file; // absolute; empty: the built-in grammar, or lines held out of `file`
     std::uint64_t lines = 0, hash = 0;
+    bool pairs = false;  // source<TAB>target a line: the targets are read, too
 };
 
 struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
+    std::vector<std::string> train_targets, held_out_targets;  // of pairs; else empty
 };
 
+enum class TextKind { sentences, pairs };
+
 // The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a note.
-// Where there is no held-out file one line in fifty is held out, chosen by its own hash.
-TrainingText find_training_text(const std::string& file, const std::string& held_out_file);
+// Where there is no held-out file one line in fifty is held out, chosen by its own hash. Of pairs, where only sentences
+// are wanted, the sources are read; where pairs are wanted a file of sentences still gives sentences.
+TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
+                                TextKind wanted = TextKind::sentences);
 // The same text again; BadInput where the file has changed.
 TrainingText read_again(const TextOrigin& origin);
 

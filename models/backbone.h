@@ -24,6 +24,10 @@ struct TokenRows {
     std::vector<int> ids, types, positions, document;
     int count() const { return int(ids.size()); }
     RowNames names(Tape& tape) const { return {tape.ints(document), tape.ints(positions)}; }
+    // Leaves the last row out.
+    void pop() {
+        for (std::vector<int>* each : {&ids, &types, &positions, &document}) each->pop_back();
+    }
     void push(int id, int type, int position, int name) {
         ids.push_back(id);
         types.push_back(type);

@@ -3,6 +3,7 @@
 
 #include "engine/base/error.h"
 
+#include <algorithm>
 #include <climits>
 
 namespace masquerade {
@@ -29,6 +30,8 @@ class Builder {
         row_ += count;
         return key(source_, begin, row_, begin - first_);
     }
+    // Rows that are no keys.
+    void skip(int count) { row_ += count; }
     // Queries of rows [begin, end) that visit these key segments in this order.
     QuerySegment& look(int begin, int end, Rule rule, int self, std::initializer_list<int> sees) {
         QuerySegment q;
@@ -91,6 +94,11 @@ SegmentGraph bridged(const Documents& documents, Rule source_rule) {
         build.look(Rule::causal, b, {cls, b});
     }
     return build.take();
+}
+
+// Keys of the segment that a query segment is itself: the length of its rows of bits.
+int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
+    return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
 }
 
 void expect_per_row(const char* what, std::size_t found, const Documents& documents) {
@@ -181,6 +189,53 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
     SegmentGraph graph = one_segment(documents, strict ? Rule::strict_rank : Rule::rank);
     graph.query_rank = graph.key_rank = rank;
     return graph;
+}
+
+SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank) {
+    expect_per_row("ranks", rank.size(), documents);
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        const int content = build.tokens(d.source), queries = build.row();
+        build.look(Rule::rank, content, {content});
+        build.skip(d.target);
+        if (d.target > 0) build.look(queries, build.row(), Rule::strict_rank, content, {content});
+    }
+    build.graph().query_rank = build.graph().key_rank = rank;
+    return build.take();
+}
+
+SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows) {
+    std::vector<int> segment_of;
+    for (std::size_t s = 0; s < graph.queries.size(); s++) {
+        const QuerySegment& q = graph.queries[s];
+        if (int(segment_of.size()) < q.end) segment_of.resize(std::size_t(q.end), -1);
+        std::fill(segment_of.begin() + q.begin, segment_of.begin() + q.end, int(s));
+    }
+    SegmentGraph some = graph;
+    some.queries.clear();
+    some.query_rank.clear();
+    int last = -1;  // segment of the row before
+    for (std::size_t m = 0; m < rows.size(); m++) {
+        const int row = rows[m];
+        if (row < 0 || row >= int(segment_of.size()) || segment_of[std::size_t(row)] < 0)
+            throw Error(text("mask: row ", row, " is in no query segment"));
+        const int index = segment_of[std::size_t(row)];
+        const QuerySegment& whole = graph.queries[std::size_t(index)];
+        if (index == last && row == rows[m - 1] + 1) {
+            some.queries.back().end++;
+        } else {
+            QuerySegment q = whole;
+            q.begin = int(m);
+            q.end = int(m) + 1;
+            q.offset += row - whole.begin;
+            if (q.bits_begin >= 0) q.bits_begin += (row - whole.begin) * keys_of(graph, whole);
+            some.queries.push_back(q);
+        }
+        if (!graph.query_rank.empty()) some.query_rank.push_back(graph.query_rank[std::size_t(row)]);
+        last = index;
+    }
+    return some;
 }
 
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees) {

@@ -58,6 +58,13 @@ SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token
 // rows of their own tensor, its keys those of the content stream.                          Yang et al. 2019
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict);
 
+// Both streams in one tensor: a document's source rows are the content, its target rows the queries, which nobody sees:
+// a query sees the content of smaller rank. A rank for every packed row.
+SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
+
+// The same mask, asked only for these rows: query row m is row rows[m] of the graph, every one in some segment of it.
+SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
+
 // Anything at all: sees(query row, key row), asked for every pair of packed rows of a document.
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees);
 // K-BERT: for every packed row its branch (-1: the trunk) and its entity (-1: none); a branch hangs on the

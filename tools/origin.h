@@ -11,8 +11,12 @@
 namespace masquerade {
 
 inline nlohmann::json json_of(const TextOrigin& o) {
-    return {{"name", o.name}, {"file", o.file}, {"held_out_file", o.held_out_file}, {"lines", o.lines},
-            {"hash", fmt::format("{:016x}", o.hash)}};
+    return {{"name", o.name},
+            {"file", o.file},
+            {"held_out_file", o.held_out_file},
+            {"lines", o.lines},
+            {"hash", fmt::format("{:016x}", o.hash)},
+            {"pairs", o.pairs}};
 }
 
 // `path` is named in errors.
@@ -20,8 +24,12 @@ inline TextOrigin origin_of(const std::string& run_json, const std::string& path
     nlohmann::json run = nlohmann::json::parse(run_json, nullptr, false);
     try {
         const nlohmann::json& d = run.at("data");
-        return {d.at("name"), d.at("file"), d.at("held_out_file"), d.at("lines"),
-                std::stoull(d.at("hash").get<std::string>(), nullptr, 16)};
+        return {d.at("name"),
+                d.at("file"),
+                d.at("held_out_file"),
+                d.at("lines"),
+                std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
+                d.value("pairs", false)};
     } catch (const std::exception&) {
         throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
     }

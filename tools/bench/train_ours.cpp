@@ -61,7 +61,7 @@ struct OurTraining::Sentences : Model {
 
     Sentences(Parameters& parameters, const TrainMark& mark, const UniVaeOptions& options)
         : univae(parameters, options) {
-        for (const auto& ids : mark.sentences) sentences.push_back({ids, int(sentences.size())});
+        for (const auto& ids : mark.sentences) sentences.push_back({ids, int(sentences.size()), {}});
     }
     std::string prepare(std::uint64_t seed, std::uint32_t step) override {
         std::vector<const Sentence*> taken;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Packing the documents of an objective, and the inert tail that fills a bucket.
+#include "models/objective.h"
+
+#include <algorithm>
+
+namespace masquerade {
+namespace {
+
+int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+
+void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
+    if (objective.uses_mask && o.mask < 0)
+        throw BadUsage(text("objective ", objective.name, " needs [MASK] in the vocabulary, which has none"));
+    if (objective.pairs && s.target.empty())
+        throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
+                            " has no target; give text with source<TAB>target on every line"));
+    if (s.ids.size() < 2)
+        throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
+}
+
+// Lengths of the inert documents: one per spare place, the last as long as the rows that are missing, `at_least` some.
+std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
+    if (pad_to <= 1) return {};
+    std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
+    rows += int(lengths.size()) - 1;
+    lengths.back() = rounded_up(rows + std::max(1, at_least), pad_to) - rows;
+    return lengths;
+}
+
+void append(TokenRows& all, const TokenRows& rows, int row) {
+    const auto r = std::size_t(row);
+    all.push(rows.ids[r], rows.types[r], rows.positions[r], rows.document[r]);
+}
+
+}  // namespace
+
+ObjectiveBatch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
+                                const ObjectiveOptions& options, int pad_to) const {
+    ObjectiveBatch b;
+    b.documents = int(sentences.size());
+    Documents all;
+    std::vector<int> rank;
+    b.scored_begin.push_back(0);
+    for (const Sentence* s : sentences) {
+        expect_fitting(*this, *s, options);
+        const Example e = make(*s, step, options);
+        const int first = b.rows.count();
+        for (int i = 0; i < e.rows.count(); i++) append(b.rows, e.rows, i);
+        for (const Example::Scored& scored : e.scored) {
+            b.scored_rows.push_back(first + scored.row);
+            b.targets.push_back(scored.target);
+            b.weights.push_back(1);
+        }
+        b.scored_begin.push_back(int(b.targets.size()));
+        rank.insert(rank.end(), e.rank.begin(), e.rank.end());
+        all.push_back(e.document);
+    }
+    b.target_count = int(b.targets.size());
+    const int missing = pad_to > 1 ? rounded_up(b.target_count, pad_to) - b.target_count : 0;
+    int filler = 0x7fffffff;
+    for (int length : fillers(b.rows.count(), b.documents, missing, pad_to)) {
+        for (int i = 0; i < length; i++) b.rows.push(0, 0, 0, filler);
+        all.push_back({length, 0});
+        filler--;
+    }
+    if (!rank.empty()) rank.resize(std::size_t(b.rows.count()), -1);
+    for (int i = missing; i > 0; i--) {
+        b.scored_rows.push_back(b.rows.count() - i);
+        b.targets.push_back(0);
+        b.weights.push_back(0);
+    }
+    for (int row : b.scored_rows) append(b.scored, b.rows, row);
+    b.graph = mask(all, rank);
+    b.scored_graph = only_queries(b.graph, b.scored_rows);
+    b.bucket = text(name, ",", b.rows.count(), ",", b.scored_rows.size(), ",", b.graph.queries.size(), ",",
+                    b.scored_graph.queries.size(), ",", b.scored_graph.sees.size());
+    return b;
+}
+
+}  // namespace masquerade

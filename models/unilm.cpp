@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "models/unilm.h"
+
+namespace masquerade {
+
+Tensor* UniLm::hidden(Tape& tape, const ObjectiveBatch& batch) const {
+    Pass pass = backbone.pass(tape, batch.rows, batch.graph);
+    Tensor* x = backbone.embed(tape, batch.rows);  // (N,C)
+    const int L = backbone.options.layers;
+    for (int i = 0; i < L; i++) {
+        if (i == L - 1) {
+            pass.query_rows = tape.ints(batch.scored_rows);
+            pass.query_names = batch.scored.names(tape);
+            pass.graph = &batch.scored_graph;
+        }
+        x = backbone.layers[std::size_t(i)](tape, x, pass);  // (N,C), in the end (M,C)
+    }
+    return backbone.head(tape, backbone.finish(tape, x));
+}
+
+UniLm::Loss UniLm::loss(Tape& tape, const ObjectiveBatch& batch) const {
+    Loss loss;
+    std::vector<double> weights(batch.weights);
+    for (double& w : weights) w /= batch.target_count;
+    Tensor* each = tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
+                                 weights.data());
+    loss.total = backbone.loss(tape, hidden(tape, batch), batch.targets, each, "loss", &loss.losses);
+    tape.retain(loss.losses);
+    tape.retain(loss.total);
+    return loss;
+}
+
+}  // namespace masquerade
