@@ -3,22 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "engine/base/error.h"
 
 namespace masquerade {
-namespace {
 
-std::map<Tokens, int> ngrams(const Tokens& tokens, int n) {
-    std::map<Tokens, int> counts;
+NgramCounts ngrams(const Tokens& tokens, int n) {
+    NgramCounts counts;
     for (std::size_t i = 0; i + std::size_t(n) <= tokens.size(); i++)
         counts[Tokens(tokens.begin() + std::ptrdiff_t(i), tokens.begin() + std::ptrdiff_t(i) + n)]++;
     return counts;
 }
 
-}  // namespace
+int shared(const NgramCounts& a, const NgramCounts& b) {
+    int sum = 0;
+    for (const auto& [gram, count] : a) {
+        auto found = b.find(gram);
+        if (found != b.end()) sum += std::min(count, found->second);
+    }
+    return sum;
+}
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses) {
     if (references.size() != hypotheses.size())
@@ -33,12 +38,8 @@ Closeness compare(const std::vector<Tokens>& references, const std::vector<Token
         reference_tokens += double(r.size());
         hypothesis_tokens += double(h.size());
         for (int n = 1; n <= 4; n++) {
-            std::map<Tokens, int> in_reference = ngrams(r, n);
-            for (const auto& [gram, count] : ngrams(h, n)) {
-                proposed[n - 1] += count;
-                auto found = in_reference.find(gram);
-                if (found != in_reference.end()) matched[n - 1] += std::min(count, found->second);
-            }
+            proposed[n - 1] += std::max(0.0, double(h.size()) - n + 1);
+            matched[n - 1] += shared(ngrams(h, n), ngrams(r, n));
         }
     }
     Closeness c;

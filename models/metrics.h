@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 // How close one sequence of tokens is to another.
 #pragma once
+#include <map>
 #include <vector>
 
 namespace masquerade {
 
 using Tokens = std::vector<int>;
+using NgramCounts = std::map<Tokens, int>;
+
+// The n-grams of a sequence, and how often each occurs.
+NgramCounts ngrams(const Tokens& tokens, int n);
+
+// How many n-grams two sequences share: each as often as it occurs in both. BLEU's clipped matches.
+int shared(const NgramCounts& a, const NgramCounts& b);
 
 // Counted over a whole corpus of pairs (reference, hypothesis).
 struct Closeness {
