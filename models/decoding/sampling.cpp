@@ -49,6 +49,13 @@ int choose_token(const float* logits, int V, const SamplingOptions& options,
         keep = std::max<std::size_t>(1, n);
         total = std::max(reached, share[0]);
     }
+    if (options.min_p > 0) {
+        total = 0;
+        for (std::size_t i = 0; i < keep; i++) {
+            if (share[i] < options.min_p) share[i] = 0;  // that of the most likely token is 1
+            total += share[i];
+        }
+    }
     double target = u * total, sum = 0;
     for (std::size_t i = 0; i < keep; i++) {
         sum += share[i];
