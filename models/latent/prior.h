@@ -17,7 +17,7 @@ class LatentPrior {
   public:
     // How far a draw strays from the mean of its component, where nobody says otherwise:
     // docs/results/univae-default.md.
-    static constexpr double default_temperature = 0.35;
+    static constexpr double default_temperature = 0.25;
 
     // codes (N, K Z) of N sentences by the mean path; samples (n, K Z), drawn from the posteriors of the first n of
     // them: of all, where there is time.
