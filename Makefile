@@ -161,7 +161,7 @@ endif
 
 # What reads options and writes tables is slow to compile, for its headers, and never waited for: lightly optimised.
 ifeq ($(CONFIG),release)
-$(call object,$(filter-out %_work.cpp tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/bench/*.cpp))): flags += -O1
+$(call object,$(filter-out %_work.cpp tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
 endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------

@@ -152,16 +152,17 @@ SegmentGraph source_then_target(const Documents& d, Ranks) { return unilm_mask(d
 }  // namespace
 
 const std::vector<Objective>& objectives() {
+    constexpr unsigned none = 0, pairs = Objective::pairs, mask_token = Objective::mask_token;
     static const std::vector<Objective> all = {
-        {"mlm", "hidden tokens, from all others", false, true, mlm, full},
-        {"lm", "every next token, from those before", false, false, lm, causal},
-        {"lm-target", "the same mask, the target of a pair alone", true, false, lm_target, causal},
-        {"lm-reverse", "every token before, from those after", false, false, lm_reverse, anticausal},
-        {"prefix-lm", "what follows a prefix of random length", false, false, prefix_lm, source_then_target},
-        {"unilm", "the target of a pair, from all of its source", true, false, unilm, source_then_target},
-        {"plm", "tokens in a random order, in two streams", false, true, plm, two_stream_mask},
-        {"plm-shuffled", "the same by shuffled input, not told which place is next", false, false,
-         plm_shuffled, causal},
+        {"mlm", "hidden tokens, from all others", mask_token | Objective::scattered, mlm, full},
+        {"lm", "every next token, from those before", none, lm, causal},
+        {"lm-target", "the same mask, the target of a pair alone", pairs, lm_target, causal},
+        {"lm-reverse", "every token before, from those after", none, lm_reverse, anticausal},
+        {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, source_then_target},
+        {"unilm", "the target of a pair, from all of its source", pairs, unilm, source_then_target},
+        {"plm", "tokens in a random order, in two streams", mask_token, plm, two_stream_mask},
+        {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
+         causal},
     };
     return all;
 }

@@ -40,7 +40,9 @@ struct ObjectiveBatch {
     SegmentGraph graph;
     TokenRows scored;               // (M) the scored rows once more, to name them
     std::vector<int> scored_rows;   // (M) their places in `rows`, ascending
-    SegmentGraph scored_graph;      // the same mask, its queries the scored rows alone: for the last layer
+    // The same mask, its queries the scored rows alone, for the last layer; empty where scored rows are scattered: then the
+    // last layer runs for all.
+    SegmentGraph scored_graph;
     std::vector<int> targets;       // (M)
     std::vector<double> weights;    // (M) 1, or 0 where inert
     std::vector<int> scored_begin;  // (B+1) scored rows of document b: [begin[b], begin[b+1])
@@ -66,8 +68,9 @@ struct Example {
 
 struct Objective {
     const char *name, *what;
-    bool pairs;      // needs a target
-    bool uses_mask;  // needs [MASK]
+    enum Trait : unsigned { pairs = 1, mask_token = 2, scattered = 4 };
+    unsigned traits;  // needs a target; needs [MASK]; the rows it scores lie anywhere
+    bool has(Trait trait) const { return traits & trait; }
     // Random numbers depend on (seed, objective, sentence's name, step) alone, never on its tokens.
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
     SegmentGraph (*mask)(const Documents& documents, const std::vector<int>& rank);

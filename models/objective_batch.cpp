@@ -10,9 +10,9 @@ namespace {
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
-    if (objective.uses_mask && o.mask < 0)
+    if (objective.has(Objective::mask_token) && o.mask < 0)
         throw BadUsage(text("objective ", objective.name, " needs [MASK] in the vocabulary, which has none"));
-    if (objective.pairs && s.target.empty())
+    if (objective.has(Objective::pairs) && s.target.empty())
         throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
                             " has no target; give text with source<TAB>target on every line"));
     if (s.ids.size() < 2)
@@ -72,9 +72,9 @@ ObjectiveBatch Objective::batch(const std::vector<const Sentence*>& sentences, s
     }
     for (int row : b.scored_rows) append(b.scored, b.rows, row);
     b.graph = mask(all, rank);
-    b.scored_graph = only_queries(b.graph, b.scored_rows);
-    b.bucket = text(name, ",", b.rows.count(), ",", b.scored_rows.size(), ",", b.graph.queries.size(), ",",
-                    b.scored_graph.queries.size(), ",", b.scored_graph.sees.size());
+    if (!has(scattered)) b.scored_graph = only_queries(b.graph, b.scored_rows);
+    b.bucket = text(name, ",", b.rows.count(), ",", b.scored_rows.size(), ",", all.size(), ",",
+                    b.scored_graph.queries.size());
     return b;
 }
 

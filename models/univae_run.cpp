@@ -2,12 +2,10 @@
 #include "models/univae_run.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "data/text.h"
 #include "engine/base/log.h"
-#include "engine/train/safetensors.h"
+#include "models/univae_task.h"
 
 namespace masquerade {
 namespace {
@@ -19,24 +17,14 @@ UniVaeOptions model_options(const UniVaeSettings& s, int vocabulary) {
     return o;
 }
 
-WordPiece::Options tokenizer_options(const UniVaeSettings& s) {
-    WordPiece::Options o;
-    o.lower = !s.cased;
-    return o;
-}
-
 }  // namespace
 
 UniVaeSettings::UniVaeSettings() { model.backbone.deviation = 0.035; }
 
 void UniVaeSettings::declare(Config& c) {
-    BackboneOptions& b = model.backbone;
-    c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
+    declare_backbone(c, model.backbone);
     c.add("latent_layers", &model.latent_layers,
           "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
-    c.add("width", &b.width, "C, model width", 2, 65536);
-    c.add("heads", &b.heads, "H, attention heads", 1, 1024);
-    c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
     c.add("latent", &model.latent.kind, "distribution of the latents",
           {{"vmf", LatentKind::vmf}, {"gaussian", LatentKind::gaussian}, {"none", LatentKind::none}});
     c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
@@ -46,57 +34,39 @@ void UniVaeSettings::declare(Config& c) {
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
-    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
-    c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
-    c.add("gelu", &b.gelu, "exact, or the tanh approximation",
-          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
-    c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
-    c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
-    c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
-    c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
-    c.add("cased", &cased, "keep case and accents");
-    c.add("precision", &precision,
-          "storage of activations and matrices in training; bf16 keeps f32 master weights",
-          {{"f32", DType::f32}, {"bf16", DType::bf16}});
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     c.add("prior_sentences", &prior_sentences,
           "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
           100000000);
-    train.declare(c);
+    declare_training(c);
 }
 
 UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage, Device device)
-    : settings(s),
-      tokenizer(std::move(vocabulary), tokenizer_options(s)),
-      parameters(storage, device),
+    : Run(s, std::move(vocabulary), storage, device),
+      settings(s),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
-    const Vocabulary& v = tokenizer.vocabulary();
-    if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
-        throw BadInput("the vocabulary must hold [PAD] as its first line, and [UNK], [CLS] and [SEP]");
     parameters.allocate(settings.train.seed);
 }
 
 std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train, Device device) {
-    RunFolder folder = RunFolder::open(path);
-    std::int64_t step = folder.latest_step();
-    std::string at = folder.step_folder(step), config_path = at + "/config.json";
-    nlohmann::json config = nlohmann::json::parse(read_bytes(config_path), nullptr, false);
-    if (!config.is_object() || config.value("model_type", "") != "univae" || !config.contains("univae"))
-        throw BadInput(masquerade::text(config_path,
-                                        " does not describe a UniVAE; expected \"model_type\": \"univae\""));
+    const RunFolder folder = RunFolder::open(path);
+    const std::int64_t step = folder.latest_step();
     UniVaeSettings settings;
-    Config keys;
-    settings.declare(keys);
-    keys.from_json(config["univae"], config_path);
+    read_settings(folder, step, "univae", settings);
     auto run = std::make_unique<UniVaeRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
                                            to_train ? settings.precision : DType::f32, device);
-    TensorFile weights(at + "/model.safetensors");
-    for (const Tensor& p : run->parameters.all()) weights.copy_to(p.path, run->parameters.master(p));
-    run->parameters.round();
-    run->step = step;
-    run->step_folder = at;
-    run->run_json = read_bytes(folder.file("run.json"));
+    run->load_checkpoint(folder, step);
     return run;
+}
+
+std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
+    return std::make_unique<UniVaeTask>(*this, sentences(t.train), sentences(t.held_out));
+}
+
+std::string UniVaeRun::description() const {
+    return masquerade::text(model.options.backbone.layers, " layers, the upper ", model.options.latent_layers,
+                            " with a latent of ", model.options.latent.size, " numbers, width ",
+                            model.options.backbone.width);
 }
 
 bool UniVaeRun::load_prior() {
@@ -128,30 +98,14 @@ std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std:
 }
 
 void UniVaeRun::save_config(const std::string& folder) const {
-    const BackboneOptions& b = model.options.backbone;
     UniVaeSettings copy = settings;
     Config keys;
     copy.declare(keys);
-    nlohmann::json config = {{"model_type", "univae"},
-                             {"architectures", {"UniVAE"}},
-                             {"vocab_size", b.vocabulary},
-                             {"hidden_size", b.width},
-                             {"num_hidden_layers", b.layers},
-                             {"num_attention_heads", b.heads},
-                             {"intermediate_size", b.inner},
-                             {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
-                             {"hidden_dropout_prob", b.dropout},
-                             {"attention_probs_dropout_prob", b.attention_dropout},
-                             {"max_position_embeddings", b.positions},
-                             {"type_vocab_size", 2},
-                             {"layer_norm_eps", b.eps},
-                             {"initializer_range", b.deviation},
-                             {"pad_token_id", 0},
-                             {"univae", keys.to_json()}};
-    std::ofstream out(folder + "/config.json");
-    out << config.dump(2) << '\n';
-    out.close();
-    if (!out) throw BadInput(masquerade::text("cannot write ", folder, "/config.json; is the disk full?"));
+    nlohmann::json config = hugging_face_sizes(model.options.backbone);
+    config["model_type"] = "univae";
+    config["architectures"] = {"UniVAE"};
+    config["univae"] = keys.to_json();
+    write_config(folder, config);
 }
 
 UniVaeDecoder::Special UniVaeRun::special() const {

@@ -3,45 +3,37 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "engine/train/config.h"
-#include "engine/train/run_folder.h"
-#include "engine/train/trainer.h"
+#include "models/run.h"
 #include "models/univae.h"
 #include "models/univae_decoder.h"
 #include "models/univae_prior.h"
-#include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
-struct UniVaeSettings {
+struct UniVaeSettings : RunSettings {
     UniVaeOptions model;
-    int vocabulary = 4000;             // tokens wanted of a vocabulary that is learned
-    bool cased = false;
-    double beta = 1;                   // weight of a gaussian's KL at the end of its schedule
+    double beta = 1;  // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
-    int batch_tokens = 360;            // of the encoder half of a batch
-    DType precision = DType::f32;      // storage of activations and matrices in training; masters are f32
-    int prior_sentences = 20000;       // training sentences that the prior is fitted to in the end; 0: none is fitted
-    TrainOptions train;
+    int prior_sentences =
+        20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
 
     UniVaeSettings();
-    void declare(Config& config);      // every key; the settings must outlive the Config
+    void declare(Config& config) override;
 };
 
-// A model with its tokenizer, fresh or from a run folder (or a step folder in it). It reads and writes in f32; to be
-// trained on, it has the precision of its settings.
-class UniVaeRun {
+class UniVaeRun : public Run {
   public:
     UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
               Device device = Device::cpu);
     static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false,
                                            Device device = Device::cpu);
 
-    // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
-    void save_config(const std::string& folder) const;
+    const RunSettings& common() const override { return settings; }
+    void save_config(const std::string& folder) const override;
+    std::unique_ptr<Task> task(const TrainingText& text) override;
+    std::string description() const override;
 
     // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();
@@ -54,17 +46,11 @@ class UniVaeRun {
 
     UniVaeDecoder::Special special() const;
     std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;
-    std::string text(const Tokens& tokens) const { return tokenizer.decode(tokens); }
 
     UniVaeSettings settings;
-    WordPiece tokenizer;
-    Parameters parameters;
     UniVae model;
-    std::shared_ptr<const LatentPrior> prior;                        // fitted; null where there is none
+    std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
     double prior_temperature = LatentPrior::default_temperature;
-    std::int64_t step = 0;
-    std::string step_folder;  // of a loaded run
-    std::string run_json;  // of a loaded run; empty where there is none
 };
 
 }  // namespace masquerade

@@ -1,221 +1,86 @@
 // SPDX-License-Identifier: MIT
-// ./evaluate RUN: what a run knows of sentences it was not trained on.
+// ./evaluate RUN: what a run knows of text it was not trained on.
+#include "tools/evaluate/evaluate.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "data/text.h"
-#include "models/sample_quality.h"
-#include "models/univae_evaluation.h"
-#include "models/univae_run.h"
-#include "tools/origin.h"
-#include "tools/program.h"
+#include "models/run.h"
 
 using namespace masquerade;
 
 namespace {
 
-struct Arguments {
-    std::string run, data, prior;
-    int limit = 1000, importance = 20, samples = 1000, refine = 0;
-    std::optional<double> latent_temperature;
-    bool json = false;
+// What stands beside the run's own figures, as the heads of columns and as keys of JSON.
+struct Beside {
+    std::vector<std::string> heads, keys;
 };
 
-struct Row {
-    std::string key, unit, meaning;
-    double value;
-    std::optional<double> held_out = {};  // the same of held-out lines
-};
-
-// Code points of a line: bytes that do not continue one.
-std::int64_t characters(const std::string& line) {
-    return std::count_if(line.begin(), line.end(),
-                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
-// The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
-// measured.
-TrainingText text_of(const UniVaeRun& run, const Arguments& a) {
-    TextOrigin origin = origin_of(run.run_json, a.run + "/run.json");
-    if (a.data.empty()) return read_again(origin);
-    TrainingText t;
-    try {
-        t = read_again(origin);
-    } catch (const BadInput& e) {
-        log_line("note: ", e.what(), "; samples are not measured without it");
-    }
-    t.held_out = read_text(a.data).source;
-    return t;
-}
-
-// Sentences drawn from the model: greedy from latents of the prior; of a language model, which has no other
-// source of variety, token by token at temperature 1.
-std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Arguments& a,
-                                       std::uint64_t seed) {
-    const UniVae& model = run.model;
-    std::vector<DecodeRequest> requests;
-    for (int i = 0; i < a.samples; i++)
-        requests.push_back(
-            {run.draw(seed, std::uint32_t(i), 0), std::uint32_t(i), 0, model.start_position(12)});
-    SamplingOptions sampling;
-    if (model.options.latent_layers == 0) sampling.temperature = 1;
-    std::vector<std::string> lines;
-    for (const Tokens& t : refined(decoder, requests, sampling, seed, a.refine)) lines.push_back(run.text(t));
-    return lines;
-}
-
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, std::vector<Row>& rows) {
-    SampleQuality quality(t.train);
-    std::vector<std::string> held_out(
-        t.held_out.begin(), t.held_out.begin() + std::ptrdiff_t(std::min(samples.size(), t.held_out.size())));
-    TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
-    auto row = [&](const char* key, double of_samples, double of_held_out, const char* unit,
-                   const char* meaning) {
-        rows.push_back({key, unit, meaning, of_samples, of_held_out});
-    };
-    row("samples", double(samples.size()), double(held_out.size()), "",
-        "lines; words are BERT's, lower-cased");
-    row("samples_perplexity", s.perplexity.all, h.perplexity.all, "a word",
-        "under a 5-gram model of the training text");
-    row("samples_perplexity_known", s.perplexity.known, h.perplexity.known, "a word",
-        "the same, unknown words left out");
-    row("samples_unknown", 100 * s.perplexity.unknown, 100 * h.perplexity.unknown, "%",
-        "words seen less than twice in training");
-    row("samples_distinct1", 100 * s.distinct1, 100 * h.distinct1, "%", "different words");
-    row("samples_distinct2", 100 * s.distinct2, 100 * h.distinct2, "%", "different pairs of words");
-    row("samples_repeated", 100 * s.repeated, 100 * h.repeated, "%", "lines equal to an earlier one");
-    row("samples_copied", 100 * s.copied, 100 * h.copied, "%", "lines equal to a training line");
-    row("samples_match", 100 * s.match, 100 * h.match, "%", "of a line: its longest run of training text");
-    row("samples_length", s.length, h.length, "words", "a line");
-}
-
-std::vector<Row> measure(const Arguments& a, const Common& common) {
-    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.run, false, common.device);
-    const UniVae& model = run->model;
-    run->choose_prior(a.prior, a.latent_temperature);
-    const TrainingText text = text_of(*run, a);
-    std::vector<std::string> lines = text.held_out;
-    if (int(lines.size()) > a.limit) lines.resize(std::size_t(a.limit));
-    if (lines.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
-    std::vector<Sentence> sentences = run->sentences(lines);
-    std::vector<const Sentence*> all;
-    for (const Sentence& s : sentences) all.push_back(&s);
-    UniVaeDecoder decoder(model, run->special());
-    const bool latent = model.options.latent_layers > 0;
-    const bool plain = latent && model.options.latent.kind == LatentKind::none;
-
-    std::vector<Row> rows;
-    auto row = [&](const char* key, double value, const char* unit, const char* meaning) {
-        rows.push_back({key, unit, meaning, value});
-    };
-    HeldOut h = held_out_losses(model, all, common.seed);
-    std::int64_t letters = 0;
-    for (const std::string& line : lines) letters += characters(line);
-    row("sentences", double(h.sentences), "", "held-out sentences");
-    row("tokens", double(h.tokens), "", "scored: pieces and [SEP]");
-    row("reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself");
-    if (latent) {
-        row("reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu");
-        row("reconstruction_other", h.other, "nats/token", "with the z of another sentence");
-    }
-    if (latent && !plain) {
-        row("kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers");
-        row("elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)");
-    }
-    if (!plain) {
-        double nll = 0;
-        for (double x : importance_weighted_nll(model, all, a.importance, common.seed)) nll += x;
-        double n = double(h.sentences);
-        std::string how =
-            latent ? fmt::format("-log p(x), {} importance samples", a.importance) : "-log p(x), exact";
-        rows.push_back({"nll", "nats/sentence", how, nll / n});
-        row("nll_token", nll / double(h.tokens), "nats/token", "the same a scored token");
-        row("nll_character", nll / (double(letters) + n), "nats/character",
-            "the same a character, the line's end one");
-        if (run->prior) {
-            double fitted = 0, kl = 0;
-            for (double x :
-                 importance_weighted_nll(model, all, a.importance, common.seed, run->prior.get(), &kl))
-                fitted += x;
-            row("kl_fitted", kl, "nats/sentence", "KL(q(z|x) || p(z)) with the fitted prior");
-            row("nll_fitted", fitted / n, "nats/sentence", "-log p(x) with the fitted prior");
-            row("nll_fitted_token", fitted / double(h.tokens), "nats/token", "the same a scored token");
-        }
-    }
-    if (latent) {
-        auto latents = mean_latents(model, all);
-        std::vector<DecodeRequest> requests;
-        std::vector<Tokens> references;
-        for (std::size_t i = 0; i < all.size(); i++) {
-            requests.push_back(
-                {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
-            references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
-        }
-        Closeness c = compare(references, decoder.write(requests, {}, common.seed));
-        row("exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence");
-        row("token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place");
-        row("bleu4", c.bleu4, "", "corpus BLEU-4 over pieces");
-    }
-    if (!text.train.empty())
-        measure_samples(text, sampled_lines(*run, decoder, a, common.seed), rows);
-    return rows;
-}
-
-void evaluate(const Arguments& a, const Common& common) {
-    std::vector<Row> rows = measure(a, common);
-    if (a.json) {
-        nlohmann::ordered_json out;
-        for (const Row& r : rows) {
-            out[r.key] = {{"value", r.value}, {"unit", r.unit}};
-            if (r.held_out) out[r.key]["held_out"] = *r.held_out;
-        }
-        fmt::print("{}\n", out.dump(2));
-        return;
-    }
+void print(const std::vector<Row>& rows, const Beside& beside) {
     bool headed = false;
     for (const Row& r : rows) {
-        if (r.held_out && !headed) fmt::print("{:<25}{:>10}{:>10}\n", "", "samples", "held out");
-        headed = headed || r.held_out;
-        std::string beside = r.held_out ? fmt::format("{:>10.3f}", *r.held_out) : "";
-        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}\n", r.key, r.value, beside, r.unit, r.meaning);
+        if (!r.beside.empty() && !headed) {
+            fmt::print("{:<25}", "");
+            for (const std::string& head : beside.heads) fmt::print("{:>10}", head);
+            fmt::print("\n");
+            headed = true;
+        }
+        std::string others;
+        for (double x : r.beside) others += fmt::format("{:>10.3f}", x);
+        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}\n", r.key, r.value, others, r.unit, r.meaning);
     }
+}
+
+void print_json(const std::vector<Row>& rows, const Beside& beside) {
+    nlohmann::ordered_json out;
+    for (const Row& r : rows) {
+        out[r.key] = {{"value", r.value}, {"unit", r.unit}};
+        for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][beside.keys[i]] = r.beside[i];
+    }
+    fmt::print("{}\n", out.dump(2));
+}
+
+// Options of another model than the run's.
+void refuse(const CLI::App* options, const char* of, const std::string& run, const char* model) {
+    for (const CLI::Option* option : options->get_options())
+        if (option->count() > 0)
+            throw BadUsage(
+                text(option->get_name(), " is an option of ", of, ", and ", run, " is a run of ", model));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    Arguments a;
+    Measured choice;
+    UniVaeMeasuring univae(choice);
+    UniLmMeasuring unilm(choice);
+    bool json = false;
     return run_program(
-        argc, argv, "evaluate", "Measures a run on held-out sentences.",
+        argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](CLI::App& app) {
-            app.add_option("run", a.run, "run folder, or one of its steps")->required()->option_text("RUN");
-            app.add_option("--data", a.data, "sentences, one a line (default: those the run held out)")
+            app.add_option("run", choice.run, "run folder, or one of its steps")
+                ->required()
+                ->option_text("RUN");
+            app.add_option("--data", choice.data, "other text than what the run held out")
                 ->option_text("FILE");
-            app.add_option("--limit", a.limit, "at most so many sentences (default: 1000)")
+            app.add_option("--limit", choice.limit, "at most so many lines (default: 1000)")
                 ->check(CLI::Range(1, 100000000))
                 ->option_text("N");
-            app.add_option("--importance", a.importance, "importance samples a sentence (default: 20)")
-                ->check(CLI::Range(1, 100000))
-                ->option_text("S");
-            app.add_option("--samples", a.samples, "samples of the model (default: 1000)")
-                ->check(CLI::Range(1, 1000000))
-                ->option_text("N");
-            app.add_option("--prior", a.prior,
-                           "of samples and likelihoods: fitted after training (default, where there is one), "
-                           "or uniform: the one of training")
-                ->check(CLI::IsMember({"fitted", "uniform"}))
-                ->option_text("NAME");
-            app.add_option("--latent-temperature", a.latent_temperature,
-                           fmt::format("of samples from the fitted prior (default: {})",
-                                       LatentPrior::default_temperature))
-                ->check(CLI::Range(0.0, 100.0))
-                ->option_text("T");
-            app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
-                ->check(CLI::Range(0, 1000))
-                ->option_text("N");
-            app.add_flag("--json", a.json, "the same as JSON");
+            app.add_flag("--json", json, "the same as JSON");
+            univae.declare(app);
+            unilm.declare(app);
         },
-        [&](const Common& common) { evaluate(a, common); }, Work::models);
+        [&](const Common& common) {
+            const bool latent = std::string(model_of_run(choice.run).name) == "univae";
+            if (latent)
+                refuse(unilm.own, "unilm", choice.run, "univae");
+            else
+                refuse(univae.own, "univae", choice.run, "unilm");
+            const std::vector<Row> rows = latent ? univae.measure(common) : unilm.measure(common);
+            const Beside beside = latent ? Beside{{"samples", "held out"}, {"held_out"}}
+                                         : Beside{{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
+            json ? print_json(rows, beside) : print(rows, beside);
+        },
+        Work::models);
 }

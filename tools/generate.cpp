@@ -1,230 +1,65 @@
 // SPDX-License-Identifier: MIT
-// ./generate RUN: samples from the prior; or sentences on standard input, one a line, written again from their latents,
-// as they are or changed. One line out for one line in.
-#include <fmt/format.h>
-
-#include "data/text.h"
-#include "models/univae_run.h"
-#include "tools/program.h"
+// ./generate RUN: samples, or what comes on standard input written again, or its targets; which of these, the run's model
+// decides. One line out for one line in.
+#include "models/run.h"
+#include "tools/generate/generate.h"
 
 using namespace masquerade;
 
 namespace {
 
-struct Arguments {
-    std::string run, resample, swap, prior;
-    int count = 0, points = 5, length = 0, refine = 0;
-    std::optional<double> latent_temperature;
-    bool reconstruct = false, interpolate = false;
-    SamplingOptions sampling;
-    bool temperature_given = false;
-};
-
-// "A:B" dimensions of the whole latent vector, or "layers:A:B".
-struct Slice {
-    int from = 0, to = 0;
-};
-Slice slice_of(const std::string& word, const UniVae& model) {
-    const int K = model.options.latent_layers, Z = model.space.size();
-    bool layers = word.rfind("layers:", 0) == 0;
-    std::string numbers = layers ? word.substr(7) : word;
-    int from = 0, to = 0;
-    char colon = 0, rest = 0;
-    std::istringstream in(numbers);
-    bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
-    const int most = layers ? K : K * Z;
-    if (!read || from < 0 || from >= to || to > most)
-        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
-                            layers ? " (latent layers)" : " (dimensions)",
-                            "; dimensions are written A:B, layers layers:A:B"));
-    return layers ? Slice{from * Z, to * Z} : Slice{from, to};
-}
-
-class Generator {
-  public:
-    Generator(const Arguments& a, const Common& common)
-        : a_(a),
-          run_(UniVaeRun::load(a.run, false, common.device)),
-          decoder_(run_->model, run_->special()),
-          seed_(common.seed) {
-        const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
-        if (reads && run_->model.options.latent_layers == 0)
-            throw BadUsage(text(a.run,
-                                " is a language model without latents (latent_layers=0): it can only be "
-                                "sampled, with --count"));
-        const bool draws = !reads || !a.resample.empty();
-        if (!draws && (!a.prior.empty() || a.latent_temperature))
+// Options of another model than the run's.
+void refuse(const CLI::App* options, const char* of, const std::string& run, const char* model) {
+    for (const CLI::Option* option : options->get_options())
+        if (option->count() > 0)
             throw BadUsage(
-                "--prior and --latent-temperature are of drawn latents: of --count and --resample");
-        if (reads && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
-        if (draws) run_->choose_prior(a.prior, a.latent_temperature);
-        if (!a.resample.empty()) slice_ = slice_of(a.resample, run_->model);
-        if (!a.swap.empty()) slice_ = slice_of(a.swap, run_->model);
-    }
-
-    void samples(int count) {
-        SamplingOptions sampling = a_.sampling;
-        if (run_->model.options.latent_layers == 0 && !a_.temperature_given) sampling.temperature = 1;
-        for (int first = 0; first < count && !stop_requested(); first += 64) {
-            std::vector<DecodeRequest> requests;
-            for (int i = first; i < std::min(count, first + 64); i++)
-                requests.push_back(
-                    {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
-            for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
-                fmt::print("{}\n", run_->text(t));
-        }
-    }
-
-    // All lines of `lines`, numbered from `first`; a result a line.
-    void rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
-        std::vector<std::string> left, right;
-        for (const std::string& line : lines) {
-            std::size_t tab = line.find('\t');
-            left.push_back(line.substr(0, tab));
-            right.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
-        }
-        if (a_.interpolate || !a_.swap.empty())
-            for (std::size_t i = 0; i < lines.size(); i++)
-                if (right[i].empty() && !left[i].empty())
-                    throw BadInput(text("standard input, line ", first + i + 1,
-                                        ": expected two sentences with a tab between them"));
-        std::vector<Sentence> sentences = run_->sentences(left), others = run_->sentences(right);
-        auto latents = latents_of(sentences), other_latents = latents_of(others);
-        const int points = a_.interpolate ? a_.points : 1;
-        std::vector<DecodeRequest> requests;
-        for (std::size_t i = 0; i < lines.size(); i++)
-            for (int k = 0; k < points; k++) {
-                auto line = std::uint32_t(first + i);
-                DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
-                std::vector<double> fresh;
-                if (a_.interpolate)
-                    r.latent = run_->model.space.interpolate(latents[i], other_latents[i],
-                                                             points > 1 ? double(k) / (points - 1) : 0);
-                else if (!a_.resample.empty())
-                    fresh = run_->draw(seed_, line, 0);
-                else if (!a_.swap.empty())
-                    fresh = other_latents[i];
-                if (!fresh.empty()) {
-                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to,
-                              r.latent.begin() + slice_.from);
-                    run_->model.space.project(r.latent);
-                }
-                requests.push_back(std::move(r));
-            }
-        std::vector<Tokens> texts = decoder_.write(requests, a_.sampling, seed_);
-        for (std::size_t i = 0; i < lines.size(); i++) {
-            for (int k = 0; k < points; k++) {
-                bool empty = left[i].empty();
-                fmt::print("{}{}", k ? "\t" : "",
-                           empty ? "" : run_->text(texts[i * std::size_t(points) + std::size_t(k)]));
-            }
-            fmt::print("\n");
-        }
-        std::fflush(stdout);
-    }
-
-  private:
-    // Where the decoder starts; --length says how long a sentence should become, for models of free length.
-    int start_of(int tokens) const {
-        int length = a_.length > 0 ? a_.length + 2 : tokens > 0 ? tokens : 12;
-        return run_->model.start_position(std::min(length, run_->model.options.max_length));
-    }
-
-    std::vector<std::vector<double>> latents_of(const std::vector<Sentence>& sentences) const {
-        std::vector<const Sentence*> pointers;
-        for (const Sentence& s : sentences) pointers.push_back(&s);
-        return mean_latents(run_->model, pointers);
-    }
-
-    const Arguments& a_;
-    std::unique_ptr<UniVaeRun> run_;
-    UniVaeDecoder decoder_;
-    std::uint64_t seed_;
-    Slice slice_;
-};
-
-void generate(const Arguments& a, const Common& common) {
-    Generator generator(a, common);
-    const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
-    if (!reads) return generator.samples(a.count > 0 ? a.count : 10);
-    LineReader reader(std::cin, "standard input");
-    const std::size_t together = isatty(STDIN_FILENO) ? 1 : 64;  // a person wants an answer to every line
-    std::uint32_t first = 0;
-    std::vector<std::string> lines;
-    std::string line;
-    while (!stop_requested() && reader.next(line)) {
-        lines.push_back(line);
-        if (lines.size() < together) continue;
-        generator.rewrite(lines, first);
-        first += std::uint32_t(lines.size());
-        lines.clear();
-    }
-    if (!lines.empty()) generator.rewrite(lines, first);
-    reader.finish();
+                text(option->get_name(), " is an option of ", of, ", and ", run, " is a run of ", model));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    Arguments a;
+    Choice choice;
+    UniVaeWriting univae(choice);
+    UniLmWriting unilm(choice);
     CLI::Option* temperature = nullptr;
     return run_program(
         argc, argv, "generate",
-        "Writes sentences from the latents of a run: samples, or what comes on standard input.",
+        "Writes by a run: univae samples, or writes lines of standard input again; unilm writes a target for "
+        "every "
+        "line of standard input.",
         [&](CLI::App& app) {
-            app.add_option("run", a.run, "run folder, or one of its steps")->required()->option_text("RUN");
-            app.add_option("--count", a.count, "samples from the prior (default: 10)")
-                ->check(CLI::Range(1, 100000000))
-                ->option_text("N");
-            auto* reconstruct = app.add_flag("--reconstruct", a.reconstruct, "write every input line again");
-            auto* resample = app.add_option("--resample", a.resample,
-                                            "the same with these latents drawn anew: A:B or layers:A:B")
-                                 ->option_text("SLICE");
-            auto* swap = app.add_option("--swap", a.swap, "lines A<TAB>B: A with these latents of B")
-                             ->option_text("SLICE");
-            auto* interpolate =
-                app.add_flag("--interpolate", a.interpolate, "lines A<TAB>B: points between them, with tabs");
-            for (CLI::Option* one : {reconstruct, resample, swap, interpolate})
-                for (CLI::Option* other : {reconstruct, resample, swap, interpolate})
-                    if (one != other) one->excludes(other);
-            app.add_option("--points", a.points, "points of an interpolation (default: 5)")
-                ->check(CLI::Range(2, 1000))
-                ->option_text("N");
-            app.add_option("--prior", a.prior,
-                           "of the latents: fitted after training (default, where there is one), or uniform: "
-                           "the one of training")
-                ->check(CLI::IsMember({"fitted", "uniform"}))
-                ->option_text("NAME");
-            app.add_option(
-                   "--latent-temperature", a.latent_temperature,
-                   fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
-                               LatentPrior::default_temperature))
-                ->check(CLI::Range(0.0, 100.0))
-                ->option_text("T");
-            app.add_option("--refine", a.refine, "read every sample and write it again so often (default: 0)")
-                ->check(CLI::Range(0, 1000))
-                ->option_text("N");
-            app.add_option("--length", a.length, "pieces wanted, of a model with free_length=true")
-                ->check(CLI::Range(1, 65536))
-                ->option_text("N");
+            app.add_option("run", choice.run, "run folder, or one of its steps")
+                ->required()
+                ->option_text("RUN");
+            SamplingOptions& sampling = choice.sampling;
             temperature =
-                app.add_option("--temperature", a.sampling.temperature, "0: the most likely token (default)")
+                app.add_option("--temperature", sampling.temperature, "0: the most likely token (default)")
                     ->check(CLI::Range(0.0, 100.0))
                     ->option_text("T");
-            app.add_option("--top-k", a.sampling.top_k, "draw among the K most likely")
+            app.add_option("--top-k", sampling.top_k, "draw among the K most likely")
                 ->check(CLI::Range(1, 100000000))
                 ->option_text("K");
-            app.add_option("--top-p", a.sampling.top_p, "draw among the fewest that have share P")
+            app.add_option("--top-p", sampling.top_p, "draw among the fewest that have share P")
                 ->check(CLI::Range(0.0, 1.0))
                 ->option_text("P");
+            univae.declare(app);
+            unilm.declare(app);
         },
         [&](const Common& common) {
-            a.temperature_given = temperature->count() > 0;
-            if (!a.temperature_given && (a.sampling.top_k > 0 || a.sampling.top_p < 1)) {
-                a.sampling.temperature = 1;
-                a.temperature_given = true;
+            choice.temperature_given = temperature->count() > 0;
+            if (!choice.temperature_given && (choice.sampling.top_k > 0 || choice.sampling.top_p < 1)) {
+                choice.sampling.temperature = 1;
+                choice.temperature_given = true;
             }
-            generate(a, common);
+            const std::string model = model_of_run(choice.run).name;
+            if (model == "univae") {
+                refuse(unilm.own, "unilm", choice.run, "univae");
+                univae.generate(common);
+            } else {
+                refuse(univae.own, "univae", choice.run, "unilm");
+                unilm.generate(common);
+            }
         },
         Work::models);
 }

@@ -8,6 +8,7 @@
 #include "engine/base/memory.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
+#include "models/unilm_run.h"
 #include "models/univae_task.h"
 #include "tokenizer/trainer.h"
 #include "tools/origin.h"
@@ -20,32 +21,46 @@ namespace {
 
 struct Arguments {
     std::vector<std::string> words;  // the model's name and key=value pairs
-    std::string config, data, dev, vocab, out, resume, precision, trace, fit_prior;
+    std::string config, data, dev, vocab, init, out, resume, precision, trace, fit_prior;
     std::int64_t steps = 0;
     double minutes = -1;
 };
 
-Vocabulary learn_vocabulary(const UniVaeSettings& s, const std::vector<std::string>& lines) {
+Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
     TrainerOptions options;
     options.lower = !s.cased;
+    std::vector<std::string> lines = t.train;
+    lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
     return train_vocabulary(lines, s.vocabulary, options);
+}
+
+// The first word, where it is no setting.
+std::string model_name(const Arguments& a) {
+    const bool named = !a.words.empty() && a.words[0].find('=') == std::string::npos;
+    return named ? a.words[0] : "univae";
 }
 
 void apply_words(const std::vector<std::string>& words, Config& config) {
     for (std::size_t i = 0; i < words.size(); i++) {
         if (words[i].find('=') != std::string::npos)
             config.set(words[i]);
-        else if (i > 0 || words[i] != "univae")
-            throw BadUsage(
-                text("there is no model ", words[i], "; there is univae (and settings are key=value)"));
+        else if (i > 0)
+            throw BadUsage(text(words[i], " is neither a model, which comes first, nor key=value"));
     }
+}
+
+// bf16 where what computes multiplies it: there it is the faster, and trains as well.
+std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device device) {
+    std::unique_ptr<RunSettings> settings = kind.settings();
+    if (device == Device::cuda || std::string(bf16_form()) != "widened") settings->precision = DType::bf16;
+    return settings;
 }
 
 // A run that has no fitted prior, or an old one, gets it; nothing is trained.
 void fit_prior_of(const Arguments& a, const Common& common) {
-    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
-        !a.config.empty() || !a.resume.empty() || !a.precision.empty() || !a.trace.empty() || a.steps > 0 ||
-        a.minutes >= 0 || common.seed_given)
+    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() ||
+        !a.out.empty() || !a.config.empty() || !a.resume.empty() || !a.precision.empty() ||
+        !a.trace.empty() || a.steps > 0 || a.minutes >= 0 || common.seed_given)
         throw BadUsage("--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
     std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior, true, common.device);
@@ -57,67 +72,87 @@ void fit_prior_of(const Arguments& a, const Common& common) {
                UniVaeRun::prior_file(run->step_folder));
 }
 
-// bf16 where what computes multiplies it: there it is the faster, and trains as well.
-UniVaeSettings default_settings(Device device) {
-    UniVaeSettings settings;
-    if (device == Device::cuda || std::string(bf16_form()) != "widened") settings.precision = DType::bf16;
-    return settings;
+// Everything that a run needs, from its folder or from the arguments.
+struct Prepared {
+    const ModelKind* kind;
+    std::unique_ptr<Run> run;
+    std::unique_ptr<RunFolder> folder;
+    TrainingText text;
+};
+
+Prepared resumed(const Arguments& a, const Common& common) {
+    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() ||
+        !a.out.empty() || !a.precision.empty() || !a.config.empty() || common.seed_given)
+        throw BadUsage(
+            "--resume goes on as the run was started: only --steps, --minutes, --threads and --device go "
+            "with it");
+    Prepared p;
+    p.folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
+    p.kind = &model_of_run(p.folder->path());
+    p.run = p.kind->load(p.folder->path(), true, common.device);
+    p.text = read_again(origin_of(p.run->run_json, p.folder->file("run.json")));
+    return p;
+}
+
+// The run whose weights a new one starts with.
+std::unique_ptr<UniLmRun> initial_run(const Arguments& a, RunSettings& settings) {
+    if (a.init.empty()) return nullptr;
+    auto* ours = dynamic_cast<UniLmSettings*>(&settings);
+    if (!ours)
+        throw BadUsage("--init is of ./train unilm: no other model starts with the weights of another");
+    if (!a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
+    std::unique_ptr<UniLmRun> initial = UniLmRun::load(a.init, true);
+    ours->adopt(initial->settings);
+    return initial;
+}
+
+Prepared started(const Arguments& a, const Common& common) {
+    Prepared p;
+    p.kind = &find_model(model_name(a));
+    std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
+    std::unique_ptr<UniLmRun> initial = initial_run(a, *settings);
+    Config config;
+    settings->declare(config);
+    if (!a.config.empty()) config.load(a.config);
+    apply_words(a.words, config);
+    if (!a.precision.empty()) config.set("precision=" + a.precision);
+    if (common.seed_given) settings->train.seed = common.seed;
+    p.text = find_training_text(a.data, a.dev, p.kind->reads);
+    Vocabulary vocabulary = initial           ? initial->tokenizer.vocabulary()
+                            : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
+                                              : Vocabulary::load(a.vocab);
+    p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
+    if (initial) dynamic_cast<UniLmRun&>(*p.run).start_from(*initial);
+    p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
+                                                         : RunFolder::create(a.out));
+    json record = {{"model", p.kind->name},
+                   {"version", version},
+                   {"seed", settings->train.seed},
+                   {"settings", config.to_json()},
+                   {"data", json_of(p.text.origin)},
+                   {"device", name_of(common.device)},
+                   {"dtype", name_of(settings->precision)}};
+    if (initial) record["init"] = initial->step_folder;
+    p.folder->write("run.json", record.dump(2) + "\n");
+    p.run->tokenizer.vocabulary().save(p.folder->file("vocab.txt"));
+    return p;
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
-    UniVaeSettings settings = default_settings(common.device);
-    Config config;
-    settings.declare(config);
-    std::unique_ptr<UniVaeRun> run;
-    std::unique_ptr<RunFolder> folder;
-    TrainingText text_read;
     const bool resuming = !a.resume.empty();
-    if (resuming) {
-        if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.out.empty() ||
-            !a.precision.empty() || !a.config.empty() || common.seed_given)
-            throw BadUsage(
-                "--resume goes on as the run was started: only --steps, --minutes, --threads and --device go "
-                "with it");
-        folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
-        run = UniVaeRun::load(folder->path(), true, common.device);
-        text_read = read_again(origin_of(run->run_json, folder->file("run.json")));
-    } else {
-        if (!a.config.empty()) config.load(a.config);
-        apply_words(a.words, config);
-        if (!a.precision.empty()) config.set("precision=" + a.precision);
-        if (common.seed_given) settings.train.seed = common.seed;
-        text_read = find_training_text(a.data, a.dev);
-        Vocabulary vocabulary =
-            a.vocab.empty() ? learn_vocabulary(settings, text_read.train) : Vocabulary::load(a.vocab);
-        run = std::make_unique<UniVaeRun>(settings, std::move(vocabulary), settings.precision, common.device);
-        folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", "univae")
-                                                           : RunFolder::create(a.out));
-        json record = {{"model", "univae"},
-                       {"version", version},
-                       {"seed", settings.train.seed},
-                       {"settings", config.to_json()},
-                       {"data", json_of(text_read.origin)},
-                       {"device", name_of(common.device)},
-                       {"dtype", name_of(settings.precision)}};
-        folder->write("run.json", record.dump(2) + "\n");
-        run->tokenizer.vocabulary().save(folder->file("vocab.txt"));
-    }
-
-    TrainOptions options = run->settings.train;
+    const Prepared p = resuming ? resumed(a, common) : started(a, common);
+    TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    auto train_sentences = run->sentences(text_read.train), held_out = run->sentences(text_read.held_out);
-    const UniVaeOptions& o = run->model.options;
-    fmt::print("text    {}\n        {} sentences to train on, {} held out; vocabulary {}\n", text_read.origin.name,
-               train_sentences.size(), held_out.size(), o.backbone.vocabulary);
-    fmt::print(
-        "model   univae: {} layers, the upper {} with a latent of {} numbers, width {}\n"
-        "        {:.2f} M parameters, {}, {}\n",
-        o.backbone.layers, o.latent_layers, o.latent.size, o.backbone.width,
-        double(run->parameters.count()) / 1e6, name_of(run->settings.precision), shown(common.device));
-    fmt::print("run     {}\n", folder->path());
-    UniVaeTask task(*run, std::move(train_sentences), std::move(held_out));
-    Trainer trainer(run->parameters, task, *folder, options);
+    const std::unique_ptr<Task> task = p.run->task(p.text);
+    fmt::print("text    {}\n        {} {} to train on, {} held out; vocabulary {}\n", p.text.origin.name,
+               p.text.train.size(), p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size(),
+               p.run->tokenizer.vocabulary().size());
+    fmt::print("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
+               double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
+               shown(common.device));
+    fmt::print("run     {}\n", p.folder->path());
+    Trainer trainer(p.run->parameters, *task, *p.folder, options);
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
@@ -125,16 +160,29 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (resuming) {
         trainer.resume();
-        json record = json::parse(run->run_json);
+        json record = json::parse(p.run->run_json);
         record["resumed"].push_back({{"step", trainer.step()}, {"device", name_of(common.device)}});
-        folder->write("run.json", record.dump(2) + "\n");
+        p.folder->write("run.json", record.dump(2) + "\n");
     }
     StopReason reason = trainer.run(stop_requested);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
-    fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), folder->path(),
-               double(peak_resident_bytes()) / (1 << 20));
-    fmt::print("next    ./generate {0} --count 10\n        ./evaluate {0}\n        ./train --resume {0} --minutes 10\n",
-               folder->path());
+    fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
+               p.folder->path(), double(peak_resident_bytes()) / (1 << 20));
+    fmt::print("next    {1}\n        ./evaluate {0}\n        ./train --resume {0} --minutes 10\n",
+               p.folder->path(), fmt::format(fmt::runtime(p.kind->try_it), p.folder->path()));
+}
+
+// The settings of every model, under its name.
+std::string settings_tables() {
+    std::string all;
+    for (const ModelKind& kind : model_kinds()) {
+        std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
+        Config keys;
+        defaults->declare(keys);
+        all += text(all.empty() ? "" : "\n", kind.name, ": ", kind.what, "\nsettings (key=value):\n",
+                    keys.table());
+    }
+    return all;
 }
 
 }  // namespace
@@ -145,16 +193,19 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
-            app.add_option("words", a.words, "the model (univae), then settings as key=value")
+            app.add_option("words", a.words, "univae (default) or unilm, then settings as key=value")
                 ->option_text("[MODEL] [KEY=VALUE ...]");
             app.add_option("--config", a.config, "settings from a file; key=value goes over it")
                 ->option_text("FILE");
-            app.add_option("--data", a.data, "text, one sentence a line (default: corpus/)")
+            app.add_option("--data", a.data,
+                           "text, one sentence a line, or source<TAB>target for unilm (default: corpus/)")
                 ->option_text("FILE");
             app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
             app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")
                 ->option_text("FILE");
-            app.add_option("--out", a.out, "run folder (default: runs/univae-NNN)")->option_text("DIR");
+            app.add_option("--init", a.init, "unilm: start with the weights and the vocabulary of this run")
+                ->option_text("RUN");
+            app.add_option("--out", a.out, "run folder (default: runs/MODEL-NNN)")->option_text("DIR");
             app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
             app.add_option("--fit-prior", a.fit_prior,
                            "train nothing: fit the prior of this run's latents anew")
@@ -173,10 +224,7 @@ int main(int argc, char** argv) {
             app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")
                 ->check(CLI::IsMember({"nan"}))
                 ->option_text("WHAT");
-            UniVaeSettings defaults = default_settings(Device::cpu);
-            Config keys;
-            defaults.declare(keys);
-            app.footer("settings (key=value):\n" + keys.table());
+            app.footer(settings_tables());
         },
         [&](const Common& common) {
             if (!a.fit_prior.empty()) return fit_prior_of(a, common);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "models/run.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "data/text.h"
+#include "engine/train/safetensors.h"
+#include "models/unilm_run.h"
+#include "models/univae_run.h"
+
+namespace masquerade {
+namespace {
+
+WordPiece::Options tokenizer_options(const RunSettings& s) {
+    WordPiece::Options o;
+    o.lower = !s.cased;
+    return o;
+}
+
+nlohmann::json config_of(const std::string& path) {
+    nlohmann::json config = nlohmann::json::parse(read_bytes(path), nullptr, false);
+    if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
+    return config;
+}
+
+template <class R, class Settings>
+std::unique_ptr<Run> fresh(const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
+    return std::make_unique<R>(dynamic_cast<const Settings&>(s), std::move(vocabulary), storage, device);
+}
+template <class Settings>
+std::unique_ptr<RunSettings> settings() {
+    return std::make_unique<Settings>();
+}
+template <class R>
+std::unique_ptr<Run> load(const std::string& path, bool to_train, Device device) {
+    return R::load(path, to_train, device);
+}
+
+}  // namespace
+
+void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
+    c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
+    c.add("width", &b.width, "C, model width", 2, 65536);
+    c.add("heads", &b.heads, "H, attention heads", 1, 1024);
+    c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
+    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
+    c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
+    c.add("gelu", &b.gelu, "exact, or the tanh approximation",
+          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
+    c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
+    c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
+}
+
+void RunSettings::declare_training(Config& c) {
+    c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
+    c.add("cased", &cased, "keep case and accents");
+    c.add("precision", &precision,
+          "storage of activations and matrices in training; bf16 keeps f32 master weights",
+          {{"f32", DType::f32}, {"bf16", DType::bf16}});
+    train.declare(c);
+}
+
+Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device)
+    : tokenizer(std::move(vocabulary), tokenizer_options(settings)), parameters(storage, device) {
+    const Vocabulary& v = tokenizer.vocabulary();
+    if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
+        throw BadInput("the vocabulary must hold [PAD] as its first line, and [UNK], [CLS] and [SEP]");
+}
+
+std::vector<int> Run::special_tokens() const {
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<int> all;
+    for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
+        if (id >= 0) all.push_back(id);
+    return all;
+}
+
+void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
+    step = at_step;
+    step_folder = folder.step_folder(step);
+    TensorFile weights(step_folder + "/model.safetensors");
+    for (const Tensor& p : parameters.all()) weights.copy_to(p.path, parameters.master(p));
+    parameters.round();
+    run_json = read_bytes(folder.file("run.json"));
+}
+
+nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
+    return {{"vocab_size", b.vocabulary},
+            {"hidden_size", b.width},
+            {"num_hidden_layers", b.layers},
+            {"num_attention_heads", b.heads},
+            {"intermediate_size", b.inner},
+            {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
+            {"hidden_dropout_prob", b.dropout},
+            {"attention_probs_dropout_prob", b.attention_dropout},
+            {"max_position_embeddings", b.positions},
+            {"type_vocab_size", 2},
+            {"layer_norm_eps", b.eps},
+            {"initializer_range", b.deviation},
+            {"pad_token_id", 0}};
+}
+
+void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,
+                   RunSettings& settings) {
+    const std::string path = folder.step_folder(step) + "/config.json";
+    const nlohmann::json config = config_of(path);
+    const std::string found = config.value("model_type", "none");
+    if (found != model || !config.contains(model))
+        throw BadInput(text(path, " describes a model of type ", found, ", expected ", model));
+    Config keys;
+    settings.declare(keys);
+    keys.from_json(config[model], path);
+}
+
+void write_config(const std::string& folder, const nlohmann::json& config) {
+    std::ofstream out(folder + "/config.json");
+    out << config.dump(2) << '\n';
+    out.close();
+    if (!out) throw BadInput(text("cannot write ", folder, "/config.json; is the disk full?"));
+}
+
+const std::vector<ModelKind>& model_kinds() {
+    static const std::vector<ModelKind> all = {
+        {"univae", "a text VAE inside one Transformer", "./generate {} --count 10", TextKind::sentences,
+         settings<UniVaeSettings>, fresh<UniVaeRun, UniVaeSettings>, load<UniVaeRun>},
+        {"unilm", "one stack as BERT, a language model or sequence to sequence, by its objective",
+         "./generate {} < SOURCES", TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>,
+         load<UniLmRun>},
+    };
+    return all;
+}
+
+const ModelKind& find_model(const std::string& name) {
+    std::string names;
+    for (const ModelKind& kind : model_kinds()) {
+        if (kind.name == name) return kind;
+        names += names.empty() ? kind.name : std::string(", ") + kind.name;
+    }
+    throw BadUsage(text("there is no model ", name, "; there are ", names, " (and settings are key=value)"));
+}
+
+const ModelKind& model_of_run(const std::string& path) {
+    const RunFolder folder = RunFolder::open(path);
+    const std::string config_path = folder.step_folder(folder.latest_step()) + "/config.json";
+    const std::string found = config_of(config_path).value("model_type", "none");
+    for (const ModelKind& kind : model_kinds())
+        if (kind.name == found) return kind;
+    throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));
+}
+
+}  // namespace masquerade

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// A model with its tokenizer, fresh or from a run folder (or a step folder in it): what all models have in common, and
+// the list of models that the programs know.
+#pragma once
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "data/training_text.h"
+#include "engine/train/config.h"
+#include "engine/train/run_folder.h"
+#include "engine/train/trainer.h"
+#include "models/backbone.h"
+#include "tokenizer/wordpiece.h"
+
+namespace masquerade {
+
+struct RunSettings {
+    int vocabulary = 4000;  // tokens wanted of a vocabulary that is learned
+    bool cased = false;
+    DType precision = DType::f32;  // storage of activations and matrices in training; masters are f32
+    int batch_tokens = 360;
+    TrainOptions train;
+
+    virtual ~RunSettings() = default;
+    virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
+
+  protected:
+    static void declare_backbone(Config& config, BackboneOptions& backbone);
+    void declare_training(Config& config);
+};
+
+// It reads and writes in f32; to be trained on, it has the precision of its settings.
+class Run {
+  public:
+    virtual ~Run() = default;
+
+    virtual const RunSettings& common() const = 0;
+    // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
+    virtual void save_config(const std::string& folder) const = 0;
+    virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
+    // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
+    virtual std::string description() const = 0;
+
+    std::string text(const std::vector<int>& tokens) const { return tokenizer.decode(tokens); }
+    // [PAD], [UNK], [CLS], [SEP], [MASK], those that there are.
+    std::vector<int> special_tokens() const;
+
+    WordPiece tokenizer;
+    Parameters parameters;
+    std::int64_t step = 0;
+    std::string step_folder;  // of a loaded run
+    std::string run_json;     // of a loaded run; empty where there is none
+
+  protected:
+    Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
+    // The weights and records of a checkpoint, into a model that is there.
+    void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
+    nlohmann::json hugging_face_sizes(const BackboneOptions& backbone) const;
+};
+
+// config.json of a run's latest checkpoint, of this model: its settings. BadInput where it is of another.
+void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,
+                   RunSettings& settings);
+void write_config(const std::string& folder, const nlohmann::json& config);
+
+struct ModelKind {
+    const char *name, *what;
+    const char* try_it;  // a command for a run {0}
+    TextKind reads;
+    std::unique_ptr<RunSettings> (*settings)();
+    std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage,
+                                  Device device);
+    std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
+};
+const std::vector<ModelKind>& model_kinds();
+const ModelKind& find_model(const std::string& name);    // BadUsage, with the names there are
+const ModelKind& model_of_run(const std::string& path);  // BadInput where that is no run
+
+}  // namespace masquerade

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Writing targets, many prefixes at a time. The keys and values of a source are made once and shared by all its
+// prefixes; of a prefix only what was written is kept besides, one row a step. What is written this way has the bits of a
+// pass over the whole.
+#pragma once
+#include <vector>
+
+#include "models/decoding/search.h"
+#include "models/unilm.h"
+
+namespace masquerade {
+
+// How sources are read: as in training (models/objective.h).
+struct ReadingOptions {
+    bool causal = false;                   // language models; else in both directions
+    int source_type = 0, target_type = 1;  // segment ids
+    int target_start = -1;                 // position of a target's first token; -1: that after the source
+    int longest = 64;                      // tokens of a target, at most
+};
+
+class UniLmDecoder : public NextToken {
+  public:
+    UniLmDecoder(const UniLm& model, const ReadingOptions& options);
+
+    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
+    void read(const std::vector<const Sentence*>& sources, int most_rows);
+
+    int vocabulary() const override { return model_.backbone.options.vocabulary; }
+    // The first call, of any rows without parent, feeds nothing: it gives what follows the sources. The next feeds token
+    // number 0 of the targets, and so on.
+    const float* step(const std::vector<Row>& rows) override;
+
+  private:
+    Tensor stored(const char* path, std::int64_t rows);
+    void give_slots(const std::vector<Row>& rows);
+    View feed(const std::vector<Row>& rows);
+
+    const UniLm& model_;
+    const ReadingOptions options_;
+    Arena arena_;
+    Tape tape_;
+    std::vector<Buffer> buffers_;
+    std::vector<Tensor> memory_, own_;  // per layer: (source rows, 2C), (slots * longest, 2C)
+    int slots_ = 0;
+    std::vector<int> begin_;    // (sources + 1) rows of memory
+    std::vector<int> names_;    // of the sources
+    std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
+    int written_ = -1;          // tokens of every prefix that are in the cache; -1: nothing was asked yet
+    std::vector<float> after_sources_;  // (sources, V)
+    std::vector<float> logits_;
+    // what the ops of a step read
+    TokenRows rows_, last_;
+    SegmentGraph graph_, last_graph_;
+    std::vector<int> write_rows_, last_rows_, from_, to_;
+};
+
+}  // namespace masquerade

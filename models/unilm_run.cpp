@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "models/unilm_run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/base/random.h"
+#include "engine/ops/check.h"
+#include "engine/tensor/copy.h"
+#include "models/unilm_task.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::size_t sources_at_a_time = 64;
+
+BackboneOptions model_options(const UniLmSettings& s, int vocabulary) {
+    BackboneOptions o = s.model;
+    o.vocabulary = vocabulary;
+    o.positions = std::max(o.positions, s.max_length + s.max_target);
+    return o;
+}
+
+double weight_of(const std::string& word, const std::string& words) {
+    char* end = nullptr;
+    const double weight = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end || !(weight > 0) || weight > 1e9)
+        throw BadUsage(text("objective ", words, ": ", word,
+                            " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
+    return weight;
+}
+
+}  // namespace
+
+ObjectiveMixture ObjectiveMixture::parse(const std::string& words) {
+    ObjectiveMixture mixture;
+    std::istringstream in(words);
+    double sum = 0;
+    for (std::string word; std::getline(in, word, ',');) {
+        const std::size_t colon = word.find(':');
+        const double weight = colon == std::string::npos ? 1 : weight_of(word.substr(colon + 1), words);
+        mixture.parts.push_back({&find_objective(word.substr(0, colon)), weight});
+        sum += weight;
+    }
+    if (mixture.parts.empty()) find_objective(words);
+    for (Part& part : mixture.parts) part.weight /= sum;
+    return mixture;
+}
+
+const Objective& ObjectiveMixture::at(std::uint64_t seed, std::uint32_t step) const {
+    Sequence random(seed, "objective", step);
+    double u = random.uniform_double();
+    for (const Part& part : parts) {
+        if (u < part.weight) return *part.objective;
+        u -= part.weight;
+    }
+    return *parts.back().objective;
+}
+
+bool ObjectiveMixture::has(Objective::Trait trait) const {
+    return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.objective->has(trait); });
+}
+
+UniLmSettings::UniLmSettings() {
+    vocabulary = 8000;
+    batch_tokens = 2000;
+    model.width = 192;
+    model.heads = 4;
+    model.inner = 768;
+    model.layers = 4;
+    model.positions = 0;
+    model.deviation = 0.035;
+    train.learning_rate = 1.5e-3;
+}
+
+void UniLmSettings::declare(Config& c) {
+    c.add("objective", &objective, "what it is trained to do; several with weights: mlm:2,unilm:1");
+    declare_backbone(c, model);
+    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
+    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
+    c.add(
+        "fixed_target_start", &fixed_target_start,
+        "a target's positions start at max_length; false: after its source, which tells the source's length");
+    c.add("source_type", &source_type, "segment id of a source", 0, 1);
+    c.add("target_type", &target_type, "segment id of a target", 0, 1);
+    c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
+    c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
+    c.add("positions", &model.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
+    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    declare_training(c);
+}
+
+void UniLmSettings::adopt(const UniLmSettings& other) {
+    model = other.model;
+    model.positions = std::max(other.model.positions, other.max_length + other.max_target);
+    cased = other.cased;
+    max_length = other.max_length;
+    max_target = other.max_target;
+    fixed_target_start = other.fixed_target_start;
+    source_type = other.source_type;
+    target_type = other.target_type;
+}
+
+UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
+    : Run(s, std::move(vocabulary), storage, device),
+      settings(s),
+      mixture(ObjectiveMixture::parse(s.objective)),
+      model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+    parameters.allocate(settings.train.seed);
+}
+
+std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train, Device device) {
+    const RunFolder folder = RunFolder::open(path);
+    const std::int64_t step = folder.latest_step();
+    UniLmSettings settings;
+    read_settings(folder, step, "unilm", settings);
+    auto run = std::make_unique<UniLmRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
+                                          to_train ? settings.precision : DType::f32, device);
+    run->load_checkpoint(folder, step);
+    return run;
+}
+
+void UniLmRun::start_from(const UniLmRun& other) {
+    auto theirs = other.parameters.all().begin();
+    if (parameters.all().size() != other.parameters.all().size())
+        throw BadInput(masquerade::text(other.step_folder, " holds ", other.parameters.all().size(),
+                                        " tensors, this model ", parameters.all().size(),
+                                        "; the sizes must be those of the checkpoint"));
+    for (const Tensor& p : parameters.all()) {
+        if (p.path != theirs->path || p.shape != theirs->shape)
+            throw BadInput(masquerade::text(
+                other.step_folder, ": ", seen("tensor", other.parameters.master(*theirs)), ", but ",
+                seen("here", parameters.master(p)), "; the sizes must be those of the checkpoint"));
+        copy(other.parameters.master(*theirs), parameters.master(p));
+        ++theirs;
+    }
+    parameters.round();
+}
+
+std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {
+    if (mixture.has(Objective::pairs) && t.train_targets.empty())
+        throw BadInput(
+            masquerade::text("objective ", settings.objective, " needs pairs, and ", t.origin.name,
+                             " holds none; give --data FILE with source<TAB>target on every line"));
+    if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
+        throw BadInput(
+            masquerade::text("objective ", settings.objective, " needs [MASK], which the vocabulary lacks"));
+    return std::make_unique<UniLmTask>(*this, sentences(t.train, t.train_targets),
+                                       sentences(t.held_out, t.held_out_targets));
+}
+
+std::string UniLmRun::description() const {
+    const BackboneOptions& b = model.backbone.options;
+    return masquerade::text(b.layers, " layers of width ", b.width, ", objective ", settings.objective);
+}
+
+void UniLmRun::save_config(const std::string& folder) const {
+    UniLmSettings copy = settings;
+    Config keys;
+    copy.declare(keys);
+    nlohmann::json config = hugging_face_sizes(model.backbone.options);
+    config["model_type"] = "unilm";
+    config["architectures"] = {"UniLM"};
+    config["unilm"] = keys.to_json();
+    write_config(folder, config);
+}
+
+std::vector<Sentence> UniLmRun::sentences(const std::vector<std::string>& sources,
+                                          const std::vector<std::string>& targets) const {
+    return encode_pairs(tokenizer, sources, targets, settings.max_length, settings.max_target);
+}
+
+ObjectiveOptions UniLmRun::objective_options() const {
+    ObjectiveOptions o;
+    o.vocabulary = model.backbone.options.vocabulary;
+    o.special = special_tokens();
+    o.mask = tokenizer.vocabulary().mask();
+    o.hidden = settings.hidden;
+    o.predicted = settings.predicted;
+    o.source_type = settings.source_type;
+    o.target_type = settings.target_type;
+    o.target_start = settings.fixed_target_start ? settings.max_length : -1;
+    o.seed = settings.train.seed;
+    return o;
+}
+
+bool UniLmRun::writes() const {
+    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
+        const std::string name = p.objective->name;
+        return name == "unilm" || name == "prefix-lm" || name == "lm" || name == "lm-target";
+    });
+}
+
+// A model that learned sources from left to right alone reads them so.
+ReadingOptions UniLmRun::reading_options() const {
+    const ObjectiveOptions o = objective_options();
+    ReadingOptions r;
+    r.causal = std::all_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
+        const std::string name = p.objective->name;
+        return name == "lm" || name == "lm-target";
+    });
+    r.source_type = o.source_type;
+    r.target_type = o.target_type;
+    r.target_start = o.target_start;
+    r.longest = settings.max_target;
+    return r;
+}
+
+std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources) const {
+    std::vector<SearchSource> all;
+    for (const Sentence* s : sources) {
+        SearchSource source;
+        source.line = std::uint32_t(s->name);
+        source.begin = s->ids.back();
+        source.ends = {tokenizer.vocabulary().sep()};
+        source.maximum = settings.max_target;
+        source.tokens = s->ids;
+        all.push_back(std::move(source));
+    }
+    return all;
+}
+
+std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sentence*>& sources,
+                                                     SearchOptions options, std::uint64_t seed) const {
+    for (int id : special_tokens())
+        if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk())
+            options.forbidden.push_back(id);
+    options.maximum = std::min(options.maximum, settings.max_target);
+    UniLmDecoder decoder(model, reading_options());
+    std::vector<std::vector<Hypothesis>> all;
+    for (std::size_t first = 0; first < sources.size(); first += sources_at_a_time) {
+        const std::size_t end = std::min(sources.size(), first + sources_at_a_time);
+        const std::vector<const Sentence*> some(sources.begin() + std::ptrdiff_t(first),
+                                                sources.begin() + std::ptrdiff_t(end));
+        decoder.read(some, int(some.size()) * std::max(options.beams, options.samples));
+        for (auto& hypotheses : search(decoder, search_sources(some), options, seed))
+            all.push_back(std::move(hypotheses));
+    }
+    return all;
+}
+
+}  // namespace masquerade

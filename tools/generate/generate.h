@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The parts of ./generate: what every model's writing shares, and the options of each.
+#pragma once
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/text.h"
+#include "models/decoding/search.h"
+#include "tools/program.h"
+
+namespace masquerade {
+
+struct Choice {
+    std::string run;
+    SamplingOptions sampling;
+    bool temperature_given = false;
+};
+
+// Samples from the prior; or sentences written again from their latents, as they are or changed.
+struct UniVaeWriting {
+    explicit UniVaeWriting(const Choice& c) : choice(c) {}
+    const Choice& choice;
+    std::string resample, swap, prior;
+    int count = 0, points = 5, length = 0, refine = 0;
+    std::optional<double> latent_temperature;
+    bool reconstruct = false, interpolate = false;
+    CLI::App* own = nullptr;  // its options
+
+    void declare(CLI::App& app);
+    void generate(const Common& common) const;
+};
+
+// Targets of the sources on standard input, by search.
+struct UniLmWriting {
+    explicit UniLmWriting(const Choice& c) : choice(c) {}
+    const Choice& choice;
+    SearchOptions search;
+    std::string length_form = "hf", stop = "heuristic";
+    std::vector<std::string> forbidden;
+    bool scores = false;
+    CLI::App* own = nullptr;
+
+    void declare(CLI::App& app);
+    void generate(const Common& common) const;
+};
+
+// Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.
+template <class Use>
+void each_batch_of_lines(Use use) {
+    LineReader reader(std::cin, "standard input");
+    const std::size_t together = isatty(STDIN_FILENO) ? 1 : 64;
+    std::uint32_t first = 0;
+    std::vector<std::string> lines;
+    std::string line;
+    while (!stop_requested() && reader.next(line)) {
+        lines.push_back(line);
+        if (lines.size() < together) continue;
+        use(lines, first);
+        first += std::uint32_t(lines.size());
+        lines.clear();
+    }
+    if (!lines.empty()) use(lines, first);
+    reader.finish();
+}
+
+}  // namespace masquerade

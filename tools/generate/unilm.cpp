@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include "models/unilm_run.h"
+#include "tools/generate/generate.h"
+
+namespace masquerade {
+
+void UniLmWriting::declare(CLI::App& app) {
+    CLI::Option_group* group = app.add_option_group("of unilm");
+    own = group;
+    group->add_option("--beam", search.beams, "beam search of this width (default: 1, greedy)")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("K");
+    group
+        ->add_option("--n-best", search.n_best,
+                     "write the best N of the beam, with tabs between (default: 1)")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("N");
+    group->add_option("--samples", search.samples, "draw N targets for each source, with tabs between")
+        ->check(CLI::Range(1, 10000))
+        ->option_text("N");
+    group->add_flag("--scores", scores, "each target is followed by a tab and its score");
+    group->add_option("--length-penalty", search.length_penalty, "alpha of the score (default: 1)")
+        ->check(CLI::Range(-100.0, 100.0))
+        ->option_text("ALPHA");
+    group
+        ->add_option("--length-form", length_form,
+                     "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)")
+        ->check(CLI::IsMember({"hf", "gnmt"}))
+        ->option_text("NAME");
+    group
+        ->add_option("--stop", stop,
+                     "of a beam: full, heuristic (default) or never before no better can come")
+        ->check(CLI::IsMember({"full", "heuristic", "never"}))
+        ->option_text("WHEN");
+    group->add_option("--groups", search.groups, "diverse beam search in so many groups (default: 1)")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("N");
+    group
+        ->add_option("--diversity", search.diversity_penalty, "penalty for a token that earlier groups chose")
+        ->check(CLI::Range(0.0, 1e6))
+        ->option_text("X");
+    group->add_option("--no-repeat", search.no_repeat_ngram, "no run of N tokens twice in a target")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("N");
+    group
+        ->add_option("--repetition-penalty", search.repetition_penalty,
+                     "above 1: of tokens that were written")
+        ->check(CLI::Range(0.01, 100.0))
+        ->option_text("X");
+    group->add_option("--minimum", search.minimum, "tokens before a target may end")
+        ->check(CLI::Range(0, 65536))
+        ->option_text("N");
+    group->add_option("--maximum", search.maximum, "tokens of a target at most, its end counted")
+        ->check(CLI::Range(1, 65536))
+        ->option_text("N");
+    group->add_option("--forbid", forbidden, "tokens of the vocabulary that are never written")
+        ->option_text("TOKEN ...");
+    group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
+}
+
+void UniLmWriting::generate(const Common& common) const {
+    const std::unique_ptr<UniLmRun> run = UniLmRun::load(choice.run, false, common.device);
+    SearchOptions options = search;
+    options.length_form =
+        length_form == "gnmt" ? SearchOptions::Length::gnmt : SearchOptions::Length::hugging_face;
+    options.stop = stop == "full"    ? SearchOptions::Stop::when_full
+                   : stop == "never" ? SearchOptions::Stop::never
+                                     : SearchOptions::Stop::heuristic;
+    options.sampling = choice.sampling;
+    if (choice.temperature_given && options.samples == 0) options.samples = 1;
+    if (options.samples > 0 && !choice.temperature_given) options.sampling.temperature = 1;
+    for (const std::string& token : forbidden) {
+        const int id = run->tokenizer.vocabulary().id(token);
+        if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));
+        options.forbidden.push_back(id);
+    }
+    each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
+        std::vector<Sentence> sentences = run->sentences(lines);
+        std::vector<const Sentence*> sources;
+        for (std::size_t i = 0; i < sentences.size(); i++) {
+            sentences[i].name = int(first + i);
+            if (sentences[i].ids.size() > 2) sources.push_back(&sentences[i]);  // an empty line stays empty
+        }
+        const auto written = run->write(sources, options, common.seed);
+        std::size_t next = 0;
+        for (const Sentence& s : sentences) {
+            std::string line;
+            if (s.ids.size() > 2) {
+                for (const Hypothesis& h : written[next++]) {
+                    line += (line.empty() ? "" : "\t") + run->text(h.tokens);
+                    if (scores) line += fmt::format("\t{:.4f}", h.score);
+                }
+            }
+            fmt::print("{}\n", line);
+        }
+        std::fflush(stdout);
+    });
+}
+
+}  // namespace masquerade

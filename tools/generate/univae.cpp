@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "models/univae_run.h"
+#include "tools/generate/generate.h"
+
+namespace masquerade {
+namespace {
+
+// "A:B" dimensions of the whole latent vector, or "layers:A:B".
+struct Slice {
+    int from = 0, to = 0;
+};
+Slice slice_of(const std::string& word, const UniVae& model) {
+    const int K = model.options.latent_layers, Z = model.space.size();
+    bool layers = word.rfind("layers:", 0) == 0;
+    std::string numbers = layers ? word.substr(7) : word;
+    int from = 0, to = 0;
+    char colon = 0, rest = 0;
+    std::istringstream in(numbers);
+    bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
+    const int most = layers ? K : K * Z;
+    if (!read || from < 0 || from >= to || to > most)
+        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
+                            layers ? " (latent layers)" : " (dimensions)",
+                            "; dimensions are written A:B, layers layers:A:B"));
+    return layers ? Slice{from * Z, to * Z} : Slice{from, to};
+}
+
+class Generator {
+  public:
+    Generator(const UniVaeWriting& a, const Common& common)
+        : a_(a),
+          run_(UniVaeRun::load(a.choice.run, false, common.device)),
+          decoder_(run_->model, run_->special()),
+          seed_(common.seed) {
+        const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
+        if (reads && run_->model.options.latent_layers == 0)
+            throw BadUsage(text(a.choice.run,
+                                " is a language model without latents (latent_layers=0): it can only be "
+                                "sampled, with --count"));
+        const bool draws = !reads || !a.resample.empty();
+        if (!draws && (!a.prior.empty() || a.latent_temperature))
+            throw BadUsage(
+                "--prior and --latent-temperature are of drawn latents: of --count and --resample");
+        if (reads && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
+        if (draws) run_->choose_prior(a.prior, a.latent_temperature);
+        if (!a.resample.empty()) slice_ = slice_of(a.resample, run_->model);
+        if (!a.swap.empty()) slice_ = slice_of(a.swap, run_->model);
+    }
+
+    void samples(int count) {
+        SamplingOptions sampling = a_.choice.sampling;
+        if (run_->model.options.latent_layers == 0 && !a_.choice.temperature_given) sampling.temperature = 1;
+        for (int first = 0; first < count && !stop_requested(); first += 64) {
+            std::vector<DecodeRequest> requests;
+            for (int i = first; i < std::min(count, first + 64); i++)
+                requests.push_back(
+                    {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
+            for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
+                fmt::print("{}\n", run_->text(t));
+        }
+    }
+
+    // All lines of `lines`, numbered from `first`; a result a line.
+    void rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
+        std::vector<std::string> left, right;
+        for (const std::string& line : lines) {
+            std::size_t tab = line.find('\t');
+            left.push_back(line.substr(0, tab));
+            right.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
+        }
+        if (a_.interpolate || !a_.swap.empty())
+            for (std::size_t i = 0; i < lines.size(); i++)
+                if (right[i].empty() && !left[i].empty())
+                    throw BadInput(text("standard input, line ", first + i + 1,
+                                        ": expected two sentences with a tab between them"));
+        std::vector<Sentence> sentences = run_->sentences(left), others = run_->sentences(right);
+        auto latents = latents_of(sentences), other_latents = latents_of(others);
+        const int points = a_.interpolate ? a_.points : 1;
+        std::vector<DecodeRequest> requests;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            for (int k = 0; k < points; k++) {
+                auto line = std::uint32_t(first + i);
+                DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
+                std::vector<double> fresh;
+                if (a_.interpolate)
+                    r.latent = run_->model.space.interpolate(latents[i], other_latents[i],
+                                                             points > 1 ? double(k) / (points - 1) : 0);
+                else if (!a_.resample.empty())
+                    fresh = run_->draw(seed_, line, 0);
+                else if (!a_.swap.empty())
+                    fresh = other_latents[i];
+                if (!fresh.empty()) {
+                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to,
+                              r.latent.begin() + slice_.from);
+                    run_->model.space.project(r.latent);
+                }
+                requests.push_back(std::move(r));
+            }
+        std::vector<Tokens> texts = decoder_.write(requests, a_.choice.sampling, seed_);
+        for (std::size_t i = 0; i < lines.size(); i++) {
+            for (int k = 0; k < points; k++) {
+                bool empty = left[i].empty();
+                fmt::print("{}{}", k ? "\t" : "",
+                           empty ? "" : run_->text(texts[i * std::size_t(points) + std::size_t(k)]));
+            }
+            fmt::print("\n");
+        }
+        std::fflush(stdout);
+    }
+
+  private:
+    // Where the decoder starts; --length says how long a sentence should become, for models of free length.
+    int start_of(int tokens) const {
+        int length = a_.length > 0 ? a_.length + 2 : tokens > 0 ? tokens : 12;
+        return run_->model.start_position(std::min(length, run_->model.options.max_length));
+    }
+
+    std::vector<std::vector<double>> latents_of(const std::vector<Sentence>& sentences) const {
+        std::vector<const Sentence*> pointers;
+        for (const Sentence& s : sentences) pointers.push_back(&s);
+        return mean_latents(run_->model, pointers);
+    }
+
+    const UniVaeWriting& a_;
+    std::unique_ptr<UniVaeRun> run_;
+    UniVaeDecoder decoder_;
+    std::uint64_t seed_;
+    Slice slice_;
+};
+
+}  // namespace
+
+void UniVaeWriting::declare(CLI::App& app) {
+    CLI::Option_group* group = app.add_option_group("of univae");
+    own = group;
+    group->add_option("--count", count, "samples from the prior (default: 10)")
+        ->check(CLI::Range(1, 100000000))
+        ->option_text("N");
+    CLI::Option* ways[] = {
+        group->add_flag("--reconstruct", reconstruct, "write every input line again"),
+        group->add_option("--resample", resample, "the same with these latents drawn anew: A:B or layers:A:B")
+            ->option_text("SLICE"),
+        group->add_option("--swap", swap, "lines A<TAB>B: A with these latents of B")->option_text("SLICE"),
+        group->add_flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
+    };
+    for (CLI::Option* one : ways)
+        for (CLI::Option* other : ways)
+            if (one != other) one->excludes(other);
+    group->add_option("--points", points, "points of an interpolation (default: 5)")
+        ->check(CLI::Range(2, 1000))
+        ->option_text("N");
+    group
+        ->add_option("--prior", prior,
+                     "of the latents: fitted after training (default, where there is one), or uniform: "
+                     "the one of training")
+        ->check(CLI::IsMember({"fitted", "uniform"}))
+        ->option_text("NAME");
+    group
+        ->add_option("--latent-temperature", latent_temperature,
+                     fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                                 LatentPrior::default_temperature))
+        ->check(CLI::Range(0.0, 100.0))
+        ->option_text("T");
+    group->add_option("--refine", refine, "read every sample and write it again so often (default: 0)")
+        ->check(CLI::Range(0, 1000))
+        ->option_text("N");
+    group->add_option("--length", length, "pieces wanted, of a model with free_length=true")
+        ->check(CLI::Range(1, 65536))
+        ->option_text("N");
+}
+
+void UniVaeWriting::generate(const Common& common) const {
+    Generator generator(*this, common);
+    const bool reads = reconstruct || interpolate || !resample.empty() || !swap.empty();
+    if (!reads) return generator.samples(count > 0 ? count : 10);
+    each_batch_of_lines(
+        [&](const std::vector<std::string>& lines, std::uint32_t first) { generator.rewrite(lines, first); });
+}
+
+}  // namespace masquerade
