@@ -27,7 +27,7 @@ std::vector<BeamGroup::Continuation> BeamGroup::continuations(const std::vector<
     std::vector<Continuation> all;
     for (std::size_t b = 0; b < beams_.size(); b++)
         for (const Candidate& c : beams_[b].next) {
-            // Hamming diversity: Vijayakumar et al. 2018, section 4
+            // Hamming diversity: Vijayakumar et al. 2018
             const double chosen = double(std::count(others.begin(), others.end(), c.token));
             all.push_back({b, c, beams_[b].sum + c.log_p - options_.diversity_penalty * chosen});
         }

@@ -104,9 +104,8 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
         for (int id : ends_) row.forbid(id);
 }
 
-// s penalty where s < 0, else s / penalty, once a token however often it was seen. Keskar et al. 2019,
-// section 4.1, with the sign of Hugging Face's generate: the paper's s / penalty would favour a token with
-// s < 0.
+// s penalty where s < 0, else s / penalty, once a token however often it was seen. Keskar et al. 2019, with
+// the sign of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
 void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
