@@ -29,14 +29,12 @@ std::string pickle_line(const std::string& folder) {
 }
 
 std::string tensorflow_line(const std::string& folder) {
-    return "python3 -c \"import json, re, sys, tensorflow as tf; from safetensors.numpy import save_file; f "
-           "= sys.argv[1]; "
-           "r = tf.train.load_checkpoint(f + '/bert_model.ckpt'); "
-           "n = lambda k: re.sub('(kernel|embeddings|output_weights)$', lambda m: {'kernel': "
-           "'weight'}.get(m[0], m[0] + "
-           "'.weight'), re.sub('layer_(\\d+)', 'layer.\\\\1', k.replace('/', '.')).replace('output_bias', "
-           "'bias')"
-           ".replace('encoder.embedding_hidden_mapping_in', 'embeddings_project')); "
+    return "python3 -c \"import json, re, sys, tensorflow as tf; from safetensors.numpy import save_file; "
+           "f = sys.argv[1]; r = tf.train.load_checkpoint(f + '/bert_model.ckpt'); "
+           "n = lambda k: re.sub('(embeddings|output_weights)$', lambda m: m[0] + '.weight', "
+           "k.replace('/', '.').replace('layer_', 'layer.').replace('kernel', 'weight')"
+           ".replace('output_bias', 'bias').replace('encoder.embedding_hidden_mapping_in', "
+           "'embeddings_project')); "
            "save_file({n(k): (lambda x: x.T if k.endswith('kernel') else x)(r.get_tensor(k)).copy() for k in "
            "r.get_variable_to_shape_map() if not re.search('adam_[mv]$|global_step', k)}, f + "
            "'/model.safetensors'); "

@@ -4,6 +4,8 @@
 files come, and what transformers makes of a batch. Needs torch, transformers and safetensors; loads nothing.
 
     tests/golden/hugging_face/make.py
+    tests/golden/hugging_face/make.py base DIR   only the sizes of bert-base-chinese and roformer_chinese_char_base,
+                                                 random, into DIR, for check_saved.py
 
 A folder is a checkpoint, config.json and model.safetensors (or shards), and expected.safetensors: the ids, types and
 positions of all tokens, the sentences one after the other, `begin` of each, and for these rows `hidden.0` (what the
@@ -13,6 +15,7 @@ attention_mask, in double.
 import json
 import pathlib
 import shutil
+import sys
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -136,5 +139,20 @@ def main():
          change=lambda tensors: gamma_beta(without_positions(tensors)))
 
 
+def base(folder):
+    for kind, config in ((BertForMaskedLM, BertConfig(vocab_size=21128)),
+                         (RoFormerForMaskedLM, RoFormerConfig(vocab_size=12000, max_position_embeddings=512))):
+        torch.manual_seed(1)
+        path = folder / config.model_type
+        randomise(kind(config)).save_pretrained(path)
+        others = (f"token{n}" for n in range(len(TOKENS), config.vocab_size))
+        (path / "vocab.txt").write_text("\n".join((*TOKENS, *others)) + "\n")
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["base"] and len(sys.argv) == 3:
+        base(pathlib.Path(sys.argv[2]))
+    elif len(sys.argv) == 1:
+        main()
+    else:
+        sys.exit(__doc__)
