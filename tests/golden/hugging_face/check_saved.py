@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whether transformers makes of a folder that ./inspect saved what ./inspect makes of it. Needs torch and transformers.
+"""Whether transformers makes of a folder that ./inspect saved what ./inspect makes of it. Needs torch and
+transformers.
 
     ./inspect checkpoint MODEL --save OUT --logits OUT/logits.safetensors <lines.txt
     tests/golden/hugging_face/check_saved.py OUT ...
 
 MODEL is any folder with a BERT or RoFormer, a golden one beside this file for example. Each OUT is loaded by
-AutoModelForMaskedLM, which must neither miss a tensor nor have one too many, and run in float and in double on the ids
-and types of logits.safetensors, as one padded batch with an attention_mask. Prints the largest differences of the
-logits; status 1 where that of float is above 1e-5 of the largest logit (at least 1).
+AutoModelForMaskedLM, which must neither miss a tensor nor have one too many, and run in float and in double on
+the ids and types of logits.safetensors, as one padded batch with an attention_mask. Prints the largest
+differences of the logits; status 1 where that of float is above 1e-5 of the largest logit (at least 1).
 """
 import pathlib
 import sys
@@ -41,7 +42,8 @@ def check(folder):
     found = torch.from_numpy(ours["logits"]).double()
     single, double = (logits(folder, dtype, ids, types, mask) for dtype in (torch.float32, torch.float64))
     largest = max(1.0, double.abs().max().item())
-    difference, exact, theirs = ((a - b).abs().max().item() for a, b in ((found, single), (found, double), (single, double)))
+    pairs = (found, single), (found, double), (single, double)
+    difference, exact, theirs = ((a - b).abs().max().item() for a, b in pairs)
     print(f"{folder.name}: {len(lengths)} lines, {sum(lengths)} tokens, largest logit {largest:.3g}; ours - theirs "
           f"{difference:.2g} in float, {exact:.2g} from their double (their float: {theirs:.2g})")
     return difference <= 1e-5 * largest  # false where it is not a number

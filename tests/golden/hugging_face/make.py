@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the folders beside this file anew: small random BERT and RoFormer checkpoints in the dialects in which such
-files come, and what transformers makes of a batch. Needs torch, transformers and safetensors; loads nothing.
+"""Writes the folders beside this file anew: small random BERT and RoFormer checkpoints in the dialects in which
+such files come, and what transformers makes of a batch. Needs torch, transformers and safetensors; loads nothing.
 
     tests/golden/hugging_face/make.py
     tests/golden/hugging_face/make.py base DIR   only the sizes of bert-base-chinese and roformer_chinese_char_base,
                                                  random, into DIR, for check_saved.py
 
-A folder is a checkpoint, config.json and model.safetensors (or shards), and expected.safetensors: the ids, types and
-positions of all tokens, the sentences one after the other, `begin` of each, and for these rows `hidden.0` (what the
-first layer reads) to `hidden.L` and the `logits`. transformers runs them as one batch, padded, with an
+A folder is a checkpoint, config.json and model.safetensors (or shards), and expected.safetensors: the ids, types
+and positions of all tokens, the sentences one after the other, `begin` of each, and for these rows `hidden.0` (what
+the first layer reads) to `hidden.L` and the `logits`. transformers runs them as one batch, padded, with an
 attention_mask, in double.
 """
 import json
