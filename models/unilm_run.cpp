@@ -193,6 +193,14 @@ bool UniLmRun::writes() const {
     });
 }
 
+bool UniLmRun::continues() const { return writes() && !mixture.has(Objective::pairs); }
+
+std::vector<Sentence> UniLmRun::beginnings(const std::vector<std::string>& lines) const {
+    std::vector<Sentence> all = sentences(lines);
+    for (Sentence& s : all) s.ids.pop_back();
+    return all;
+}
+
 // A model that learned sources from left to right alone reads them so.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
@@ -204,18 +212,22 @@ ReadingOptions UniLmRun::reading_options() const {
     r.source_type = o.source_type;
     r.target_type = o.target_type;
     r.target_start = o.target_start;
-    r.longest = settings.max_target;
+    r.longest = continues() ? settings.max_length : settings.max_target;
+    if (continues()) r.target_start = -1;
+    if (r.causal && continues()) r.target_type = r.source_type;
     return r;
 }
 
-std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources) const {
+std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources,
+                                                   int maximum) const {
     std::vector<SearchSource> all;
     for (const Sentence* s : sources) {
+        const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
         SearchSource source;
         source.line = std::uint32_t(s->name);
         source.begin = s->ids.back();
         source.ends = {tokenizer.vocabulary().sep()};
-        source.maximum = settings.max_target;
+        source.maximum = std::max(1, std::min(maximum, room));
         source.tokens = s->ids;
         all.push_back(std::move(source));
     }
@@ -227,7 +239,6 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     for (int id : special_tokens())
         if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk())
             options.forbidden.push_back(id);
-    options.maximum = std::min(options.maximum, settings.max_target);
     UniLmDecoder decoder(model, reading_options());
     std::vector<std::vector<Hypothesis>> all;
     for (std::size_t first = 0; first < sources.size(); first += sources_at_a_time) {
@@ -235,7 +246,7 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
         const std::vector<const Sentence*> some(sources.begin() + std::ptrdiff_t(first),
                                                 sources.begin() + std::ptrdiff_t(end));
         decoder.read(some, int(some.size()) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(decoder, search_sources(some), options, seed))
+        for (auto& hypotheses : search(decoder, search_sources(some, options.maximum), options, seed))
             all.push_back(std::move(hypotheses));
     }
     return all;

@@ -52,11 +52,15 @@ class UniLmRun : public Run {
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
+    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
+    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
     ObjectiveOptions objective_options() const;
     bool writes() const;  // whether it was trained to predict what comes next
+    bool continues()
+        const;  // of one text: no pair was ever seen, so what it writes goes on with what it read
     ReadingOptions reading_options() const;
-    // What a search needs to know of these sources.
-    std::vector<SearchSource> search_sources(const std::vector<const Sentence*>& sources) const;
+    // What a search needs to know of these sources, to write at most so many tokens.
+    std::vector<SearchSource> search_sources(const std::vector<const Sentence*>& sources, int maximum) const;
     // Targets of sources by `options`, 64 sources at a time: for each its hypotheses, the best first.
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const;

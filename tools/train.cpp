@@ -78,6 +78,7 @@ struct Prepared {
     std::unique_ptr<Run> run;
     std::unique_ptr<RunFolder> folder;
     TrainingText text;
+    std::unique_ptr<Task> task;
 };
 
 Prepared resumed(const Arguments& a, const Common& common) {
@@ -91,6 +92,7 @@ Prepared resumed(const Arguments& a, const Common& common) {
     p.kind = &model_of_run(p.folder->path());
     p.run = p.kind->load(p.folder->path(), true, common.device);
     p.text = read_again(origin_of(p.run->run_json, p.folder->file("run.json")));
+    p.task = p.run->task(p.text);
     return p;
 }
 
@@ -123,6 +125,7 @@ Prepared started(const Arguments& a, const Common& common) {
                                               : Vocabulary::load(a.vocab);
     p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
     if (initial) dynamic_cast<UniLmRun&>(*p.run).start_from(*initial);
+    p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
                                                          : RunFolder::create(a.out));
     json record = {{"model", p.kind->name},
@@ -144,7 +147,6 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    const std::unique_ptr<Task> task = p.run->task(p.text);
     fmt::print("text    {}\n        {} {} to train on, {} held out; vocabulary {}\n", p.text.origin.name,
                p.text.train.size(), p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size(),
                p.run->tokenizer.vocabulary().size());
@@ -152,7 +154,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
                shown(common.device));
     fmt::print("run     {}\n", p.folder->path());
-    Trainer trainer(p.run->parameters, *task, *p.folder, options);
+    Trainer trainer(p.run->parameters, *p.task, *p.folder, options);
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);

@@ -30,21 +30,22 @@ Tensor* Block::memory_keys(Tape& tape, Tensor* memory) const {
 // Not normed here: E has the encoder's own last norm.
 Tensor* Block::encoder_keys(Tape& tape, const Pass& pass) const {
     Tensor* turns = pass.encoder_positions.data ? pass.turns : nullptr;
-    return at_positions(tape, cross->key_value, pass.encoder, pass.encoder_positions, turns,
+    return at_positions(tape, cross->key_value, pass.encoder, pass.encoder_positions, turns, shape.width,
                         "cross.key_value");
 }
 
-// project(h), the first C columns of it turned where positions are turns: queries whole, keys without their values.
+// project(h), the first `columns` of it turned where positions are turns.
 Tensor* Block::at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, Tensor* turns,
-                            const std::string& name) const {
+                            int columns, const std::string& name) const {
     if (!turns) return project(tape, h, name);
-    return linear_rotary(tape, h, project.weight, project.bias, positions, turns, shape.width, name);
+    return linear_rotary(tape, h, project.weight, project.bias, positions, turns, columns, name);
 }
 
 // Of h (N,C), the normed or plain input: the sources of the attention, memory first.
 std::vector<Tensor*> Block::keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const {
-    Tensor* own =
-        at_positions(tape, key_value, h, pass.rows.position, pass.turns, "attention.key_value");  // (N,2C)
+    const int turned = shape.rotary_value ? 2 * shape.width : shape.width;  // keys; values as well
+    Tensor* own = at_positions(tape, key_value, h, pass.rows.position, pass.turns, turned,
+                               "attention.key_value");  // (N,2C)
     if (pass.cache) {
         store_rows(own->view(), pass.cache->rows, pass.cache->own->view());
         if (pass.cache->memory) return {pass.cache->memory, pass.cache->own};
@@ -63,7 +64,8 @@ Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, floa
 
 Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                       const RowNames& names) const {
-    Tensor* q = at_positions(tape, query, h, names.position, pass.turns, "attention.query");  // (Nq,C)
+    Tensor* q = at_positions(tape, query, h, names.position, pass.turns, shape.width,
+                             "attention.query");  // (Nq,C)
     Tensor* a = attention(tape, q, kv, *pass.graph, shape.heads, pass.attention_dropout, names, "attention");
     a = output(tape, a, "attention.output");  // (Nq,C)
     x = join(tape, x, a, names, pass.dropout, norm1, {"attention.dropout", "residual1", "norm1"});
@@ -81,7 +83,8 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
     Tensor* kv = pass.cache ? pass.cache->encoder : encoder_keys(tape, pass);  // (Ne,2C)
     Tensor* turns = pass.encoder_positions.data ? pass.turns : nullptr;
     Tensor* h = shape.pre_norm ? cross->norm(tape, x, "norm_cross") : x;
-    Tensor* q = at_positions(tape, cross->query, h, names.position, turns, "cross.query");  // (Nq,C)
+    Tensor* q =
+        at_positions(tape, cross->query, h, names.position, turns, shape.width, "cross.query");  // (Nq,C)
     Tensor* a =
         attention(tape, q, {kv}, *pass.cross_graph, shape.heads, pass.attention_dropout, names, "cross");
     a = cross->output(tape, a, "cross.output");  // (Nq,C)

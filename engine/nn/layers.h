@@ -10,7 +10,7 @@
 namespace masquerade {
 
 struct Linear {
-    Tensor *weight, *bias;  // (O,I), (O)
+    Tensor *weight = nullptr, *bias = nullptr;  // (O,I), (O)
     Linear() = default;
     Linear(Parameters& p, const std::string& path, int in, int out, double deviation)
         : weight(p.add(path + ".weight", {out, in}, {Init::normal, deviation})),
@@ -72,6 +72,7 @@ struct BlockShape {
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;
+    bool rotary_value = false;  // a rotary table turns values as it turns keys
     bool cross = false;  // a decoder's layer, which attends to an encoder as well
 };
 
@@ -101,7 +102,7 @@ struct Block {
 
   private:
     Tensor* at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, Tensor* turns,
-                         const std::string& name) const;
+                         int columns, const std::string& name) const;
     std::vector<Tensor*> keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const;
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
                  const ResidualNames& names) const;
