@@ -7,8 +7,6 @@
 #include <sstream>
 
 #include "engine/base/random.h"
-#include "engine/ops/check.h"
-#include "engine/tensor/copy.h"
 #include "models/unilm_task.h"
 
 namespace masquerade {
@@ -64,12 +62,11 @@ bool ObjectiveMixture::has(Objective::Trait trait) const {
 }
 
 UniLmSettings::UniLmSettings() {
-    vocabulary = 8000;
     batch_tokens = 2000;
-    model.width = 192;
+    model.width = 256;
     model.heads = 4;
-    model.inner = 768;
-    model.layers = 4;
+    model.inner = 1024;
+    model.layers = 3;
     model.positions = 0;
     model.deviation = 0.035;
     train.learning_rate = 1.5e-3;
@@ -83,8 +80,12 @@ void UniLmSettings::declare(Config& c) {
     c.add(
         "fixed_target_start", &fixed_target_start,
         "a target's positions start at max_length; false: after its source, which tells the source's length");
-    c.add("source_type", &source_type, "segment id of a source", 0, 1);
-    c.add("target_type", &target_type, "segment id of a target", 0, 1);
+    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
+    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    c.add("types", &model.types, "segment ids there are", 1, 65536);
+    c.add("embedding", &model.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
+    c.add("rotary_value", &model.rotary_value, "rotary positions turn values, too");
+    c.add("norm_eps", &model.eps, "epsilon of the layer norms", 0, 1);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
     c.add("positions", &model.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
@@ -92,22 +93,14 @@ void UniLmSettings::declare(Config& c) {
     declare_training(c);
 }
 
-void UniLmSettings::adopt(const UniLmSettings& other) {
-    model = other.model;
-    model.positions = std::max(other.model.positions, other.max_length + other.max_target);
-    cased = other.cased;
-    max_length = other.max_length;
-    max_target = other.max_target;
-    fixed_target_start = other.fixed_target_start;
-    source_type = other.source_type;
-    target_type = other.target_type;
-}
-
 UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
     : Run(s, std::move(vocabulary), storage, device),
       settings(s),
       mixture(ObjectiveMixture::parse(s.objective)),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+    if (std::max(s.source_type, s.target_type) >= s.model.types)
+        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
+                                        " must lie below types=", s.model.types));
     parameters.allocate(settings.train.seed);
 }
 
@@ -120,23 +113,6 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
                                           to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
     return run;
-}
-
-void UniLmRun::start_from(const UniLmRun& other) {
-    auto theirs = other.parameters.all().begin();
-    if (parameters.all().size() != other.parameters.all().size())
-        throw BadInput(masquerade::text(other.step_folder, " holds ", other.parameters.all().size(),
-                                        " tensors, this model ", parameters.all().size(),
-                                        "; the sizes must be those of the checkpoint"));
-    for (const Tensor& p : parameters.all()) {
-        if (p.path != theirs->path || p.shape != theirs->shape)
-            throw BadInput(masquerade::text(
-                other.step_folder, ": ", seen("tensor", other.parameters.master(*theirs)), ", but ",
-                seen("here", parameters.master(p)), "; the sizes must be those of the checkpoint"));
-        copy(other.parameters.master(*theirs), parameters.master(p));
-        ++theirs;
-    }
-    parameters.round();
 }
 
 std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {

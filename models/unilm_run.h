@@ -22,7 +22,7 @@ struct ObjectiveMixture {
 struct UniLmSettings : RunSettings {
     BackboneOptions model;
     std::string objective = "unilm";
-    int max_length = 96;  // tokens of a source, [CLS] and [SEP] among them
+    int max_length = 64;  // tokens of a source, [CLS] and [SEP] among them
     int max_target = 24;  // tokens of a target, its [SEP] among them
     bool fixed_target_start =
         false;  // the target's positions start at max_length, whatever the source's length
@@ -31,8 +31,6 @@ struct UniLmSettings : RunSettings {
 
     UniLmSettings();
     void declare(Config& config) override;
-    // The sizes of another run's model, for one that starts with its weights.
-    void adopt(const UniLmSettings& other);
 };
 
 class UniLmRun : public Run {
@@ -41,8 +39,6 @@ class UniLmRun : public Run {
              Device device = Device::cpu);
     static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false,
                                           Device device = Device::cpu);
-    // The weights of a run of the same sizes and vocabulary.
-    void start_from(const UniLmRun& other);
 
     const RunSettings& common() const override { return settings; }
     void save_config(const std::string& folder) const override;

@@ -5,6 +5,8 @@
 
 #include "data/grammar.h"
 #include "engine/ops/cpu/parallel.h"
+#include "models/hugging_face/hugging_face.h"
+#include "models/unilm_start.h"
 #include "models/unilm_task.h"
 #include "tests/train/tiny_run.h"
 
@@ -134,16 +136,39 @@ TEST_CASE("unilm run: one starts with the weights of another, if it is of its si
     TemporaryFolder folder;
     Training first(tiny("lm"), RunFolder::create(folder.file("first")), 5);
     first.trainer.run(never);
-    const auto initial = UniLmRun::load(folder.file("first"), true);
+    const auto initial = UniLmStart::open(folder.file("first"));
     UniLmSettings s;  // the sizes come with the weights
-    s.adopt(initial->settings);
-    UniLmRun second(s, initial->tokenizer.vocabulary());
-    second.start_from(*initial);
+    initial->adopt(s);
+    UniLmRun second(s, initial->vocabulary());
+    initial->give_weights(second);
     CHECK(bits_of(second.parameters.values()) == bits_of(first.run.parameters.values()));
     s.model.width = 24;
-    UniLmRun third(s, initial->tokenizer.vocabulary());
-    CHECK_SAYS(message_of<BadInput>([&] { third.start_from(*initial); }),
-               "the sizes must be those of the checkpoint");
+    UniLmRun third(s, initial->vocabulary());
+    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(third); }),
+               "its sizes must be those of the checkpoint");
+    CHECK_SAYS(message_of<BadInput>([&] { UniLmStart::open(folder.file("nowhere")); }), "there is no folder");
+}
+
+TEST_CASE("unilm run: one starts with a BERT of Hugging Face's, and goes back there") {
+    TemporaryFolder folder;
+    UniLmSettings bert = tiny("mlm");
+    bert.model.rotary = false;
+    bert.model.positions = 64;
+    bert.model.types = 3;
+    UniLmRun first(bert, train_vocabulary(questions().train, 200));
+    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
+                      first.tokenizer.vocabulary());
+    const auto initial = UniLmStart::open(folder.file("bert"));
+    UniLmSettings s = tiny("unilm");
+    initial->adopt(s);
+    CHECK(s.model.types == 3);
+    UniLmRun second(s, initial->vocabulary());
+    initial->give_weights(second);
+    CHECK(bits_of(second.parameters.values()) == bits_of(first.parameters.values()));
+    s.max_length = 60;
+    UniLmRun longer(s, initial->vocabulary());
+    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(longer); }),
+               "knows 64 positions; max_length + max_target is 72");
 }
 
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {

@@ -7,8 +7,13 @@
 #include <cmath>
 #include <filesystem>
 
+#include <nlohmann/json.hpp>
+
+#include "engine/train/file.h"
 #include "engine/train/run_folder.h"
 #include "engine/train/safetensors.h"
+#include "models/hugging_face/hugging_face.h"
+#include "models/unilm_run.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -56,14 +61,32 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
+// A run of UniLM as BERT or RoFormer, for others.
+void save_run(const std::string& path, const std::string& folder) {
+    if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
+    const std::unique_ptr<UniLmRun> run = UniLmRun::load(path);
+    save_hugging_face(folder, run->model.backbone, run->parameters, run->tokenizer.vocabulary());
+    const nlohmann::json reading = {{"do_lower_case", !run->settings.cased},
+                                    {"tokenizer_class", "BertTokenizer"}};
+    replace_file(folder + "/tokenizer_config.json", reading.dump(2) + '\n');
+    fmt::print("{}: {} tokens, {} numbers\n", folder, run->tokenizer.vocabulary().size(),
+               run->parameters.count());
+}
+
 }  // namespace
 
 void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);
+    const bool plain_save = !s.save.empty() && s.tokens.empty() && s.logits.empty();
+    if (plain_save && fs::is_directory(s.path) && std::string(model_of_run(s.path).name) == "unilm")
+        return save_run(s.path, s.save);
     for (const auto& [option, value] :
          {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(text(option, " is for a folder with a BERT or RoFormer of Hugging Face's, which ",
+            throw BadUsage(text(option,
+                                " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone "
+                                "also for a run of unilm), "
+                                "which ",
                                 s.path, " is not; without it the tensors are listed"));
     list_checkpoint(s.path);
 }

@@ -160,14 +160,15 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 }  // namespace
 
-// Not a run of ours, whose folders have a run.json, or a config.json of another type in each step.
+// Not a run of ours, nor a step of one, which hold what nobody else's folders do.
 bool is_hugging_face(const std::string& path) {
-    if (!fs::is_directory(path) || fs::exists(path + "/run.json")) return false;
-    for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
+    if (!fs::is_directory(path)) return false;
+    for (const char* name : {"run.json", "state.safetensors"})
+        if (fs::exists(path + "/" + name)) return false;
+    for (const char* name :
+         {"config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
         if (fs::exists(path + "/" + name)) return true;
-    if (!fs::exists(path + "/config.json")) return false;
-    const nlohmann::json config = read_json(path + "/config.json");
-    return !config.is_object() || config.value("model_type", nlohmann::json()) != "univae";
+    return false;
 }
 
 void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
