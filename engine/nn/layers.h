@@ -73,7 +73,7 @@ struct BlockShape {
     double eps = 1e-12;
     double deviation = 0.02;
     bool rotary_value = false;  // a rotary table turns values as it turns keys
-    bool cross = false;  // a decoder's layer, which attends to an encoder as well
+    bool cross = false;         // a decoder's layer, which attends to an encoder as well
 };
 
 // Attention of a decoder's rows to the rows of an encoder, whose last hidden state is E (Ne,C).

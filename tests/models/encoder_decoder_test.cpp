@@ -1,105 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Two stacks: the gradient of the whole; nothing leaks; a document alone == in any batch; cached == teacher-forced bit for
-// bit; pairs learned by heart and written again.
+// Two stacks: the layer, the gradient of the whole; nothing leaks; a document alone == in any batch, however memory is laid
+// out.
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <map>
 
 #include "engine/ops/cpu/parallel.h"
-#include "engine/tensor/numbers.h"
-#include "engine/train/adamw.h"
-#include "models/seq2seq_decoder.h"
+#include "tests/models/small_stacks.h"
 
 using namespace masquerade;
+using namespace masquerade::small_stacks;
 
 namespace {
-
-constexpr int V = 40, longest = 8;
-
-EncoderDecoderOptions small(bool pre_norm, bool rotary, bool rotary_cross = true) {
-    EncoderDecoderOptions o;
-    o.stack.vocabulary = V;
-    o.stack.width = 16;
-    o.stack.heads = 2;
-    o.stack.inner = 24;
-    o.stack.layers = 2;
-    o.stack.positions = 24;
-    o.stack.rotary = rotary;
-    o.stack.pre_norm = pre_norm;
-    o.stack.deviation = 0.3;
-    o.decoder_layers = 3;
-    o.rotary_cross = rotary_cross;
-    return o;
-}
-
-ObjectiveOptions options() {
-    ObjectiveOptions o;
-    o.vocabulary = V;
-    o.special = {0, 1, 2, 3, 4};
-    o.mask = 4;
-    return o;
-}
-
-std::vector<Sentence> pairs(int count, std::uint64_t seed) {
-    Sequence random(seed, "pairs");
-    std::vector<Sentence> all(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; i++) {
-        Sentence& s = all[std::size_t(i)];
-        s.name = i;
-        s.ids.push_back(2);
-        for (std::uint32_t n = 1 + random.below(9); n > 0; n--) s.ids.push_back(5 + int(random.below(V - 5)));
-        s.ids.push_back(3);
-        for (std::uint32_t n = 1 + random.below(longest - 2); n > 0; n--)
-            s.target.push_back(5 + int(random.below(V - 5)));
-        s.target.push_back(3);
-    }
-    return all;
-}
-
-std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
-using Rows = std::vector<std::vector<double>>;
-
-struct Model {
-    Parameters parameters;
-    EncoderDecoder model;
-    Arena arena;
-    Tape tape;
-    explicit Model(const EncoderDecoderOptions& o, DType type = DType::f32)
-        : parameters(type), model(parameters, o), arena(Device::cpu, false), tape(arena, type) {
-        parameters.allocate(7);
-    }
-    static Rows rows(const Tensor* t) {
-        const OnHost numbers(t->view());
-        Rows all(std::size_t(t->rows()));
-        for (std::size_t r = 0; r < all.size(); r++)
-            for (std::int64_t c = 0; c < t->columns(); c++)
-                all[r].push_back(numbers[std::int64_t(r) * t->columns() + c]);
-        return all;
-    }
-    // The logits of every row of the decoder, and the last hidden state of the encoder.
-    Rows logits(const PairBatch& batch) {
-        tape.begin("logits");
-        const Rows all = rows(model.decoder.logits(tape, model.hidden(tape, batch)));
-        tape.end();
-        return all;
-    }
-    Rows encoded(const PairBatch& batch) {
-        tape.begin("encoded");
-        const Rows all = rows(model.encode(tape, batch.source, batch.encoder_graph));
-        tape.end();
-        return all;
-    }
-};
-
-std::vector<double> row_of(const float* logits, std::size_t row) {
-    return {logits + row * V, logits + (row + 1) * V};
-}
 
 int other_than(int id) { return id == 7 ? 8 : 7; }
 
@@ -265,6 +177,7 @@ TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of th
 }
 
 // Rotary positions say how far apart two tokens stand: of one stack all may move together, of two both must.
+
 TEST_CASE("two stacks: where a span stands is told by the cross-attention") {
     const std::vector<Sentence> text = pairs(1, 31);
     for (bool rotary_cross : {false, true}) {
@@ -304,70 +217,8 @@ TEST_CASE("two stacks: a document alone == in any batch, padded or not, at any n
     set_threads(threads_before);
 }
 
-TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
-    for (bool pre_norm : {false, true})
-        for (int form : {0, 1, 2}) {
-            CAPTURE(pre_norm);
-            CAPTURE(form);
-            Model m(small(pre_norm, form > 0, form == 1));
-            const std::vector<Sentence> text = pairs(5, 11);
-            const PairBatch batch = find_pair_objective("seq2seq").batch(pointers(text), 0, options());
-            const Rows forced = m.logits(batch);
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest);
-            decoder.read(pointers(text), int(text.size()));
-            std::map<int, int> before;  // source -> its row of the step before
-            for (int t = 0; t < longest; t++) {
-                std::vector<NextToken::Row> rows;
-                std::map<int, int> now;
-                for (int s = 0; s < int(text.size()); s++) {
-                    const std::vector<int>& target = text[std::size_t(s)].target;
-                    if (t >= int(target.size())) continue;  // finished sources leave
-                    now[s] = int(rows.size());
-                    rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 2 : target[std::size_t(t) - 1]});
-                }
-                if (rows.empty()) break;
-                const float* logits = decoder.step(rows);
-                for (const auto& [s, row] : now)
-                    CHECK(row_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.target_begin[std::size_t(s)] + t)]);
-                before = now;
-            }
-        }
-}
-
-TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {
-    Model m(small(false, true));
-    const std::vector<Sentence> text = pairs(2, 5);
-    struct Prefix {
-        int source, parent;
-        std::vector<int> tokens;
-    };
-    const std::vector<std::vector<Prefix>> steps = {
-        {{0, 0, {7}}, {0, 0, {8}}, {0, 0, {9}}, {1, 1, {7}}, {1, 1, {10}}},
-        {{0, 1, {8, 11}}, {0, 1, {8, 12}}, {0, 1, {8, 13}}, {1, 4, {10, 7}}, {1, 3, {7, 7}}},
-        {{0, 2, {8, 13, 5}}, {0, 0, {8, 11, 5}}, {0, 2, {8, 13, 6}}, {1, 4, {7, 7, 9}}, {1, 4, {7, 7, 10}}},
-        {{0, 1, {8, 11, 5, 20}}, {0, 2, {8, 13, 6, 21}}, {0, 2, {8, 13, 6, 22}}, {0, 0, {8, 13, 5, 5}}},
-    };
-    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
-    decoder.read(pointers(text), 5);
-    decoder.step({{0, -1, 2}, {1, -1, 2}});
-    for (const std::vector<Prefix>& step : steps) {
-        std::vector<NextToken::Row> rows;
-        for (const Prefix& p : step) rows.push_back({p.source, p.parent, p.tokens.back()});
-        const float* logits = decoder.step(rows);
-        for (std::size_t i = 0; i < step.size(); i++) {
-            Seq2SeqDecoder alone(m.model, 0, 1, longest);
-            alone.read({&text[std::size_t(step[i].source)]}, 1);
-            const float* last = alone.step({{0, -1, 2}});
-            for (int token : step[i].tokens) last = alone.step({{0, 0, token}});
-            CHECK(row_of(last, 0) == row_of(logits, i));
-        }
-    }
-    CHECK_THROWS_WITH_AS(decoder.step(std::vector<NextToken::Row>(6, {0, 0, 5})),
-                         doctest::Contains("6 prefixes, at most 5"), Error);
-}
-
-TEST_CASE("two stacks: with dropout, planned memory and recomputed layers change no bit of loss and gradients") {
+TEST_CASE(
+    "two stacks: with dropout, planned memory and recomputed layers change no bit of loss and gradients") {
     EncoderDecoderOptions o = small(false, true);
     o.stack.dropout = o.stack.attention_dropout = 0.2;
     std::vector<std::vector<float>> seen;
@@ -397,47 +248,6 @@ TEST_CASE("two stacks: with dropout, planned memory and recomputed layers change
             seen.push_back(std::move(bits));
         }
     for (const std::vector<float>& bits : seen) CHECK(bits == seen[0]);
-}
-
-TEST_CASE("two stacks: two pairs are learned by heart and written again") {
-    const std::vector<Sentence> text = pairs(2, 9);
-    EncoderDecoderOptions o = small(false, true);
-    o.stack.deviation = 0.05;
-    Model m(o);
-    AdamW optimiser(m.parameters, {0.9, 0.98, 1e-8, 0, 1});
-    double last = 0;
-    for (int step = 0; step < 150; step++) {
-        const PairBatch batch =
-            find_pair_objective("seq2seq").batch(pointers(text), std::uint32_t(step), options());
-        m.tape.begin("learn", 1, std::uint32_t(step), true);
-        Tensor* loss = m.model.loss(m.tape, batch).total;
-        m.parameters.start_gradients();
-        m.tape.backward(loss);
-        m.parameters.finish_gradients();
-        optimiser.update(step + 1, 5e-3);
-        last = number_at(loss->view(), 0);
-        m.tape.end();
-    }
-    CHECK(last < 0.05);
-    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
-    std::vector<SearchSource> sources(2);
-    for (SearchSource& s : sources) {
-        s.begin = 2;
-        s.ends = {3};
-    }
-    for (int beams : {1, 4}) {
-        decoder.read(pointers(text), 8);
-        SearchOptions search_options;
-        search_options.beams = beams;
-        search_options.maximum = longest;
-        const auto found = search(decoder, sources, search_options, 1);
-        for (std::size_t i = 0; i < text.size(); i++) {
-            std::vector<int> written = found[i].at(0).tokens;
-            written.push_back(3);
-            CHECK(written == text[i].target);
-            CHECK(found[i][0].ended);
-        }
-    }
 }
 
 TEST_CASE("two stacks: a layer with cross-attention says what its pass lacks") {
