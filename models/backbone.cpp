@@ -3,32 +3,59 @@
 
 namespace masquerade {
 
-Backbone::Backbone(Parameters& p, const BackboneOptions& o) : options(o) {
+Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}
+
+Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
+    : options(o), prefix_(place.prefix) {
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
                             " heads of an even size; choose width = heads * an even number"));
-    Init normal{Init::normal, o.deviation};
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
+    if (place.embedding) {
+        token_ = place.embedding->token_;
+        type_ = place.embedding->type_;
+        position_ = place.embedding->position_;
+        embedding_norm_ = place.embedding->embedding_norm_;
+        embedding_project_ = place.embedding->embedding_project_;
+    } else {
+        add_embedding(p);
+    }
+    BlockShape shape{o.width,     o.heads,        o.inner,
+                     o.pre_norm,  o.gelu,         o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
+                     o.deviation, o.rotary_value, place.cross};
+    for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
+    if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
+    if (place.head) {
+        const int E = o.embedding_width();
+        head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
+        head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
+        head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
+    }
+    if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
+}
+
+void Backbone::add_embedding(Parameters& p) {
+    const BackboneOptions& o = options;
+    Init normal{Init::normal, o.deviation};
     const int E = o.embedding_width();
     token_ = p.add("embedding.token.weight", {o.vocabulary, E}, normal);
     type_ = p.add("embedding.type.weight", {o.types, E}, normal);
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
     embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
     if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
-    BlockShape shape{o.width,     o.heads,       o.inner,
-                     o.pre_norm,  o.gelu,        o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation, o.rotary_value};
-    for (int i = 0; i < o.layers; i++) layers.emplace_back(p, "layer." + std::to_string(i), shape);
-    if (o.pre_norm) final_norm_ = LayerNorm(p, "final_norm", o.width, shape.eps);
-    head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
-    head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
-    head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
-    if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
+}
+
+Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
+    return Backbone(p, o, {"encoder.", nullptr, false, false});
+}
+
+Backbone Backbone::decoder(Parameters& p, const BackboneOptions& o, const Backbone& encoder) {
+    return Backbone(p, o, {"decoder.", &encoder, true, true});
 }
 
 Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
-    auto scope = tape.scope("embedding");
+    auto scope = tape.scope(prefix_ + "embedding");
     for (int position : rows.positions)
         if (position < 0 || position >= options.positions)
             throw Error(text("embedding: position ", position, " lies outside [0, ", options.positions, ")"));
@@ -50,13 +77,13 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
     pass.dropout = float(options.dropout);
     pass.attention_dropout = float(options.attention_dropout);
     if (options.rotary)
-        pass.turns = tape.constant("turns", {options.positions, options.width / options.heads},
+        pass.turns = tape.constant(prefix_ + "turns", {options.positions, options.width / options.heads},
                                    arithmetic_of(tape.dtype), turns_.data());
     return pass;
 }
 
 Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
-    return options.pre_norm ? final_norm_(tape, x, "final_norm") : x;
+    return options.pre_norm ? final_norm_(tape, x, prefix_ + "final_norm") : x;
 }
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {

@@ -2,6 +2,7 @@
 // The one Transformer stack: embeddings, L layers, the tied head of BERT's masked language model. What it is (BERT, a
 // language model, an encoder, a decoder) is decided by the mask and the positions of a pass alone.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "engine/nn/layers.h"
@@ -43,6 +44,10 @@ struct TokenRows {
 class Backbone {
   public:
     Backbone(Parameters& parameters, const BackboneOptions& options);
+    // Two stacks: an encoder, which predicts nothing, and a decoder, which attends to it, and reads and predicts by the
+    // encoder's embedding. They may differ in layers and inner width.
+    static Backbone encoder(Parameters& parameters, const BackboneOptions& options);
+    static Backbone decoder(Parameters& parameters, const BackboneOptions& options, const Backbone& encoder);
 
     // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position]))), projected where E is not C
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
@@ -66,6 +71,16 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
+    // Among the stacks of its model: in front of its paths, whose embedding it has (null: its own), what it is beside layers.
+    struct Place {
+        std::string prefix;
+        const Backbone* embedding = nullptr;
+        bool cross = false, head = true;
+    };
+    Backbone(Parameters& parameters, const BackboneOptions& options, const Place& place);
+    void add_embedding(Parameters& parameters);
+
+    std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
     LayerNorm embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;

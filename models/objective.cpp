@@ -4,9 +4,22 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/base/random.h"
+#include "models/objective_parts.h"
 
 namespace masquerade {
+
+bool is_special(int id, const ObjectiveOptions& o) {
+    return std::find(o.special.begin(), o.special.end(), id) != o.special.end();
+}
+
+int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
+    const double u = random.uniform_double();
+    int other = 0;
+    do other = int(random.below(std::uint32_t(o.vocabulary)));
+    while (is_special(other, o));
+    return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
+}
+
 namespace {
 
 // A sentence or a pair as one sequence, with the segment id and the position of each token.
@@ -17,10 +30,6 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     for (std::size_t t = 0; t < s.target.size(); t++)
         all.push(s.target[t], o.target_type, start + int(t), s.name);
     return all;
-}
-
-bool is_special(int id, const ObjectiveOptions& o) {
-    return std::find(o.special.begin(), o.special.end(), id) != o.special.end();
 }
 
 // Places of ordinary tokens: what may be hidden or reordered.
@@ -51,11 +60,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     for (int place : hidden) {
         int& id = e.rows.ids[std::size_t(place)];
         e.scored.push_back({place, id});
-        const double u = random.uniform_double();
-        int other = 0;
-        do other = int(random.below(std::uint32_t(o.vocabulary)));
-        while (is_special(other, o));
-        if (u >= o.kept) id = u < o.kept + o.random ? other : o.mask;
+        id = hidden_as(id, random, o);
     }
     return e;
 }

@@ -29,6 +29,7 @@ struct ObjectiveOptions {
     double hidden = 0.15;             // mlm: share of the tokens; of these ...
     double kept = 0.1, random = 0.1;  // ... stay as they are, or become any token; the rest become [MASK]
     double predicted = 1.0 / 6;       // plm: share of the tokens that are asked for, the last of the order
+    double span = 0.5;                // mass: share of the tokens that are hidden, all in one span
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Packing the documents of an objective, and the inert tail that fills a bucket.
-#include "models/objective.h"
-
 #include <algorithm>
 
+#include "models/objective_parts.h"
+
 namespace masquerade {
-namespace {
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
-    if (objective.has(Objective::mask_token) && o.mask < 0)
-        throw BadUsage(text("objective ", objective.name, " needs [MASK] in the vocabulary, which has none"));
-    if (objective.has(Objective::pairs) && s.target.empty())
-        throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
+void expect_fitting(const char* name, unsigned traits, const Sentence& s, const ObjectiveOptions& o) {
+    if (traits & Objective::mask_token && o.mask < 0)
+        throw BadUsage(text("objective ", name, " needs [MASK] in the vocabulary, which has none"));
+    if (traits & Objective::pairs && s.target.empty())
+        throw BadInput(text("objective ", name, " needs pairs, but sentence ", s.name,
                             " has no target; give text with source<TAB>target on every line"));
     if (s.ids.size() < 2)
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
 }
 
-// Lengths of the inert documents: one per spare place, the last as long as the rows that are missing, `at_least` some.
+// One per spare place, the last as long as the rows that are missing.
 std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
     if (pad_to <= 1) return {};
     std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
@@ -33,8 +32,6 @@ void append(TokenRows& all, const TokenRows& rows, int row) {
     all.push(rows.ids[r], rows.types[r], rows.positions[r], rows.document[r]);
 }
 
-}  // namespace
-
 ObjectiveBatch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
                                 const ObjectiveOptions& options, int pad_to) const {
     ObjectiveBatch b;
@@ -43,7 +40,7 @@ ObjectiveBatch Objective::batch(const std::vector<const Sentence*>& sentences, s
     std::vector<int> rank;
     b.scored_begin.push_back(0);
     for (const Sentence* s : sentences) {
-        expect_fitting(*this, *s, options);
+        expect_fitting(name, traits, *s, options);
         const Example e = make(*s, step, options);
         const int first = b.rows.count();
         for (int i = 0; i < e.rows.count(); i++) append(b.rows, e.rows, i);
@@ -58,7 +55,7 @@ ObjectiveBatch Objective::batch(const std::vector<const Sentence*>& sentences, s
     }
     b.target_count = int(b.targets.size());
     const int missing = pad_to > 1 ? rounded_up(b.target_count, pad_to) - b.target_count : 0;
-    int filler = 0x7fffffff;
+    int filler = first_filler;
     for (int length : fillers(b.rows.count(), b.documents, missing, pad_to)) {
         for (int i = 0; i < length; i++) b.rows.push(0, 0, 0, filler);
         all.push_back({length, 0});

@@ -6,6 +6,7 @@
 
 #include "data/text.h"
 #include "engine/train/safetensors.h"
+#include "models/seq2seq_run.h"
 #include "models/unilm_run.h"
 #include "models/univae_run.h"
 
@@ -128,6 +129,8 @@ const std::vector<ModelKind>& model_kinds() {
         {"unilm", "one stack as BERT, a language model or sequence to sequence, by its objective",
          "./generate {} < SOURCES", TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>,
          load<UniLmRun>},
+        {"seq2seq", "an encoder and a decoder, on pairs or as MASS", "./generate {} < SOURCES",
+         TextKind::pairs, settings<Seq2SeqSettings>, fresh<Seq2SeqRun, Seq2SeqSettings>, load<Seq2SeqRun>},
     };
     return all;
 }

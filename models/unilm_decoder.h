@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "models/decoding/search.h"
+#include "models/decoding/target_cache.h"
 #include "models/unilm.h"
 
 namespace masquerade {
@@ -18,40 +18,34 @@ struct ReadingOptions {
     int longest = 64;                      // tokens of a target, at most
 };
 
-class UniLmDecoder : public NextToken {
+class UniLmDecoder : public SourceReader {
   public:
     UniLmDecoder(const UniLm& model, const ReadingOptions& options);
 
-    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
-    void read(const std::vector<const Sentence*>& sources, int most_rows);
-
+    void read(const std::vector<const Sentence*>& sources, int most_rows) override;
     int vocabulary() const override { return model_.backbone.options.vocabulary; }
     // The first call, of any rows without parent, feeds nothing: it gives what follows the sources. The next feeds token
     // number 0 of the targets, and so on.
     const float* step(const std::vector<Row>& rows) override;
 
   private:
-    Tensor stored(const char* path, std::int64_t rows);
-    void give_slots(const std::vector<Row>& rows);
     View feed(const std::vector<Row>& rows);
 
     const UniLm& model_;
     const ReadingOptions options_;
     Arena arena_;
     Tape tape_;
-    std::vector<Buffer> buffers_;
-    std::vector<Tensor> memory_, own_;  // per layer: (source rows, 2C), (slots * longest, 2C)
-    int slots_ = 0;
+    KeptKeys memory_;  // of the sources
+    TargetCache cache_;
     std::vector<int> begin_;    // (sources + 1) rows of memory
     std::vector<int> names_;    // of the sources
-    std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
-    int written_ = -1;          // tokens of every prefix that are in the cache; -1: nothing was asked yet
+    bool asked_ = false;        // whether any step was
     std::vector<float> after_sources_;  // (sources, V)
     std::vector<float> logits_;
     // what the ops of a step read
     TokenRows rows_, last_;
     SegmentGraph graph_, last_graph_;
-    std::vector<int> write_rows_, last_rows_, from_, to_;
+    std::vector<int> write_rows_, last_rows_;
 };
 
 }  // namespace masquerade

@@ -2,17 +2,12 @@
 #include "models/unilm_run.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "engine/base/random.h"
-#include "models/unilm_task.h"
+#include "models/target_task.h"
 
 namespace masquerade {
 namespace {
-
-constexpr std::size_t sources_at_a_time = 64;
 
 BackboneOptions model_options(const UniLmSettings& s, int vocabulary) {
     BackboneOptions o = s.model;
@@ -21,45 +16,7 @@ BackboneOptions model_options(const UniLmSettings& s, int vocabulary) {
     return o;
 }
 
-double weight_of(const std::string& word, const std::string& words) {
-    char* end = nullptr;
-    const double weight = std::strtod(word.c_str(), &end);
-    if (word.empty() || *end || !(weight > 0) || weight > 1e9)
-        throw BadUsage(text("objective ", words, ": ", word,
-                            " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
-    return weight;
-}
-
 }  // namespace
-
-ObjectiveMixture ObjectiveMixture::parse(const std::string& words) {
-    ObjectiveMixture mixture;
-    std::istringstream in(words);
-    double sum = 0;
-    for (std::string word; std::getline(in, word, ',');) {
-        const std::size_t colon = word.find(':');
-        const double weight = colon == std::string::npos ? 1 : weight_of(word.substr(colon + 1), words);
-        mixture.parts.push_back({&find_objective(word.substr(0, colon)), weight});
-        sum += weight;
-    }
-    if (mixture.parts.empty()) find_objective(words);
-    for (Part& part : mixture.parts) part.weight /= sum;
-    return mixture;
-}
-
-const Objective& ObjectiveMixture::at(std::uint64_t seed, std::uint32_t step) const {
-    Sequence random(seed, "objective", step);
-    double u = random.uniform_double();
-    for (const Part& part : parts) {
-        if (u < part.weight) return *part.objective;
-        u -= part.weight;
-    }
-    return *parts.back().objective;
-}
-
-bool ObjectiveMixture::has(Objective::Trait trait) const {
-    return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.objective->has(trait); });
-}
 
 UniLmSettings::UniLmSettings() {
     batch_tokens = 2000;
@@ -94,7 +51,7 @@ void UniLmSettings::declare(Config& c) {
 }
 
 UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
-    : Run(s, std::move(vocabulary), storage, device),
+    : TargetRun(s, std::move(vocabulary), storage, device),
       settings(s),
       mixture(ObjectiveMixture::parse(s.objective)),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
@@ -116,15 +73,9 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
 }
 
 std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {
-    if (mixture.has(Objective::pairs) && t.train_targets.empty())
-        throw BadInput(
-            masquerade::text("objective ", settings.objective, " needs pairs, and ", t.origin.name,
-                             " holds none; give --data FILE with source<TAB>target on every line"));
-    if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
-        throw BadInput(
-            masquerade::text("objective ", settings.objective, " needs [MASK], which the vocabulary lacks"));
-    return std::make_unique<UniLmTask>(*this, sentences(t.train, t.train_targets),
-                                       sentences(t.held_out, t.held_out_targets));
+    expect_fitting(t, mixture.has(Objective::mask_token));
+    return std::make_unique<TaskOf<UniLmRun, ObjectiveBatch>>(*this, sentences(t.train, t.train_targets),
+                                                              sentences(t.held_out, t.held_out_targets));
 }
 
 std::string UniLmRun::description() const {
@@ -169,14 +120,6 @@ bool UniLmRun::writes() const {
     });
 }
 
-bool UniLmRun::continues() const { return writes() && !mixture.has(Objective::pairs); }
-
-std::vector<Sentence> UniLmRun::beginnings(const std::vector<std::string>& lines) const {
-    std::vector<Sentence> all = sentences(lines);
-    for (Sentence& s : all) s.ids.pop_back();
-    return all;
-}
-
 // A model that learned sources from left to right alone reads them so.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
@@ -194,37 +137,23 @@ ReadingOptions UniLmRun::reading_options() const {
     return r;
 }
 
-std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources,
-                                                   int maximum) const {
-    std::vector<SearchSource> all;
-    for (const Sentence* s : sources) {
-        const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
-        SearchSource source;
-        source.line = std::uint32_t(s->name);
-        source.begin = s->ids.back();
-        source.ends = {tokenizer.vocabulary().sep()};
-        source.maximum = std::max(1, std::min(maximum, room));
-        source.tokens = s->ids;
-        all.push_back(std::move(source));
-    }
-    return all;
-}
-
 std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sentence*>& sources,
                                                      SearchOptions options, std::uint64_t seed) const {
-    for (int id : special_tokens())
-        if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk())
-            options.forbidden.push_back(id);
-    UniLmDecoder decoder(model, reading_options());
-    std::vector<std::vector<Hypothesis>> all;
-    for (std::size_t first = 0; first < sources.size(); first += sources_at_a_time) {
-        const std::size_t end = std::min(sources.size(), first + sources_at_a_time);
-        const std::vector<const Sentence*> some(sources.begin() + std::ptrdiff_t(first),
-                                                sources.begin() + std::ptrdiff_t(end));
-        decoder.read(some, int(some.size()) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(decoder, search_sources(some, options.maximum), options, seed))
-            all.push_back(std::move(hypotheses));
+    std::vector<SearchSource> about;
+    for (const Sentence* s : sources) {
+        const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
+        about.push_back(search_source(*s, s->ids.back(), std::min(options.maximum, room)));
     }
+    UniLmDecoder decoder(model, reading_options());
+    return written(decoder, about, sources, std::move(options), seed);
+}
+
+std::vector<PartLoss> UniLmRun::losses(const std::vector<const Sentence*>& some, bool targets) const {
+    std::vector<PartLoss> all;
+    for (const ObjectiveMixture::Part& part : mixture.parts)
+        if (targets || !part.objective->has(Objective::pairs))
+            all.push_back({part.objective->name, part.weight,
+                           scored_loss(model, model.backbone, *part.objective, objective_options(), some)});
     return all;
 }
 

@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A UniLM with its tokenizer, fresh or from a run folder: its settings, what it is trained to do, how it writes.
 #pragma once
-#include "models/run.h"
+#include "models/target_run.h"
 #include "models/unilm_decoder.h"
 
 namespace masquerade {
-
-// "unilm", or several with weights: "mlm:2,unilm:2,lm:1,lm-reverse:1". Every batch has one of them, drawn by its weight.
-struct ObjectiveMixture {
-    struct Part {
-        const Objective* objective;
-        double weight;
-    };
-    std::vector<Part> parts;  // weights sum to 1
-
-    static ObjectiveMixture parse(const std::string& words);  // BadUsage
-    const Objective& at(std::uint64_t seed, std::uint32_t step) const;
-    bool has(Objective::Trait trait) const;
-};
 
 struct UniLmSettings : RunSettings {
     BackboneOptions model;
@@ -33,7 +20,7 @@ struct UniLmSettings : RunSettings {
     void declare(Config& config) override;
 };
 
-class UniLmRun : public Run {
+class UniLmRun : public TargetRun {
   public:
     UniLmRun(const UniLmSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
              Device device = Device::cpu);
@@ -45,21 +32,17 @@ class UniLmRun : public Run {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
 
-    // Sources alone, or pairs where there are targets.
+    const std::string& objective() const override { return settings.objective; }
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
-                                    const std::vector<std::string>& targets = {}) const;
-    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
-    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    ObjectiveOptions objective_options() const;
-    bool writes() const;  // whether it was trained to predict what comes next
-    bool continues()
-        const;  // of one text: no pair was ever seen, so what it writes goes on with what it read
-    ReadingOptions reading_options() const;
-    // What a search needs to know of these sources, to write at most so many tokens.
-    std::vector<SearchSource> search_sources(const std::vector<const Sentence*>& sources, int maximum) const;
-    // Targets of sources by `options`, 64 sources at a time: for each its hypotheses, the best first.
+                                    const std::vector<std::string>& targets = {}) const override;
+    bool reads_pairs() const override { return mixture.has(Objective::pairs); }
+    bool writes() const override;
+    bool continues() const override { return writes() && !reads_pairs(); }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
-                                               SearchOptions options, std::uint64_t seed) const;
+                                               SearchOptions options, std::uint64_t seed) const override;
+    std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const override;
+    ObjectiveOptions objective_options() const;
+    ReadingOptions reading_options() const;
 
     UniLmSettings settings;
     ObjectiveMixture mixture;

@@ -42,7 +42,7 @@ void print_json(const std::vector<Row>& rows, const Beside& beside) {
 }
 
 // Options of another model than the run's.
-void refuse(const CLI::App* options, const char* of, const std::string& run, const char* model) {
+void refuse(const CLI::App* options, const char* of, const std::string& run, const std::string& model) {
     for (const CLI::Option* option : options->get_options())
         if (option->count() > 0)
             throw BadUsage(
@@ -54,7 +54,7 @@ void refuse(const CLI::App* options, const char* of, const std::string& run, con
 int main(int argc, char** argv) {
     Measured choice;
     UniVaeMeasuring univae(choice);
-    UniLmMeasuring unilm(choice);
+    TargetMeasuring targets(choice);
     bool json = false;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
@@ -69,15 +69,16 @@ int main(int argc, char** argv) {
                 ->option_text("N");
             app.add_flag("--json", json, "the same as JSON");
             univae.declare(app);
-            unilm.declare(app);
+            targets.declare(app);
         },
         [&](const Common& common) {
-            const bool latent = std::string(model_of_run(choice.run).name) == "univae";
+            const std::string model = model_of_run(choice.run).name;
+            const bool latent = model == "univae";
             if (latent)
-                refuse(unilm.own, "unilm", choice.run, "univae");
+                refuse(targets.own, "unilm and seq2seq", choice.run, model);
             else
-                refuse(univae.own, "univae", choice.run, "unilm");
-            const std::vector<Row> rows = latent ? univae.measure(common) : unilm.measure(common);
+                refuse(univae.own, "univae", choice.run, model);
+            const std::vector<Row> rows = latent ? univae.measure(common) : targets.measure(common);
             const Beside beside = latent ? Beside{{"samples", "held out"}, {"held_out"}}
                                          : Beside{{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
             json ? print_json(rows, beside) : print(rows, beside);

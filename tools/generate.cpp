@@ -9,7 +9,7 @@ using namespace masquerade;
 namespace {
 
 // Options of another model than the run's.
-void refuse(const CLI::App* options, const char* of, const std::string& run, const char* model) {
+void refuse(const CLI::App* options, const char* of, const std::string& run, const std::string& model) {
     for (const CLI::Option* option : options->get_options())
         if (option->count() > 0)
             throw BadUsage(
@@ -21,13 +21,12 @@ void refuse(const CLI::App* options, const char* of, const std::string& run, con
 int main(int argc, char** argv) {
     Choice choice;
     UniVaeWriting univae(choice);
-    UniLmWriting unilm(choice);
+    TargetWriting targets(choice);
     CLI::Option* temperature = nullptr;
     return run_program(
         argc, argv, "generate",
-        "Writes by a run: univae samples, or writes lines of standard input again; unilm writes a target for "
-        "every "
-        "line of standard input.",
+        "Writes by a run: univae samples, or writes lines of standard input again; unilm and seq2seq write a "
+        "target for every line of standard input.",
         [&](CLI::App& app) {
             app.add_option("run", choice.run, "run folder, or one of its steps")
                 ->required()
@@ -47,7 +46,7 @@ int main(int argc, char** argv) {
                 ->check(CLI::Range(0.0, 1.0))
                 ->option_text("P");
             univae.declare(app);
-            unilm.declare(app);
+            targets.declare(app);
         },
         [&](const Common& common) {
             choice.temperature_given = temperature->count() > 0;
@@ -57,11 +56,11 @@ int main(int argc, char** argv) {
             }
             const std::string model = model_of_run(choice.run).name;
             if (model == "univae") {
-                refuse(unilm.own, "unilm", choice.run, "univae");
+                refuse(targets.own, "unilm and seq2seq", choice.run, model);
                 univae.generate(common);
             } else {
-                refuse(univae.own, "univae", choice.run, "unilm");
-                unilm.generate(common);
+                refuse(univae.own, "univae", choice.run, model);
+                targets.generate(common);
             }
         },
         Work::models);

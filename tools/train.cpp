@@ -195,12 +195,13 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
-            app.add_option("words", a.words, "univae (default) or unilm, then settings as key=value")
+            app.add_option("words", a.words, "univae (default), unilm or seq2seq, then settings as key=value")
                 ->option_text("[MODEL] [KEY=VALUE ...]");
             app.add_option("--config", a.config, "settings from a file; key=value goes over it")
                 ->option_text("FILE");
-            app.add_option("--data", a.data,
-                           "text, one sentence a line, or source<TAB>target for unilm (default: corpus/)")
+            app.add_option(
+                   "--data", a.data,
+                   "text, one sentence a line, or source<TAB>target for unilm and seq2seq (default: corpus/)")
                 ->option_text("FILE");
             app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
             app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")

@@ -2,6 +2,8 @@
 // Layers: parameters, and a forward that reads like the paper. A layer owns nothing; its tensors are named slices of the
 // model's Parameters, and one layer may be called any number of times in a step.
 #pragma once
+#include <optional>
+
 #include "engine/nn/functions.h"
 #include "engine/nn/parameters.h"
 
@@ -41,6 +43,7 @@ struct LayerCache {
     Tensor* memory = nullptr;  // (B,2C), or null
     Tensor* own = nullptr;     // (slots * capacity, 2C)
     Ints rows;
+    Tensor* encoder = nullptr;  // (Ne,2C) what Block::encoder_keys() made, of a layer with cross-attention
 };
 
 // The rows of one pass through the stack: who they are, and what they see.
@@ -56,6 +59,11 @@ struct Pass {
     Tensor* memory = nullptr;
     // Decoding: what earlier steps left. Null: the keys are those of memory and x.
     const LayerCache* cache = nullptr;
+    // Of layers with cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
+    Tensor* encoder = nullptr;
+    const SegmentGraph* cross_graph = nullptr;
+    // Rotary: positions of the encoder's rows; null data: cross-attention is not rotated.
+    Ints encoder_positions;
 };
 
 struct BlockShape {
@@ -65,29 +73,42 @@ struct BlockShape {
     double eps = 1e-12;
     double deviation = 0.02;
     bool rotary_value = false;  // a rotary table turns values as it turns keys
+    bool cross = false;         // a decoder's layer, which attends to an encoder as well
+};
+
+// Attention of a decoder's rows to the rows of an encoder, whose last hidden state is E (Ne,C).
+struct CrossAttention {
+    Linear query, key_value, output;
+    LayerNorm norm;
+    CrossAttention(Parameters& p, const std::string& path, const BlockShape& shape);
 };
 
 // One Transformer layer, post-LN (BERT):  x = LN1(x + Attention(x)),  x = LN2(x + FFN(x))
 //                         or pre-LN:      x = x + Attention(LN1(x)),  x = x + FFN(LN2(x))
+// With cross-attention, between the two:  x = LNc(x + Cross(x, E))  or  x = x + Cross(LNc(x), E)   Vaswani et al. 2017
 struct Block {
     BlockShape shape;
     std::string path;
     Linear query, key_value, output, up, down;
     LayerNorm norm1, norm2;
+    std::optional<CrossAttention> cross;
     Block(Parameters& p, const std::string& path, const BlockShape& shape);
 
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
     // The keys and values (B,2C) of a memory (B,C) that stands at position 0, where the rotation is the identity.
     Tensor* memory_keys(Tape& tape, Tensor* memory) const;
+    // The keys and values (Ne,2C) of pass.encoder, for a layer with cross-attention.
+    Tensor* encoder_keys(Tape& tape, const Pass& pass) const;
 
   private:
-    Tensor* at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, const Pass& pass,
+    Tensor* at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, Tensor* turns,
                          int columns, const std::string& name) const;
     std::vector<Tensor*> keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const;
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
                  const ResidualNames& names) const;
     Tensor* attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                    const RowNames& names) const;
+    Tensor* attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const;
 };
 
 }  // namespace masquerade

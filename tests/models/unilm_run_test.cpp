@@ -7,7 +7,6 @@
 #include "engine/ops/cpu/parallel.h"
 #include "models/hugging_face/hugging_face.h"
 #include "models/unilm_start.h"
-#include "models/unilm_task.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;

@@ -9,7 +9,6 @@
 
 #include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
-#include "models/unilm_evaluation.h"
 #include "models/unilm_run.h"
 
 using namespace masquerade;

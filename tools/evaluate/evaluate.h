@@ -33,8 +33,8 @@ struct UniVaeMeasuring {
     std::vector<Row> measure(const Common& common) const;
 };
 
-struct UniLmMeasuring {
-    explicit UniLmMeasuring(const Measured& c) : choice(c) {}
+struct TargetMeasuring {
+    explicit TargetMeasuring(const Measured& c) : choice(c) {}
     const Measured& choice;
     SearchOptions search;
     bool characters = false;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/text.h"
-#include "models/unilm_run.h"
+#include "models/target_run.h"
 #include "tools/program.h"
 
 namespace masquerade {
@@ -35,8 +35,8 @@ struct UniVaeWriting {
 };
 
 // Targets of the sources on standard input, by search.
-struct UniLmWriting {
-    explicit UniLmWriting(const Choice& c) : choice(c) {}
+struct TargetWriting {
+    explicit TargetWriting(const Choice& c) : choice(c) {}
     const Choice& choice;
     SearchOptions search;
     std::string length_form = "hf", stop = "heuristic";
@@ -48,8 +48,8 @@ struct UniLmWriting {
     void generate(const Common& common) const;
 
   private:
-    SearchOptions options_for(const UniLmRun& run) const;
-    void write_for(const UniLmRun& run, std::vector<Sentence> sources, std::uint32_t first,
+    SearchOptions options_for(const TargetRun& run) const;
+    void write_for(const TargetRun& run, std::vector<Sentence> sources, std::uint32_t first,
                    const SearchOptions& options, std::uint64_t seed) const;
 };
 

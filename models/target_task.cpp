@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "models/unilm_task.h"
+#include "models/target_task.h"
 
 #include <algorithm>
-
-#include "models/unilm_evaluation.h"
 
 namespace masquerade {
 namespace {
@@ -24,41 +22,29 @@ std::string shortened(const std::string& line, std::size_t most) {
 }
 }  // namespace
 
-UniLmTask::UniLmTask(UniLmRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+TargetTask::TargetTask(TargetRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
     : run_(run),
       train_(std::move(train)),
       held_out_(std::move(held_out)),
-      source_(train_, run.settings.train.seed) {}
-
-std::string UniLmTask::next_batch(std::int64_t step) {
-    const Objective& objective = run_.mixture.at(run_.settings.train.seed, std::uint32_t(step));
-    batch_ = objective.batch(source_.take(std::size_t(run_.settings.batch_tokens)), std::uint32_t(step),
-                             run_.objective_options(), 64);
-    return batch_.bucket;
-}
-
-Tensor* UniLmTask::loss(Tape& tape, std::int64_t, std::int64_t) {
-    return run_.model.loss(tape, batch_).total;
-}
+      source_(train_, run.common().train.seed) {}
 
 // Of a mixture: the mean by weight, then each of its parts.
-std::vector<Metric> UniLmTask::validate() {
+std::vector<Metric> TargetTask::validate() {
     if (held_out_.empty()) return {};
     std::vector<Metric> metrics = {{"loss", 0}};
-    for (const ObjectiveMixture::Part& part : run_.mixture.parts) {
-        const ScoredLoss loss = scored_loss(run_.model, *part.objective, run_.objective_options(),
-                                            first_of(held_out_, validated));
-        metrics[0].value += part.weight * loss.per_token;
-        if (run_.mixture.parts.size() > 1) metrics.push_back({part.objective->name, loss.per_token});
+    const std::vector<PartLoss> losses = run_.losses(first_of(held_out_, validated), true);
+    for (const PartLoss& part : losses) {
+        metrics[0].value += part.weight * part.loss.per_token;
+        if (losses.size() > 1) metrics.push_back({part.objective, part.loss.per_token});
     }
     return metrics;
 }
 
 // What it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
-std::string UniLmTask::show(std::int64_t) {
-    if (!run_.mixture.has(Objective::pairs) || held_out_.empty()) return "";
+std::string TargetTask::show(std::int64_t) {
+    if (!run_.reads_pairs() || held_out_.empty()) return "";
     const std::vector<const Sentence*> some = first_of(held_out_, shown);
-    const auto written = run_.write(some, {}, run_.settings.train.seed);
+    const auto written = run_.write(some, {}, run_.common().train.seed);
     std::string out = "  held-out sources, what is written for them, and their own targets\n";
     for (std::size_t i = 0; i < some.size(); i++) {
         const std::vector<int>& ids = some[i]->ids;
@@ -69,9 +55,9 @@ std::string UniLmTask::show(std::int64_t) {
     return out;
 }
 
-std::vector<std::uint64_t> UniLmTask::place() const { return {source_.place().epoch, source_.place().next}; }
+std::vector<std::uint64_t> TargetTask::place() const { return {source_.place().epoch, source_.place().next}; }
 
-void UniLmTask::move_to(const std::vector<std::uint64_t>& place) {
+void TargetTask::move_to(const std::vector<std::uint64_t>& place) {
     if (place.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
     source_.move_to({place[0], place[1]});
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include "models/unilm_run.h"
+#include "models/target_run.h"
 #include "tools/generate/generate.h"
 
 namespace masquerade {
 
-void UniLmWriting::declare(CLI::App& app) {
-    CLI::Option_group* group = app.add_option_group("of unilm");
+void TargetWriting::declare(CLI::App& app) {
+    CLI::Option_group* group = app.add_option_group("of unilm and seq2seq");
     own = group;
     group->add_option("--beam", search.beams, "beam search of this width (default: 1, greedy)")
         ->check(CLI::Range(1, 1024))
@@ -60,7 +60,7 @@ void UniLmWriting::declare(CLI::App& app) {
     group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
-SearchOptions UniLmWriting::options_for(const UniLmRun& run) const {
+SearchOptions TargetWriting::options_for(const TargetRun& run) const {
     SearchOptions options = search;
     options.length_form =
         length_form == "gnmt" ? SearchOptions::Length::gnmt : SearchOptions::Length::hugging_face;
@@ -79,8 +79,8 @@ SearchOptions UniLmWriting::options_for(const UniLmRun& run) const {
 }
 
 // A line for each source, numbered from `first`; what has nothing to be read stays empty.
-void UniLmWriting::write_for(const UniLmRun& run, std::vector<Sentence> sources, std::uint32_t first,
-                             const SearchOptions& options, std::uint64_t seed) const {
+void TargetWriting::write_for(const TargetRun& run, std::vector<Sentence> sources, std::uint32_t first,
+                              const SearchOptions& options, std::uint64_t seed) const {
     const std::size_t least = run.continues() ? 1 : 3;  // tokens
     std::vector<const Sentence*> some;
     for (std::size_t i = 0; i < sources.size(); i++) {
@@ -101,10 +101,11 @@ void UniLmWriting::write_for(const UniLmRun& run, std::vector<Sentence> sources,
     std::fflush(stdout);
 }
 
-void UniLmWriting::generate(const Common& common) const {
-    const std::unique_ptr<UniLmRun> run = UniLmRun::load(choice.run, false, common.device);
+void TargetWriting::generate(const Common& common) const {
+    const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
+    const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
     if (!run->writes())
-        throw BadUsage(text(choice.run, " was trained on ", run->settings.objective,
+        throw BadUsage(text(choice.run, " was trained on ", run->objective(),
                             ", which is asked for single tokens: it cannot go on with a text"));
     const SearchOptions options = options_for(*run);
     if (choice.count > 0 && !run->continues())

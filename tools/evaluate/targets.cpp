@@ -6,9 +6,8 @@
 
 #include "data/text.h"
 #include "models/source_baselines.h"
+#include "models/target_run.h"
 #include "models/text_metrics.h"
-#include "models/unilm_evaluation.h"
-#include "models/unilm_run.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
 
@@ -87,8 +86,8 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs,
 
 }  // namespace
 
-void UniLmMeasuring::declare(CLI::App& app) {
-    CLI::Option_group* group = app.add_option_group("of unilm");
+void TargetMeasuring::declare(CLI::App& app) {
+    CLI::Option_group* group = app.add_option_group("of unilm and seq2seq");
     own = group;
     group->add_option("--beam", search.beams, "targets by beam search of this width (default: 1, greedy)")
         ->check(CLI::Range(1, 1024))
@@ -101,8 +100,9 @@ void UniLmMeasuring::declare(CLI::App& app) {
         ->option_text("FILE");
 }
 
-std::vector<Row> UniLmMeasuring::measure(const Common& common) const {
-    const std::unique_ptr<UniLmRun> run = UniLmRun::load(choice.run, false, common.device);
+std::vector<Row> TargetMeasuring::measure(const Common& common) const {
+    const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
+    const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
     TrainingText t = read_again(origin_of(run->run_json, choice.run + "/run.json"));
     if (!choice.data.empty()) {
         Text given = read_text(choice.data);
@@ -118,10 +118,9 @@ std::vector<Row> UniLmMeasuring::measure(const Common& common) const {
     const std::vector<const Sentence*> all = pointers(sentences);
 
     std::vector<Row> rows = {{"documents", "", "held out", double(n)}};
-    for (const ObjectiveMixture::Part& part : run->mixture.parts) {
-        if (part.objective->has(Objective::pairs) && !pairs) continue;
-        const ScoredLoss loss = scored_loss(run->model, *part.objective, run->objective_options(), all);
-        const std::string name = part.objective->name;
+    for (const PartLoss& part : run->losses(all, pairs)) {
+        const std::string& name = part.objective;
+        const ScoredLoss& loss = part.loss;
         rows.push_back({name + ".tokens", "", "scored", double(loss.tokens)});
         rows.push_back({name + ".loss", "nats/token", "cross-entropy", loss.per_token});
         rows.push_back({name + ".perplexity", "a token", "its exponential", std::exp(loss.per_token)});
@@ -134,7 +133,7 @@ std::vector<Row> UniLmMeasuring::measure(const Common& common) const {
     std::vector<std::vector<std::string>> compared = {written};
     if (!t.train_targets.empty())
         for (Baseline& b : baselines(t.held_out, t, characters)) compared.push_back(std::move(b.lines));
-    if (!run->settings.cased) {
+    if (!run->common().cased) {
         t.held_out_targets = lowered(t.held_out_targets);
         for (auto& lines : compared) lines = lowered(lines);
     }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// What writing keeps from step to step: keys and values, (rows,2C) a layer. Those of the sources are made once; those of
+// what is written lie in slots, one a prefix, one row a token.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "data/sentences.h"
+#include "engine/tensor/buffer.h"
+#include "models/backbone.h"
+#include "models/decoding/search.h"
+
+namespace masquerade {
+
+// A model of next tokens that reads sources first.
+class SourceReader : public NextToken {
+  public:
+    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
+    virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
+};
+
+// One tensor (rows,2C) for every layer of a stack.
+class KeptKeys {
+  public:
+    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows);
+    Tensor* layer(int i) { return &layers_.at(std::size_t(i)); }
+    std::deque<Tensor>& all() { return layers_; }
+
+  private:
+    std::deque<Tensor> layers_;
+    std::vector<Buffer> buffers_;
+};
+
+// The written rows of every prefix.
+class TargetCache {
+  public:
+    // Empty, with room for so many prefixes of at most `longest` tokens.
+    void start(const Backbone& stack, int slots, int longest);
+    // The prefixes of this step: each keeps the slot of the one it continues; where several continue one, all but the first
+    // get a copy of its rows.
+    void follow(Tape& tape, const std::vector<NextToken::Row>& rows);
+    // After follow(): the first row of prefix i, and where its next token goes.
+    int first_row(std::size_t i) const { return slot_of_[i] * longest_; }
+    std::vector<int> next_rows() const;
+    Tensor* layer(int i) { return keys_.layer(i); }
+    int written() const { return written_; }  // tokens of every prefix that are in it
+    void advance() { written_++; }
+
+  private:
+    KeptKeys keys_;
+    int slots_ = 0, longest_ = 0, written_ = 0;
+    std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
+    std::vector<int> from_, to_;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever the
+// stacks behind it.
+#pragma once
+#include "models/decoding/target_cache.h"
+#include "models/objective_mixture.h"
+#include "models/run.h"
+#include "models/scored_loss.h"
+
+namespace masquerade {
+
+// The loss of one of the objectives it is trained to do.
+struct PartLoss {
+    std::string objective;
+    double weight;
+    ScoredLoss loss;
+};
+
+class TargetRun : public Run {
+  public:
+    virtual const std::string& objective() const = 0;  // as in its settings
+    // Sources alone, or pairs where there are targets.
+    virtual std::vector<Sentence> sentences(const std::vector<std::string>& sources,
+                                            const std::vector<std::string>& targets = {}) const = 0;
+    virtual bool reads_pairs() const = 0;  // whether any objective needs them
+    virtual bool writes() const = 0;       // whether it was trained to predict what comes next
+    // Of one text: no pair was ever seen, so what it writes goes on with what it read.
+    virtual bool continues() const { return false; }
+    // Targets of sources by `options`: for each its hypotheses, the best first.
+    virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
+                                                       SearchOptions options, std::uint64_t seed) const = 0;
+    // Of each objective; without targets, of those that need none.
+    virtual std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences,
+                                         bool targets) const = 0;
+
+    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
+    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
+
+  protected:
+    using Run::Run;
+    // What a search needs to know of a source, to write at most so many tokens.
+    SearchSource search_source(const Sentence& source, int begin, int maximum) const;
+    // By `reader`, 64 sources at a time.
+    std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
+                                                 const std::vector<const Sentence*>& sources,
+                                                 SearchOptions options, std::uint64_t seed) const;
+    // Refuses text without what the objectives need.
+    void expect_fitting(const TrainingText& text, bool mask_token) const;
+};
+
+}  // namespace masquerade

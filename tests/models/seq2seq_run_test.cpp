@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// A run of two stacks: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
+// writes as it wrote.
+#include <doctest/doctest.h>
+
+#include "data/grammar.h"
+#include "engine/ops/cpu/parallel.h"
+#include "models/seq2seq_run.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+Seq2SeqSettings tiny(const std::string& objective) {
+    Seq2SeqSettings s;
+    s.objective = objective;
+    s.model.stack.layers = 1;
+    s.model.decoder_layers = 2;
+    s.model.stack.width = 16;
+    s.model.stack.heads = 2;
+    s.model.stack.inner = 32;
+    s.model.stack.dropout = 0.1;
+    s.model.stack.attention_dropout = 0.1;
+    s.max_length = 16;
+    s.max_target = 12;
+    s.vocabulary = 200;
+    s.batch_tokens = 120;
+    s.train.warmup = 5;
+    s.train.schedule_start = 10;
+    s.train.schedule_steps = 40;
+    return s;
+}
+
+// Questions, each with the next one as its target.
+TrainingText questions() {
+    TrainingText t;
+    t.train = grammar_questions(3, 200);
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    t.held_out = {t.train[0], t.train[1]};
+    t.held_out_targets = {t.train_targets[0], t.train_targets[1]};
+    return t;
+}
+
+struct Training {
+    TrainingText text = questions();
+    Seq2SeqRun run;
+    RunFolder folder;
+    std::unique_ptr<Task> task;
+    Trainer trainer;
+    Training(const Seq2SeqSettings& s, RunFolder&& where, std::int64_t steps)
+        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
+          folder(std::move(where)),
+          task(run.task(text)),
+          trainer(run.parameters, *task, folder, limited(s, steps)) {
+        trainer.quiet = true;
+        folder.write("run.json", "{}");
+        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
+    }
+    static TrainOptions limited(const Seq2SeqSettings& s, std::int64_t steps) {
+        TrainOptions o = s.train;
+        o.steps = steps;
+        o.minutes = 0;
+        return o;
+    }
+};
+
+std::vector<char> trained(const Seq2SeqSettings& s, std::int64_t steps) {
+    TemporaryFolder folder;
+    Training t(s, RunFolder::create(folder.file("run")), steps);
+    t.trainer.run(never);
+    return bits_of(t.run.parameters.values());
+}
+
+}  // namespace
+
+TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, recompute on or off") {
+    for (DType precision : {DType::f32, DType::bf16}) {
+        Seq2SeqSettings s = tiny("seq2seq,mass");
+        s.precision = precision;
+        set_threads(1);
+        const std::vector<char> once = trained(s, 12);
+        for (int n : {1, 3}) {
+            set_threads(n);
+            CHECK(once == trained(s, 12));
+        }
+        set_threads(0);
+        s.train.plan_memory = false;
+        CHECK(once == trained(s, 12));
+        s.train.recompute = "*layer.*";
+        CHECK(once == trained(s, 12));
+    }
+}
+
+TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is loaded writes the same") {
+    const Seq2SeqSettings s = tiny("seq2seq:2,mass:1");
+    TemporaryFolder folder;
+    Training straight(s, RunFolder::create(folder.file("straight")), 20);
+    straight.trainer.run(never);
+    {
+        Training half(s, RunFolder::create(folder.file("halves")), 10);
+        half.trainer.run(never);
+    }
+    Training rest(s, RunFolder::resume(folder.file("halves")), 20);
+    rest.trainer.resume();
+    rest.trainer.run(never);
+    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
+
+    const auto loaded = Seq2SeqRun::load(folder.file("straight"));
+    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
+    CHECK(loaded->settings.objective == s.objective);
+    CHECK(loaded->model.options.decoder_layers == 2);
+    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
+    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
+    SearchOptions beams;
+    beams.beams = beams.n_best = 3;
+    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
+    REQUIRE(here.size() == 2);
+    for (std::size_t i = 0; i < here.size(); i++) {
+        REQUIRE(here[i].size() == 3);
+        for (std::size_t n = 0; n < 3; n++) {
+            CHECK(here[i][n].tokens == there[i][n].tokens);
+            CHECK(here[i][n].score == there[i][n].score);
+            CHECK(here[i][n].tokens.size() <= std::size_t(s.max_target));
+        }
+    }
+    CHECK(std::string(model_of_run(folder.file("straight")).name) == "seq2seq");
+}
+
+TEST_CASE(
+    "seq2seq run: what it was trained on says what it needs, what it can write and which losses it has") {
+    const TrainingText text = questions();
+    const Vocabulary words = train_vocabulary(text.train, 200);
+    TrainingText alone = text;
+    alone.train_targets.clear();
+    alone.held_out_targets.clear();
+    Seq2SeqRun pairs(tiny("seq2seq"), words), both(tiny("seq2seq:3,mass:1"), words),
+        mass(tiny("mass"), words);
+    CHECK(pairs.writes());
+    CHECK_FALSE(mass.writes());
+    CHECK_SAYS(message_of<BadInput>([&] { both.task(alone); }), "needs pairs");
+    CHECK(mass.task(alone)->validate().size() == 1);
+    const std::vector<Sentence> held_out = both.sentences(text.held_out, text.held_out_targets);
+    const std::vector<PartLoss> losses = both.losses({&held_out[0], &held_out[1]}, true);
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[0].objective == "seq2seq");
+    CHECK(losses[0].weight == doctest::Approx(0.75));
+    CHECK(losses[0].loss.tokens == std::int64_t(held_out[0].target.size() + held_out[1].target.size()));
+    CHECK(losses[0].loss.per_token == doctest::Approx(std::log(words.size())).epsilon(0.05));  // untrained
+    CHECK(both.losses({&held_out[0]}, false).size() == 1);
+    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny("unilm"), words), doctest::Contains("there are seq2seq, mass"),
+                         BadUsage);
+}
