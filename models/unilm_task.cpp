@@ -38,7 +38,7 @@ std::string UniLmTask::next_batch(std::int64_t step) {
 }
 
 Tensor* UniLmTask::loss(Tape& tape, std::int64_t, std::int64_t) {
-    return run_.model.loss(tape, batch_).total;
+    return run_.model.loss(tape, batch_, run_.settings.label_smoothing).total;
 }
 
 // Of a mixture: the mean by weight, then each of its parts.
