@@ -8,17 +8,21 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o) : options(o) {
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
                             " heads of an even size; choose width = heads * an even number"));
     Init normal{Init::normal, o.deviation};
-    token_ = p.add("embedding.token.weight", {o.vocabulary, o.width}, normal);
-    type_ = p.add("embedding.type.weight", {2, o.width}, normal);
-    if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, o.width}, normal);
-    embedding_norm_ = LayerNorm(p, "embedding.norm", o.width, o.eps);
-    BlockShape shape{o.width,    o.heads, o.inner,
-                     o.pre_norm, o.gelu,  o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation};
+    if (o.rotary_value && !o.rotary)
+        throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
+    const int E = o.embedding_width();
+    token_ = p.add("embedding.token.weight", {o.vocabulary, E}, normal);
+    type_ = p.add("embedding.type.weight", {o.types, E}, normal);
+    if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
+    embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
+    if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
+    BlockShape shape{o.width,     o.heads,       o.inner,
+                     o.pre_norm,  o.gelu,        o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
+                     o.deviation, o.rotary_value};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, "final_norm", o.width, shape.eps);
-    head_dense_ = Linear(p, "head.dense", o.width, o.width, o.deviation);
-    head_norm_ = LayerNorm(p, "head.norm", o.width, o.eps);
+    head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
+    head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
     head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
     if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
 }
@@ -28,11 +32,15 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     for (int position : rows.positions)
         if (position < 0 || position >= options.positions)
             throw Error(text("embedding: position ", position, " lies outside [0, ", options.positions, ")"));
-    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,C)
+    for (int type : rows.types)
+        if (type < 0 || type >= options.types)
+            throw Error(text("embedding: type ", type, " lies outside [0, ", options.types, ")"));
+    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E)
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
     x = embedding_norm_(tape, x, "norm");
-    return dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
+    x = dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
+    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;  // (N,C)
 }
 
 Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
@@ -53,7 +61,7 @@ Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {
     auto scope = tape.scope("head");
-    x = head_dense_(tape, x, "dense");  // (N,C)
+    x = head_dense_(tape, x, "dense");  // (N,E)
     x = gelu(tape, x, options.gelu, "gelu");
     return head_norm_(tape, x, "norm");
 }

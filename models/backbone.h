@@ -10,13 +10,17 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
+    int embedding = 0;    // E: width of the tables and the head; 0: C, else a projection E -> C follows
+    int types = 2;        // segment ids 0 .. types-1 may occur
     int positions = 512;  // P: positions 0 .. P-1 may occur
     bool rotary = true;   // else an absolute table is added to the embedding
+    bool rotary_value = false;  // rotary turns values, too
     bool pre_norm = false;
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;  // of the first weights
     double dropout = 0, attention_dropout = 0;
+    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
 };
 
 // The tokens of one pass, packed: N rows, no padding. `document` and `position` name the row (random numbers).
@@ -40,13 +44,13 @@ class Backbone {
   public:
     Backbone(Parameters& parameters, const BackboneOptions& options);
 
-    // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position])))
+    // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position]))), projected where E is not C
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
     // What the layers need to know of these rows; the graph is the caller's.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // h(N,C): what the tied embedding meets: LN(gelu(dense(x)))
+    // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
     // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by labels
@@ -63,9 +67,9 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,C), (2,C), (P,C)
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
     LayerNorm embedding_norm_, final_norm_, head_norm_;
-    Linear head_dense_;
+    Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;  // (V)
     std::vector<double> turns_;    // (P,D)
 };

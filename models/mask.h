@@ -91,6 +91,7 @@ SegmentGraph with_window(SegmentGraph graph, const Window& window);
 // What masks need beside lengths.
 struct MaskDetails {
     std::vector<int> rank;            // plm, plm-query
+    std::vector<int> stream_rank;     // plm-streams
     std::vector<int> entity, branch;  // k-bert
     std::vector<int> weight;          // pseudo-mask
     Window window;                    // laid over the mask where it has a radius

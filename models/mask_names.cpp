@@ -25,6 +25,7 @@ SegmentGraph targets(const Documents& d, Details) {
 }
 SegmentGraph content(const Documents& d, Details more) { return rank_mask(d, more.rank, false); }
 SegmentGraph query(const Documents& d, Details more) { return rank_mask(d, more.rank, true); }
+SegmentGraph streams(const Documents& d, Details more) { return two_stream_mask(d, more.stream_rank); }
 SegmentGraph trees(const Documents& d, Details more) { return knowledge_mask(d, more.entity, more.branch); }
 SegmentGraph pseudo(const Documents& d, Details more) { return pseudo_mask(d, more.weight); }
 SegmentGraph decoded(const Documents& documents, Details) {
@@ -100,6 +101,7 @@ const std::vector<NamedMask>& named_masks() {
         {"cross", "cross-attention of two stacks, and of MASS: B sees A", Rows::cross, all<cross_mask>, {}},
         {"plm", "permutation LM, content stream: ranks up to one's own", Rows::tokens, content, {}},
         {"plm-query", "permutation LM, query stream: ranks below one's own", Rows::tokens, query, {}},
+        {"plm-streams", "both streams in one tensor, content, then queries", Rows::tokens, streams, {}},
         {"plm-shuffled", "permutation LM on shuffled tokens: causal", Rows::tokens, all<causal_mask>, {}},
         {"k-bert", "trunk full; an entity and its branches see each other", Rows::tokens, trees, {}},
         {"pseudo-mask", "UniLMv2: tokens by spans, [MASK]s see the spans before", Rows::tokens, pseudo, {}},
@@ -134,8 +136,13 @@ MaskDetails example_details(const Documents& documents) {
         for (int i = 0; i < d.source + d.target; i++) {
             int t = i - d.source;  // place in B
             // Ranks: the source is context; of the target the second half goes first, from its end.
-            int half = d.target / 2;
-            more.rank.push_back(t < 0 ? -1 : t < half ? d.target - half + t : d.target - 1 - t);
+            const int half = d.target / 2;
+            auto rank_of = [&](int k) {
+                return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k;
+            };
+            more.rank.push_back(rank_of(t));
+            // Streams: the queries are the target, and their tokens the last ones of the source.
+            more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));
             // The target is branches of two tokens each; branch k hangs on source token 1 + k.
             more.branch.push_back(t < 0 ? -1 : t / 2);
             more.entity.push_back(t < 0 ? (i > 0 && i <= (d.target + 1) / 2 ? i - 1 : -1) : t / 2);
@@ -200,6 +207,7 @@ std::string draw_mask(const std::string& name, int source, int target) {
     }
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
+        if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);
         if (name == "k-bert" && details.branch[i] >= 0)
             rows[i] += " of a" + std::to_string(details.entity[i] + 1);
         if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);

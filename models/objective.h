@@ -10,7 +10,7 @@
 //   plm           permutation language model in two streams                            Yang et al. 2019
 //   plm-shuffled  tokens in a random order with their own positions, causal; each row for the next token of that order,
 //                 of which it is not told the place: its distribution is a mixture over places, kept as the flaw of a
-//                 simpler scheme                                                       docs/objectives.md
+//                 simpler scheme                                                       docs/unilm.md
 #pragma once
 #include <cstdint>
 #include <string>

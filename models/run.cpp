@@ -96,7 +96,7 @@ nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
             {"hidden_dropout_prob", b.dropout},
             {"attention_probs_dropout_prob", b.attention_dropout},
             {"max_position_embeddings", b.positions},
-            {"type_vocab_size", 2},
+            {"type_vocab_size", b.types},
             {"layer_norm_eps", b.eps},
             {"initializer_range", b.deviation},
             {"pad_token_id", 0}};

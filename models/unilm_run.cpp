@@ -7,8 +7,6 @@
 #include <sstream>
 
 #include "engine/base/random.h"
-#include "engine/ops/check.h"
-#include "engine/tensor/copy.h"
 #include "models/unilm_task.h"
 
 namespace masquerade {
@@ -64,12 +62,11 @@ bool ObjectiveMixture::has(Objective::Trait trait) const {
 }
 
 UniLmSettings::UniLmSettings() {
-    vocabulary = 8000;
     batch_tokens = 2000;
-    model.width = 192;
+    model.width = 256;
     model.heads = 4;
-    model.inner = 768;
-    model.layers = 4;
+    model.inner = 1024;
+    model.layers = 3;
     model.positions = 0;
     model.deviation = 0.035;
     train.learning_rate = 1.5e-3;
@@ -83,8 +80,12 @@ void UniLmSettings::declare(Config& c) {
     c.add(
         "fixed_target_start", &fixed_target_start,
         "a target's positions start at max_length; false: after its source, which tells the source's length");
-    c.add("source_type", &source_type, "segment id of a source", 0, 1);
-    c.add("target_type", &target_type, "segment id of a target", 0, 1);
+    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
+    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    c.add("types", &model.types, "segment ids there are", 1, 65536);
+    c.add("embedding", &model.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
+    c.add("rotary_value", &model.rotary_value, "rotary positions turn values, too");
+    c.add("norm_eps", &model.eps, "epsilon of the layer norms", 0, 1);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
     c.add("label_smoothing", &label_smoothing,
@@ -94,22 +95,14 @@ void UniLmSettings::declare(Config& c) {
     declare_training(c);
 }
 
-void UniLmSettings::adopt(const UniLmSettings& other) {
-    model = other.model;
-    model.positions = std::max(other.model.positions, other.max_length + other.max_target);
-    cased = other.cased;
-    max_length = other.max_length;
-    max_target = other.max_target;
-    fixed_target_start = other.fixed_target_start;
-    source_type = other.source_type;
-    target_type = other.target_type;
-}
-
 UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
     : Run(s, std::move(vocabulary), storage, device),
       settings(s),
       mixture(ObjectiveMixture::parse(s.objective)),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+    if (std::max(s.source_type, s.target_type) >= s.model.types)
+        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
+                                        " must lie below types=", s.model.types));
     parameters.allocate(settings.train.seed);
 }
 
@@ -122,23 +115,6 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
                                           to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
     return run;
-}
-
-void UniLmRun::start_from(const UniLmRun& other) {
-    auto theirs = other.parameters.all().begin();
-    if (parameters.all().size() != other.parameters.all().size())
-        throw BadInput(masquerade::text(other.step_folder, " holds ", other.parameters.all().size(),
-                                        " tensors, this model ", parameters.all().size(),
-                                        "; the sizes must be those of the checkpoint"));
-    for (const Tensor& p : parameters.all()) {
-        if (p.path != theirs->path || p.shape != theirs->shape)
-            throw BadInput(masquerade::text(
-                other.step_folder, ": ", seen("tensor", other.parameters.master(*theirs)), ", but ",
-                seen("here", parameters.master(p)), "; the sizes must be those of the checkpoint"));
-        copy(other.parameters.master(*theirs), parameters.master(p));
-        ++theirs;
-    }
-    parameters.round();
 }
 
 std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {
@@ -195,6 +171,14 @@ bool UniLmRun::writes() const {
     });
 }
 
+bool UniLmRun::continues() const { return writes() && !mixture.has(Objective::pairs); }
+
+std::vector<Sentence> UniLmRun::beginnings(const std::vector<std::string>& lines) const {
+    std::vector<Sentence> all = sentences(lines);
+    for (Sentence& s : all) s.ids.pop_back();
+    return all;
+}
+
 // A model that learned sources from left to right alone reads them so.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
@@ -206,18 +190,22 @@ ReadingOptions UniLmRun::reading_options() const {
     r.source_type = o.source_type;
     r.target_type = o.target_type;
     r.target_start = o.target_start;
-    r.longest = settings.max_target;
+    r.longest = continues() ? settings.max_length : settings.max_target;
+    if (continues()) r.target_start = -1;
+    if (r.causal && continues()) r.target_type = r.source_type;
     return r;
 }
 
-std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources) const {
+std::vector<SearchSource> UniLmRun::search_sources(const std::vector<const Sentence*>& sources,
+                                                   int maximum) const {
     std::vector<SearchSource> all;
     for (const Sentence* s : sources) {
+        const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
         SearchSource source;
         source.line = std::uint32_t(s->name);
         source.begin = s->ids.back();
         source.ends = {tokenizer.vocabulary().sep()};
-        source.maximum = settings.max_target;
+        source.maximum = std::max(1, std::min(maximum, room));
         source.tokens = s->ids;
         all.push_back(std::move(source));
     }
@@ -229,7 +217,6 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     for (int id : special_tokens())
         if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk())
             options.forbidden.push_back(id);
-    options.maximum = std::min(options.maximum, settings.max_target);
     UniLmDecoder decoder(model, reading_options());
     std::vector<std::vector<Hypothesis>> all;
     for (std::size_t first = 0; first < sources.size(); first += sources_at_a_time) {
@@ -237,7 +224,7 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
         const std::vector<const Sentence*> some(sources.begin() + std::ptrdiff_t(first),
                                                 sources.begin() + std::ptrdiff_t(end));
         decoder.read(some, int(some.size()) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(decoder, search_sources(some), options, seed))
+        for (auto& hypotheses : search(decoder, search_sources(some, options.maximum), options, seed))
             all.push_back(std::move(hypotheses));
     }
     return all;

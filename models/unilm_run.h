@@ -22,7 +22,7 @@ struct ObjectiveMixture {
 struct UniLmSettings : RunSettings {
     BackboneOptions model;
     std::string objective = "unilm";
-    int max_length = 96;  // tokens of a source, [CLS] and [SEP] among them
+    int max_length = 64;  // tokens of a source, [CLS] and [SEP] among them
     int max_target = 24;  // tokens of a target, its [SEP] among them
     bool fixed_target_start =
         false;  // the target's positions start at max_length, whatever the source's length
@@ -32,8 +32,6 @@ struct UniLmSettings : RunSettings {
 
     UniLmSettings();
     void declare(Config& config) override;
-    // The sizes of another run's model, for one that starts with its weights.
-    void adopt(const UniLmSettings& other);
 };
 
 class UniLmRun : public Run {
@@ -42,8 +40,6 @@ class UniLmRun : public Run {
              Device device = Device::cpu);
     static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false,
                                           Device device = Device::cpu);
-    // The weights of a run of the same sizes and vocabulary.
-    void start_from(const UniLmRun& other);
 
     const RunSettings& common() const override { return settings; }
     void save_config(const std::string& folder) const override;
@@ -53,11 +49,15 @@ class UniLmRun : public Run {
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
+    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
+    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
     ObjectiveOptions objective_options() const;
     bool writes() const;  // whether it was trained to predict what comes next
+    bool continues()
+        const;  // of one text: no pair was ever seen, so what it writes goes on with what it read
     ReadingOptions reading_options() const;
-    // What a search needs to know of these sources.
-    std::vector<SearchSource> search_sources(const std::vector<const Sentence*>& sources) const;
+    // What a search needs to know of these sources, to write at most so many tokens.
+    std::vector<SearchSource> search_sources(const std::vector<const Sentence*>& sources, int maximum) const;
     // Targets of sources by `options`, 64 sources at a time: for each its hypotheses, the best first.
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const;

@@ -32,6 +32,9 @@ int main(int argc, char** argv) {
             app.add_option("run", choice.run, "run folder, or one of its steps")
                 ->required()
                 ->option_text("RUN");
+            app.add_option("--count", choice.count, "so many samples (default of univae: 10)")
+                ->check(CLI::Range(1, 100000000))
+                ->option_text("N");
             SamplingOptions& sampling = choice.sampling;
             temperature =
                 app.add_option("--temperature", sampling.temperature, "0: the most likely token (default)")

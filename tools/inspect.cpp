@@ -3,17 +3,13 @@
 // the tensors of a checkpoint.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <memory>
 
 #include "engine/tape/trace.h"
-#include "engine/train/run_folder.h"
-#include "engine/train/safetensors.h"
 #include "models/mask.h"
 #include "models/univae_run.h"
 #include "tests/ladder.h"
+#include "tools/inspect/checkpoint.h"
 #include "tools/program.h"
 
 using namespace masquerade;
@@ -133,55 +129,13 @@ void print_program(const std::vector<std::string>& words, const std::string& dum
     if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", dump_folder);
 }
 
-bool is_real(Element e) {
-    return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64;
-}
-
-void list_tensors(const std::string& path) {
-    TensorFile file(path);
-    std::size_t width = 10;
-    for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
-    auto padded = [width](std::string name) { return name.resize(width, ' '), name; };
-    fmt::print("{}\n{}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, padded("tensor"), "type", "shape", "mean",
-               "deviation", "least", "largest");
-    std::int64_t numbers = 0;
-    for (const StoredTensor& t : file.tensors()) {
-        const std::int64_t n = t.shape.count();
-        numbers += n;
-        fmt::print("{}{:6}{:16}", padded(t.name), name_of(t.element), text(t.shape));
-        if (is_real(t.element) && n > 0) {
-            std::vector<double> x(static_cast<std::size_t>(n));
-            file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
-            double mean = 0, square = 0;
-            for (double v : x) mean += v / double(n);
-            for (double v : x) square += (v - mean) * (v - mean) / double(n);
-            auto [low, high] = std::minmax_element(x.begin(), x.end());
-            fmt::print("{:12.4g}{:12.4g}{:12.4g}{:12.4g}", mean, std::sqrt(square), *low, *high);
-        }
-        fmt::print("\n");
-    }
-    fmt::print("{} tensors, {} numbers\n", file.tensors().size(), numbers);
-}
-
-// A safetensors file, a step folder, or a run folder: then its latest step.
-void print_checkpoint(const std::string& path) {
-    namespace fs = std::filesystem;
-    if (!fs::is_directory(path)) return list_tensors(path);
-    std::string folder = path;
-    if (!fs::exists(path + "/model.safetensors")) {
-        RunFolder run = RunFolder::open(path);
-        folder = run.step_folder(run.latest_step());
-    }
-    for (const char* name : {"model.safetensors", "state.safetensors"})
-        if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App *mask = nullptr, *gradients = nullptr, *program = nullptr, *checkpoint = nullptr;
     std::vector<std::string> ops, words;
-    std::string name, dump, path;
+    std::string name, dump;
+    CheckpointSettings shown;
     int source = 6, target = 5;
     bool time = false;
     auto setup = [&](CLI::App& app) {
@@ -198,16 +152,31 @@ int main(int argc, char** argv) {
         program->add_option("settings", words, "as ./train takes them")->option_text("[KEY=VALUE ...]");
         program->add_option("--dump", dump, "every value and gradient into this folder")->option_text("DIR");
         program->add_flag("--time", time, "seconds by op instead of the program");
-        checkpoint = app.add_subcommand("checkpoint", "lists the tensors of a checkpoint");
-        checkpoint->add_option("path", path, "safetensors file, step folder or run folder")
+        checkpoint = app.add_subcommand("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
+        checkpoint
+            ->add_option("path", shown.path,
+                         "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's")
             ->required()
             ->option_text("PATH");
+        checkpoint->add_option("--save", shown.save, "BERT, RoFormer: written anew to this folder")
+            ->option_text("DIR");
+        checkpoint
+            ->add_option(
+                "--tokens", shown.tokens,
+                "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold")
+            ->option_text("FILE");
+        checkpoint
+            ->add_option(
+                "--logits", shown.logits,
+                "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
+                "parts the two texts of a line")
+            ->option_text("FILE");
     };
     auto body = [&](const Common& common) {
         if (mask->parsed()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
         if (gradients->parsed()) print_gradients(ops);
         if (program->parsed()) print_program(words, dump, time, common.seed);
-        if (checkpoint->parsed()) print_checkpoint(path);
+        if (checkpoint->parsed()) inspect_checkpoint(shown, common.seed);
     };
     return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints",
                        setup, body);

@@ -8,7 +8,7 @@
 #include "engine/base/memory.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
-#include "models/unilm_run.h"
+#include "models/unilm_start.h"
 #include "models/univae_task.h"
 #include "tokenizer/trainer.h"
 #include "tools/origin.h"
@@ -78,6 +78,7 @@ struct Prepared {
     std::unique_ptr<Run> run;
     std::unique_ptr<RunFolder> folder;
     TrainingText text;
+    std::unique_ptr<Task> task;
 };
 
 Prepared resumed(const Arguments& a, const Common& common) {
@@ -91,26 +92,27 @@ Prepared resumed(const Arguments& a, const Common& common) {
     p.kind = &model_of_run(p.folder->path());
     p.run = p.kind->load(p.folder->path(), true, common.device);
     p.text = read_again(origin_of(p.run->run_json, p.folder->file("run.json")));
+    p.task = p.run->task(p.text);
     return p;
 }
 
-// The run whose weights a new one starts with.
-std::unique_ptr<UniLmRun> initial_run(const Arguments& a, RunSettings& settings) {
+// What a new run starts with, where it does not start from nothing.
+std::unique_ptr<UniLmStart> start_of(const Arguments& a, RunSettings& settings) {
     if (a.init.empty()) return nullptr;
     auto* ours = dynamic_cast<UniLmSettings*>(&settings);
     if (!ours)
         throw BadUsage("--init is of ./train unilm: no other model starts with the weights of another");
     if (!a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
-    std::unique_ptr<UniLmRun> initial = UniLmRun::load(a.init, true);
-    ours->adopt(initial->settings);
-    return initial;
+    std::unique_ptr<UniLmStart> start = UniLmStart::open(a.init);
+    start->adopt(*ours);
+    return start;
 }
 
 Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
     p.kind = &find_model(model_name(a));
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
-    std::unique_ptr<UniLmRun> initial = initial_run(a, *settings);
+    const std::unique_ptr<UniLmStart> initial = start_of(a, *settings);
     Config config;
     settings->declare(config);
     if (!a.config.empty()) config.load(a.config);
@@ -118,11 +120,12 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.precision.empty()) config.set("precision=" + a.precision);
     if (common.seed_given) settings->train.seed = common.seed;
     p.text = find_training_text(a.data, a.dev, p.kind->reads);
-    Vocabulary vocabulary = initial           ? initial->tokenizer.vocabulary()
+    Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
     p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
-    if (initial) dynamic_cast<UniLmRun&>(*p.run).start_from(*initial);
+    if (initial) initial->give_weights(dynamic_cast<UniLmRun&>(*p.run));
+    p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
                                                          : RunFolder::create(a.out));
     json record = {{"model", p.kind->name},
@@ -132,7 +135,7 @@ Prepared started(const Arguments& a, const Common& common) {
                    {"data", json_of(p.text.origin)},
                    {"device", name_of(common.device)},
                    {"dtype", name_of(settings->precision)}};
-    if (initial) record["init"] = initial->step_folder;
+    if (initial) record["init"] = initial->source();
     p.folder->write("run.json", record.dump(2) + "\n");
     p.run->tokenizer.vocabulary().save(p.folder->file("vocab.txt"));
     return p;
@@ -144,7 +147,6 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    const std::unique_ptr<Task> task = p.run->task(p.text);
     fmt::print("text    {}\n        {} {} to train on, {} held out; vocabulary {}\n", p.text.origin.name,
                p.text.train.size(), p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size(),
                p.run->tokenizer.vocabulary().size());
@@ -152,7 +154,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
                shown(common.device));
     fmt::print("run     {}\n", p.folder->path());
-    Trainer trainer(p.run->parameters, *task, *p.folder, options);
+    Trainer trainer(p.run->parameters, *p.task, *p.folder, options);
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
@@ -203,8 +205,10 @@ int main(int argc, char** argv) {
             app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
             app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")
                 ->option_text("FILE");
-            app.add_option("--init", a.init, "unilm: start with the weights and the vocabulary of this run")
-                ->option_text("RUN");
+            app.add_option("--init", a.init,
+                           "unilm: start with the weights and the vocabulary of this run, or of a BERT or "
+                           "RoFormer of Hugging Face's")
+                ->option_text("FOLDER");
             app.add_option("--out", a.out, "run folder (default: runs/MODEL-NNN)")->option_text("DIR");
             app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
             app.add_option("--fit-prior", a.fit_prior,

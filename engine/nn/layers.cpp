@@ -19,17 +19,18 @@ Tensor* Block::memory_keys(Tape& tape, Tensor* memory) const {
     return key_value(tape, memory, "attention.memory");  // (B,2C)
 }
 
-// project(h), the first C columns of it turned where positions are turns: queries whole, keys without their values.
+// project(h), the first `columns` of it turned where positions are turns.
 Tensor* Block::at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, const Pass& pass,
-                            const std::string& name) const {
+                            int columns, const std::string& name) const {
     if (!pass.turns) return project(tape, h, name);
-    return linear_rotary(tape, h, project.weight, project.bias, positions, pass.turns, shape.width, name);
+    return linear_rotary(tape, h, project.weight, project.bias, positions, pass.turns, columns, name);
 }
 
 // Of h (N,C), the normed or plain input: the sources of the attention, memory first.
 std::vector<Tensor*> Block::keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const {
+    const int turned = shape.rotary_value ? 2 * shape.width : shape.width;  // keys; values as well
     Tensor* own =
-        at_positions(tape, key_value, h, pass.rows.position, pass, "attention.key_value");  // (N,2C)
+        at_positions(tape, key_value, h, pass.rows.position, pass, turned, "attention.key_value");  // (N,2C)
     if (pass.cache) {
         store_rows(own->view(), pass.cache->rows, pass.cache->own->view());
         if (pass.cache->memory) return {pass.cache->memory, pass.cache->own};
@@ -48,7 +49,7 @@ Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, floa
 
 Tensor* Block::attend(Tape& tape, Tensor* x, Tensor* h, const std::vector<Tensor*>& kv, const Pass& pass,
                       const RowNames& names) const {
-    Tensor* q = at_positions(tape, query, h, names.position, pass, "attention.query");  // (Nq,C)
+    Tensor* q = at_positions(tape, query, h, names.position, pass, shape.width, "attention.query");  // (Nq,C)
     Tensor* a = attention(tape, q, kv, *pass.graph, shape.heads, pass.attention_dropout, names, "attention");
     a = output(tape, a, "attention.output");  // (Nq,C)
     x = join(tape, x, a, names, pass.dropout, norm1, {"attention.dropout", "residual1", "norm1"});

@@ -8,7 +8,7 @@
 namespace masquerade {
 
 struct Linear {
-    Tensor *weight, *bias;  // (O,I), (O)
+    Tensor *weight = nullptr, *bias = nullptr;  // (O,I), (O)
     Linear() = default;
     Linear(Parameters& p, const std::string& path, int in, int out, double deviation)
         : weight(p.add(path + ".weight", {out, in}, {Init::normal, deviation})),
@@ -64,6 +64,7 @@ struct BlockShape {
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;
+    bool rotary_value = false;  // a rotary table turns values as it turns keys
 };
 
 // One Transformer layer, post-LN (BERT):  x = LN1(x + Attention(x)),  x = LN2(x + FFN(x))
@@ -81,7 +82,7 @@ struct Block {
 
   private:
     Tensor* at_positions(Tape& tape, const Linear& project, Tensor* h, Ints positions, const Pass& pass,
-                         const std::string& name) const;
+                         int columns, const std::string& name) const;
     std::vector<Tensor*> keys_and_values(Tape& tape, Tensor* h, const Pass& pass) const;
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
                  const ResidualNames& names) const;

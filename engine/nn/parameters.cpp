@@ -131,6 +131,10 @@ Tensor* Parameters::find(const std::string& path) {
     return nullptr;
 }
 
+const Tensor* Parameters::find(const std::string& path) const {
+    return const_cast<Parameters*>(this)->find(path);
+}
+
 std::int64_t Parameters::count() const {
     std::int64_t n = 0;
     for (const Tensor& t : tensors_) n += t.shape.count();

@@ -56,7 +56,8 @@ class Parameters {
 
     std::deque<Tensor>& all() { return tensors_; }
     const std::deque<Tensor>& all() const { return tensors_; }
-    Tensor* find(const std::string& path);
+    Tensor* find(const std::string& path);  // null where there is none
+    const Tensor* find(const std::string& path) const;
     std::int64_t count() const;          // numbers, without the gaps of alignment
     std::int64_t length() const { return length_; }  // of the flat row, with them
     DType storage() const { return storage_; }  // of matrices, as the ops read them

@@ -14,10 +14,11 @@ BeamGroup::BeamGroup(const SearchRules& rules, const SearchOptions& options, int
     for (std::size_t i = 0; i < width_; i++) sample_.push_back(i);
 }
 
-// Of the best `width` continuations of the group some may end, and are then replaced by the next best that do not; a row
-// has no more tokens that end than there are end tokens. Those that earlier groups chose may fall behind all of these.
+// Of the best `width` continuations of the group some may end, and are then replaced by the next best that
+// do not; a row has no more tokens that end than there are end tokens. Those that earlier groups chose may
+// fall behind all of these.
 int BeamGroup::candidates() const {
-    if (options_.samples > 0) return 1;
+    if (options_.beams == 1) return 1;  // a sample, or the best by penalised logits, which no sum holds
     const int chosen = options_.diversity_penalty > 0 ? options_.beams - int(width_) : 0;
     return int(width_ + rules_.end_count()) + chosen;
 }
@@ -26,7 +27,7 @@ std::vector<BeamGroup::Continuation> BeamGroup::continuations(const std::vector<
     std::vector<Continuation> all;
     for (std::size_t b = 0; b < beams_.size(); b++)
         for (const Candidate& c : beams_[b].next) {
-            // log p - lambda times the earlier groups' beams that chose it       Vijayakumar et al. 2018, Hamming diversity
+            // Hamming diversity: Vijayakumar et al. 2018
             const double chosen = double(std::count(others.begin(), others.end(), c.token));
             all.push_back({b, c, beams_[b].sum + c.log_p - options_.diversity_penalty * chosen});
         }
@@ -72,8 +73,9 @@ void BeamGroup::keep_best_finished() {
     if (finished_.size() > width_) finished_.resize(width_);
 }
 
-// Whether the best beam could still beat the worst that is finished, as Hugging Face's generate judges it: with
-// `heuristic` as if it ended here, with `never` at the length that would suit it best, since a sum only falls.
+// Whether the best beam could still beat the worst that is finished, as Hugging Face's generate judges it:
+// with `heuristic` as if it ended here, with `never` at the length that would suit it best, since a sum
+// only falls.
 bool BeamGroup::may_improve() const {
     if (finished_.size() < width_) return true;
     if (options_.stop == SearchOptions::Stop::when_full || options_.beams == 1) return false;
@@ -99,15 +101,14 @@ void BeamGroup::advance(std::vector<int>& others) {
         const bool ended = rules_.is_end(token) && rules_.ends(end_tokens, length_);
         if (!ended && !last) {
             if (best.size() < width_) best.push_back(continued(all[rank]));
-        } else if (rank <
-                   width_) {  // an end below the best `width` is not finished     Hugging Face's generate
+        } else if (rank < width_) {  // further down an end is passed over, as in Hugging Face's generate
             finished_.push_back(hypothesis(continued(all[rank]), ended));
         }
     }
     beams_ = std::move(best);
     keep_best_finished();
-    if (!beams_.empty() && !may_improve()) beams_.clear();
     for (const Beam& beam : beams_) others.push_back(beam.written.back());
+    if (!beams_.empty() && !may_improve()) beams_.clear();
 }
 
 // It is over when the best beam ends. Other beams that end are dropped, and with them their width.

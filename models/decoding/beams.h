@@ -21,7 +21,7 @@ struct Beam {
     std::vector<Candidate> next;
 };
 
-// The beams that compete with each other: all of a source, or one of its groups. Or, sampling, all samples of a source.
+// The beams that compete with each other: all of a source, or one of its groups. Or, sampling, all samples.
 class BeamGroup {
   public:
     // count: beams, or samples
@@ -34,8 +34,8 @@ class BeamGroup {
     // How many candidates a beam must bring.
     int candidates() const;
 
-    // From the candidates of all beams to the beams of the next step. `others`: the tokens that earlier groups went on
-    // with in this step; this group's are added.
+    // From the candidates of all beams to the beams of the next step. `others`: the tokens that earlier
+    // groups went on with in this step; this group's are added.
     void advance(std::vector<int>& others);
     // Every sample by its one candidate; finished() is in the order of the samples.
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }

@@ -13,8 +13,8 @@ struct SamplingOptions {
     double min_p = 0;  // then those with at least this share of the most likely one's   Nguyen et al. 2024
 };
 
-// logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k, top-p, min-p; equal
-// logits are ordered by token id, so the same row and draw always give the same token.
+// logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k,
+// top-p, min-p; equal logits are ordered by token id, so the same row and draw always give the same token.
 int choose_token(const float* logits, int V, const SamplingOptions& options,
                  const std::vector<int>& forbidden, double u);
 

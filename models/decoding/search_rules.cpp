@@ -104,8 +104,8 @@ void SearchRules::apply(TokenScores& row, const std::vector<int>& written, doubl
         for (int id : ends_) row.forbid(id);
 }
 
-// s penalty where s < 0, else s / penalty, once a token however often it was seen.       Keskar et al. 2019, section 4.1,
-// with the sign of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
+// s penalty where s < 0, else s / penalty, once a token however often it was seen. Keskar et al. 2019, with
+// the sign of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
 void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
     const double penalty = options_.repetition_penalty;
     auto penalise = [&](int id) {
@@ -120,8 +120,9 @@ void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& 
             penalise(written[i]);
 }
 
-// Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the tokens, as in
-// Hugging Face's generate. An n-gram with an exempt token may repeat: forbid_ignore_word of UniLM's decoder.
+// Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the
+// tokens, as in Hugging Face's generate. An n-gram with an exempt token may repeat: forbid_ignore_word of
+// UniLM's decoder.
 void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
     const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };

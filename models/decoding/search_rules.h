@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a source may write next: the edits of a row of scores, in the order of Hugging Face's generate: repetition,
-// n-grams, forbidden, minimum length, forced.
+// What a source may write next: the edits of a row of scores, in the order of Hugging Face's generate:
+// repetition, n-grams, forbidden, minimum length, forced.
 #pragma once
 #include <vector>
 
@@ -26,8 +26,8 @@ class SearchRules {
     // The tokens that step number `step` is forced to, by id; empty: it is free.
     const std::vector<int>& forced(std::size_t step) const;
 
-    // Edits the row after `written`. The penalties act on score - shift: on log p where shift is the log sum exp of
-    // the logits, on the logits where it is 0.
+    // Edits the row after `written`. The penalty acts on score - shift: on log p where shift is the log sum
+    // exp of the logits, on the logits where it is 0.
     void apply(TokenScores& row, const std::vector<int>& written, double shift) const;
 
   private:

@@ -64,6 +64,7 @@ TEST_CASE("mask: nothing leaks past any named mask") {
         n.rows.assign(std::size_t(sources), 0);
         for (const KeySegment& k : graph.keys)
             n.rows[std::size_t(k.source)] = std::max(n.rows[std::size_t(k.source)], k.end);
+        if (mask.rows == MaskRows::tokens) n.rows[0] = rows_of(documents);  // of which some may be no keys
         n.tensors.emplace_back(std::size_t(queries * C));
         for (int rows : n.rows) n.tensors.emplace_back(std::size_t(rows * 2 * C));
         for (auto& tensor : n.tensors)

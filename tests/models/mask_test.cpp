@@ -50,6 +50,10 @@ bool predicate(const std::string& name, const Token& i, const Token& j, const Ma
     if (name == "uniae-causal") return (same && j.p <= i.p) || j.p == 0;
     if (name == "plm") return more.rank[j.row] <= more.rank[i.row];
     if (name == "plm-query") return more.rank[j.row] < more.rank[i.row];
+    if (name == "plm-streams") {  // nobody sees a query row
+        int r = more.stream_rank[i.row], other = more.stream_rank[j.row];
+        return j.s == 0 && (i.s == 0 ? other <= r : other < r);
+    }
     if (name == "k-bert") {
         bool trunk_i = more.branch[i.row] < 0, trunk_j = more.branch[j.row] < 0;
         if (trunk_i && trunk_j) return true;
@@ -93,6 +97,7 @@ MaskDetails random_details(Sequence& random, const std::vector<Token>& tokens) {
     MaskDetails more;
     for (const Token& t : tokens) {
         more.rank.push_back(t.s == 0 ? -1 : int(random.below(6)));
+        more.stream_rank.push_back(int(random.below(7)) - 1);
         more.branch.push_back(t.s == 0 ? -1 : int(random.below(3)));
         more.entity.push_back(int(random.below(4)) - 1);
         more.weight.push_back(t.s == 0 ? 0 : int(random.below(7)) - 3);
@@ -299,4 +304,25 @@ TEST_CASE("mask: refuses details that do not fit") {
     CHECK_THROWS_AS(make_mask("k-bert", documents), Error);
     CHECK_THROWS_AS(make_mask("pseudo-mask", documents), Error);
     CHECK_THROWS_AS(with_window(full_mask(documents), {2, 0, 0, 0, false}), Error);
+}
+
+TEST_CASE("mask: asked only for some rows, a row sees what it sees among all") {
+    Sequence random(12, "only");
+    for (const NamedMask& mask : named_masks()) {
+        if (mask.rows != MaskRows::tokens) continue;
+        CAPTURE(std::string(mask.name));
+        const Documents documents = random_documents(random, 7);
+        const std::vector<Token> tokens = tokens_of(documents);
+        const SegmentGraph all = make_mask(mask.name, documents, random_details(random, tokens));
+        std::vector<int> rows;
+        for (int row = 0; row < rows_of(documents); row++)
+            if (random.below(3) > 0) rows.push_back(row);
+        const SegmentGraph some = only_queries(all, rows);
+        CHECK(some.queries.size() <= rows.size());
+        for (std::size_t m = 0; m < rows.size(); m++)
+            for (int key = 0; key < rows_of(documents); key++)
+                CHECK(times_seen(some, int(m), 0, key) == times_seen(all, rows[m], 0, key));
+        CHECK_THROWS_WITH_AS(only_queries(all, {rows_of(documents)}),
+                             doctest::Contains("is in no query segment"), Error);
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Searches over tables so small that every sequence can be scored: beams against all of them, greedy, batches.
+// Searches over tables so small that every sequence can be scored: beams against all of them, greedy,
+// batches.
 #include "engine/base/error.h"
 #include "engine/ops/cpu/parallel.h"
 #include "tests/models/search_toy.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Models that are tables: the logits of the next token by the last two tokens, from a hash of the table's number. The
-// tables of tests/golden/search/table.py, bit for bit. A source's table has the number of its line.
+// Models that are tables: the logits of the next token by the last two tokens, from a hash of the table's
+// number. The tables of tests/golden/search/table.py, bit for bit. A source's table has the number of its
+// line.
 #pragma once
 #include <algorithm>
 #include <cmath>

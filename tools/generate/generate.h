@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/text.h"
-#include "models/decoding/search.h"
+#include "models/unilm_run.h"
 #include "tools/program.h"
 
 namespace masquerade {
@@ -17,6 +17,7 @@ struct Choice {
     std::string run;
     SamplingOptions sampling;
     bool temperature_given = false;
+    int count = 0;  // samples; 0: not asked for
 };
 
 // Samples from the prior; or sentences written again from their latents, as they are or changed.
@@ -24,7 +25,7 @@ struct UniVaeWriting {
     explicit UniVaeWriting(const Choice& c) : choice(c) {}
     const Choice& choice;
     std::string resample, swap, prior;
-    int count = 0, points = 5, length = 0, refine = 0;
+    int points = 5, length = 0, refine = 0;
     std::optional<double> latent_temperature;
     bool reconstruct = false, interpolate = false;
     CLI::App* own = nullptr;  // its options
@@ -45,6 +46,11 @@ struct UniLmWriting {
 
     void declare(CLI::App& app);
     void generate(const Common& common) const;
+
+  private:
+    SearchOptions options_for(const UniLmRun& run) const;
+    void write_for(const UniLmRun& run, std::vector<Sentence> sources, std::uint32_t first,
+                   const SearchOptions& options, std::uint64_t seed) const;
 };
 
 // Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.

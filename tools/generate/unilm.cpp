@@ -60,8 +60,7 @@ void UniLmWriting::declare(CLI::App& app) {
     group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
-void UniLmWriting::generate(const Common& common) const {
-    const std::unique_ptr<UniLmRun> run = UniLmRun::load(choice.run, false, common.device);
+SearchOptions UniLmWriting::options_for(const UniLmRun& run) const {
     SearchOptions options = search;
     options.length_form =
         length_form == "gnmt" ? SearchOptions::Length::gnmt : SearchOptions::Length::hugging_face;
@@ -69,33 +68,59 @@ void UniLmWriting::generate(const Common& common) const {
                    : stop == "never" ? SearchOptions::Stop::never
                                      : SearchOptions::Stop::heuristic;
     options.sampling = choice.sampling;
-    if (choice.temperature_given && options.samples == 0) options.samples = 1;
+    if ((choice.temperature_given || choice.count > 0) && options.samples == 0) options.samples = 1;
     if (options.samples > 0 && !choice.temperature_given) options.sampling.temperature = 1;
     for (const std::string& token : forbidden) {
-        const int id = run->tokenizer.vocabulary().id(token);
+        const int id = run.tokenizer.vocabulary().id(token);
         if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));
         options.forbidden.push_back(id);
     }
-    each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
-        std::vector<Sentence> sentences = run->sentences(lines);
-        std::vector<const Sentence*> sources;
-        for (std::size_t i = 0; i < sentences.size(); i++) {
-            sentences[i].name = int(first + i);
-            if (sentences[i].ids.size() > 2) sources.push_back(&sentences[i]);  // an empty line stays empty
-        }
-        const auto written = run->write(sources, options, common.seed);
-        std::size_t next = 0;
-        for (const Sentence& s : sentences) {
-            std::string line;
-            if (s.ids.size() > 2) {
-                for (const Hypothesis& h : written[next++]) {
-                    line += (line.empty() ? "" : "\t") + run->text(h.tokens);
-                    if (scores) line += fmt::format("\t{:.4f}", h.score);
-                }
+    return options;
+}
+
+// A line for each source, numbered from `first`; what has nothing to be read stays empty.
+void UniLmWriting::write_for(const UniLmRun& run, std::vector<Sentence> sources, std::uint32_t first,
+                             const SearchOptions& options, std::uint64_t seed) const {
+    const std::size_t least = run.continues() ? 1 : 3;  // tokens
+    std::vector<const Sentence*> some;
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        sources[i].name = int(first + i);
+        if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
+    }
+    const auto written = run.write(some, options, seed);
+    std::size_t next = 0;
+    for (const Sentence& s : sources) {
+        std::string line;
+        if (s.ids.size() >= least)
+            for (const Hypothesis& h : written[next++]) {
+                line += (line.empty() ? "" : "\t") + run.text(h.tokens);
+                if (scores) line += fmt::format("\t{:.4f}", h.score);
             }
-            fmt::print("{}\n", line);
-        }
-        std::fflush(stdout);
+        fmt::print("{}\n", line);
+    }
+    std::fflush(stdout);
+}
+
+void UniLmWriting::generate(const Common& common) const {
+    const std::unique_ptr<UniLmRun> run = UniLmRun::load(choice.run, false, common.device);
+    if (!run->writes())
+        throw BadUsage(text(choice.run, " was trained on ", run->settings.objective,
+                            ", which is asked for single tokens: it cannot go on with a text"));
+    const SearchOptions options = options_for(*run);
+    if (choice.count > 0 && !run->continues())
+        throw BadUsage(
+            "--count is of models of one text; this one writes a target for each line of standard input");
+    if (choice.count > 0) {
+        for (int first = 0; first < choice.count && !stop_requested(); first += 64)
+            write_for(
+                *run,
+                run->beginnings(std::vector<std::string>(std::size_t(std::min(64, choice.count - first)))),
+                std::uint32_t(first), options, common.seed);
+        return;
+    }
+    each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
+        write_for(*run, run->continues() ? run->beginnings(lines) : run->sentences(lines), first, options,
+                  common.seed);
     });
 }
 

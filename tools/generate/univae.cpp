@@ -137,9 +137,6 @@ class Generator {
 void UniVaeWriting::declare(CLI::App& app) {
     CLI::Option_group* group = app.add_option_group("of univae");
     own = group;
-    group->add_option("--count", count, "samples from the prior (default: 10)")
-        ->check(CLI::Range(1, 100000000))
-        ->option_text("N");
     CLI::Option* ways[] = {
         group->add_flag("--reconstruct", reconstruct, "write every input line again"),
         group->add_option("--resample", resample, "the same with these latents drawn anew: A:B or layers:A:B")
@@ -176,7 +173,9 @@ void UniVaeWriting::declare(CLI::App& app) {
 void UniVaeWriting::generate(const Common& common) const {
     Generator generator(*this, common);
     const bool reads = reconstruct || interpolate || !resample.empty() || !swap.empty();
-    if (!reads) return generator.samples(count > 0 ? count : 10);
+    if (reads && choice.count > 0)
+        throw BadUsage("--count is of samples: it does not go with what reads lines");
+    if (!reads) return generator.samples(choice.count > 0 ? choice.count : 10);
     each_batch_of_lines(
         [&](const std::vector<std::string>& lines, std::uint32_t first) { generator.rewrite(lines, first); });
 }

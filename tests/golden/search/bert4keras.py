@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The beam search of bert4keras' AutoRegressiveDecoder, restated from its rules: the score is the sum of log(p + 1e-12),
-whatever the length. When at least `minlen` tokens are written, the search returns as soon as the best beam ends with
-its `min_ends`-th end token; other beams that do so are dropped, and the width shrinks by them."""
+"""The beam search of bert4keras' AutoRegressiveDecoder, restated from its rules: the score is the sum of
+log(p + 1e-12), whatever the length. When at least `minlen` tokens are written, the search returns as soon as
+the best beam ends with its `min_ends`-th end token. Others that do so are dropped, and the width shrinks."""
 import itertools
 
 import numpy

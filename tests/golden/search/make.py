@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Writes what others find in the tables of table.py.
 
-    tests/golden/search/make.py beams     beams.json: generate() of transformers 5 (made with 5.23.0)
-    tests/golden/search/make.py groups    groups.json: diverse beam search, which transformers had until 4.56 (4.49.0)
+    tests/golden/search/make.py beams        beams.json: generate() of transformers 5 (made with 5.23.0)
+    tests/golden/search/make.py groups       groups.json: diverse beams, gone from transformers 5 (4.49.0)
     tests/golden/search/make.py bert4keras   bert4keras.json: the rules restated in bert4keras.py
 
-A file lists cases: the options, and for every table the hypotheses, each "tokens score": a digit a token, without
-BEGIN, with the end. A greedy search reports no score. Groups: only those tables are kept where every hypothesis ended, since
-what an unfinished group returns at the maximum differs between the versions; there is more in docs/decoding.md.
+A file lists cases: the options, and for every table the hypotheses, each "tokens score": a digit a token,
+without BEGIN, with the end. A greedy search reports no score. Groups: only those tables are kept where every
+hypothesis ended. What an unfinished group returns at the maximum is different here: docs/decoding.md.
 """
 import itertools
 import json
@@ -60,25 +60,25 @@ def found(options, number, one):
     one.table = torch.tensor(table(number))
     start = options.get("prompt", []) + [BEGIN]
     options = {k: v for k, v in options.items() if k != "prompt"}
-    out = one.generate(torch.tensor([start]), do_sample=False, use_cache=False, pad_token_id=PAD, bos_token_id=BEGIN,
-                       eos_token_id=END, return_dict_in_generate=True, output_scores=True,
+    out = one.generate(torch.tensor([start]), do_sample=False, use_cache=False, pad_token_id=PAD,
+                       bos_token_id=BEGIN, eos_token_id=END, return_dict_in_generate=True, output_scores=True,
                        attention_mask=torch.ones(1, len(start), dtype=torch.long), **options)
     scores = out.sequences_scores.tolist() if options["num_beams"] > 1 else [None]
     rows = out.sequences[:, len(start) - 1 :]
-    return [f"{written(row)} {score:.7g}" if score is not None else written(row) for row, score in zip(rows, scores)]
+    return [written(row) + (f" {score:.7g}" if score is not None else "") for row, score in zip(rows, scores)]
 
 
 def beam_cases():
     yield {"num_beams": 1, "max_new_tokens": 8}
     for beams, length, stop in itertools.product((2, 4), (-1.0, 0.0, 0.6, 1.0, 2.0), (False, True, "never")):
-        yield {"num_beams": beams, "num_return_sequences": beams, "length_penalty": length, "early_stopping": stop,
-               "max_new_tokens": 8}
+        yield {"num_beams": beams, "num_return_sequences": beams, "length_penalty": length,
+               "early_stopping": stop, "max_new_tokens": 8}
     rules = [{"no_repeat_ngram_size": 2}, {"no_repeat_ngram_size": 1}, {"min_new_tokens": 3},
              {"repetition_penalty": 1.4}, {"repetition_penalty": 0.7}, {"bad_words_ids": [[5], [2]]},
              {"forced_eos_token_id": END}, {"forced_bos_token_id": 3},
              {"repetition_penalty": 1.3, "prompt": [4, 2, 2]},
-             {"no_repeat_ngram_size": 2, "min_new_tokens": 2, "repetition_penalty": 1.2, "bad_words_ids": [[6]],
-              "forced_eos_token_id": END}]
+             {"no_repeat_ngram_size": 2, "min_new_tokens": 2, "repetition_penalty": 1.2,
+              "bad_words_ids": [[6]], "forced_eos_token_id": END}]
     for rule, beams in itertools.product(rules, (1, 2, 3)):
         if rule.get("no_repeat_ngram_size") == 1 and beams > 1:
             continue  # the beams run out of tokens, and transformers goes on with beams of -1e9
@@ -87,10 +87,11 @@ def beam_cases():
 
 
 def group_cases():
-    for (beams, groups), penalty, length in itertools.product(((4, 2), (4, 4), (6, 3)), (0.3, 1.5), (0.0, 1.0)):
-        yield {"num_beams": beams, "num_beam_groups": groups, "diversity_penalty": penalty, "length_penalty": length,
-               "num_return_sequences": beams, "early_stopping": True, "max_new_tokens": 24,
-               "bad_words_ids": [[PAD]]}
+    sizes = ((4, 2), (4, 4), (6, 3))
+    for (beams, groups), penalty, length in itertools.product(sizes, (0.3, 1.5), (0.0, 1.0)):
+        yield {"num_beams": beams, "num_beam_groups": groups, "diversity_penalty": penalty,
+               "length_penalty": length, "num_return_sequences": beams, "early_stopping": True,
+               "max_new_tokens": 24, "bad_words_ids": [[PAD]]}
 
 
 def main(kind):
@@ -108,7 +109,8 @@ def main(kind):
             result["cases"].append({"options": options, "found": answers})
             print(options, file=sys.stderr)
     lines = ",\n".join(json.dumps(case) for case in result.pop("cases"))
-    (FOLDER / f"{kind}.json").write_text(json.dumps(result)[:-1] + (", " if result else "") + f'"cases": [\n{lines}\n]}}\n')
+    head = json.dumps(result)[:-1] + (", " if result else "")
+    (FOLDER / f"{kind}.json").write_text(head + f'"cases": [\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":

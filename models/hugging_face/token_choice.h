@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Which tokens of a trained model another one takes over, and what the rows of new ones start from:
+// keep_tokens and compound_tokens of bert4keras.
+#pragma once
+#include <vector>
+
+#include "engine/tensor/view.h"
+#include "tokenizer/wordpiece.h"
+
+namespace masquerade {
+
+struct TokenChoice {
+    struct Part {
+        int id;  // in the reduced table: of the kept tokens
+        double weight = 1;
+    };
+    std::vector<int> keep;  // [new id]: the old id; empty: all stay as they are
+    std::vector<std::vector<Part>>
+        compounds;  // of the tokens after them: their mean by weight; empty: as [UNK]
+    int unk = -1;   // [UNK] in the reduced table, for empty compounds
+
+    int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
+    // Tokens of the new model, where the old one has `rows`.
+    int size(int rows) const { return kept(rows) + int(compounds.size()); }
+    // BadInput where an id is not there, weights are not numbers above 0, or [PAD], the old id `pad`, is not
+    // the new id 0.
+    void check(int rows, int pad) const;
+};
+
+// to(V) = from(rows) or to(V,E) = from(rows,E), both on the CPU and of the same type, f32 or f64: kept rows
+// bit by bit.
+void choose_rows(const TokenChoice& choice, const View& from, const View& to);
+
+struct ChosenTokens {
+    Vocabulary vocabulary;  // of the new model
+    TokenChoice choice;
+};
+
+// What tokenizer/simplify.h keeps: as load_vocab(simplified=True, startswith=first) of bert4keras.
+ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
+                               const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
+
+// The tokens of `wanted`, as many of them as the model has kept, in the order of `wanted`. Tokens that the
+// model lacks come after all that it has: BadInput. They start as the mean of the pieces in which the model's
+// tokenizer reads them, of those that are kept, or as [UNK].
+ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
+
+// The first tokens of a vocabulary: those that a model with so many rows knows.
+Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
+
+}  // namespace masquerade

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
+// writes as it wrote, and one run that starts with the weights of another.
+#include <doctest/doctest.h>
+
+#include "data/grammar.h"
+#include "engine/ops/cpu/parallel.h"
+#include "models/hugging_face/hugging_face.h"
+#include "models/unilm_start.h"
+#include "models/unilm_task.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+UniLmSettings tiny(const std::string& objective) {
+    UniLmSettings s;
+    s.objective = objective;
+    s.model.layers = 2;
+    s.model.width = 16;
+    s.model.heads = 2;
+    s.model.inner = 32;
+    s.model.dropout = 0.1;
+    s.model.attention_dropout = 0.1;
+    s.max_length = 16;
+    s.max_target = 12;
+    s.vocabulary = 200;
+    s.batch_tokens = 120;
+    s.train.warmup = 5;
+    s.train.schedule_start = 10;
+    s.train.schedule_steps = 40;
+    return s;
+}
+
+// Questions, each with the next one as its target.
+TrainingText questions() {
+    TrainingText t;
+    t.train = grammar_questions(3, 200);
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    t.held_out = {t.train[0], t.train[1]};
+    t.held_out_targets = {t.train_targets[0], t.train_targets[1]};
+    return t;
+}
+
+struct Training {
+    TrainingText text = questions();
+    UniLmRun run;
+    RunFolder folder;
+    std::unique_ptr<Task> task;
+    Trainer trainer;
+    Training(const UniLmSettings& s, RunFolder&& where, std::int64_t steps)
+        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
+          folder(std::move(where)),
+          task(run.task(text)),
+          trainer(run.parameters, *task, folder, limited(s, steps)) {
+        trainer.quiet = true;
+        folder.write("run.json", "{}");
+        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
+    }
+    static TrainOptions limited(const UniLmSettings& s, std::int64_t steps) {
+        TrainOptions o = s.train;
+        o.steps = steps;
+        o.minutes = 0;
+        return o;
+    }
+};
+
+std::vector<char> trained(const UniLmSettings& s, std::int64_t steps) {
+    TemporaryFolder folder;
+    Training t(s, RunFolder::create(folder.file("run")), steps);
+    t.trainer.run(never);
+    return bits_of(t.run.parameters.values());
+}
+
+const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
+
+}  // namespace
+
+TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recompute on or off") {
+    for (DType precision : {DType::f32, DType::bf16}) {
+        UniLmSettings s = tiny(everything);
+        s.precision = precision;
+        set_threads(1);
+        const std::vector<char> once = trained(s, 24);
+        for (int n : {2, 3}) {
+            set_threads(n);
+            CHECK(once == trained(s, 24));
+        }
+        set_threads(0);
+        s.train.plan_memory = false;
+        CHECK(once == trained(s, 24));
+        s.train.recompute = "*layer.*";
+        CHECK(once == trained(s, 24));
+    }
+}
+
+TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
+    UniLmSettings s = tiny(everything);
+    TemporaryFolder folder;
+    Training straight(s, RunFolder::create(folder.file("straight")), 30);
+    straight.trainer.run(never);
+    {
+        Training half(s, RunFolder::create(folder.file("halves")), 15);
+        half.trainer.run(never);
+    }
+    Training rest(s, RunFolder::resume(folder.file("halves")), 30);
+    rest.trainer.resume();
+    rest.trainer.run(never);
+    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
+
+    const auto loaded = UniLmRun::load(folder.file("straight"));
+    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
+    CHECK(loaded->settings.objective == everything);
+    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
+    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
+    SearchOptions beams;
+    beams.beams = beams.n_best = 3;
+    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
+    REQUIRE(here.size() == 2);
+    for (std::size_t i = 0; i < here.size(); i++) {
+        REQUIRE(here[i].size() == 3);
+        for (std::size_t n = 0; n < 3; n++) {
+            CHECK(here[i][n].tokens == there[i][n].tokens);
+            CHECK(here[i][n].score == there[i][n].score);
+            CHECK(here[i][n].tokens.size() < std::size_t(s.max_target));
+        }
+    }
+    CHECK(std::string(model_of_run(folder.file("straight")).name) == "unilm");
+    CHECK_SAYS(message_of<BadInput>([&] { UniVaeRun::load(folder.file("straight")); }),
+               "describes a model of type unilm, expected univae");
+}
+
+TEST_CASE("unilm run: one starts with the weights of another, if it is of its sizes") {
+    TemporaryFolder folder;
+    Training first(tiny("lm"), RunFolder::create(folder.file("first")), 5);
+    first.trainer.run(never);
+    const auto initial = UniLmStart::open(folder.file("first"));
+    UniLmSettings s;  // the sizes come with the weights
+    initial->adopt(s);
+    UniLmRun second(s, initial->vocabulary());
+    initial->give_weights(second);
+    CHECK(bits_of(second.parameters.values()) == bits_of(first.run.parameters.values()));
+    s.model.width = 24;
+    UniLmRun third(s, initial->vocabulary());
+    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(third); }),
+               "its sizes must be those of the checkpoint");
+    CHECK_SAYS(message_of<BadInput>([&] { UniLmStart::open(folder.file("nowhere")); }), "there is no folder");
+}
+
+TEST_CASE("unilm run: one starts with a BERT of Hugging Face's, and goes back there") {
+    TemporaryFolder folder;
+    UniLmSettings bert = tiny("mlm");
+    bert.model.rotary = false;
+    bert.model.positions = 64;
+    bert.model.types = 3;
+    UniLmRun first(bert, train_vocabulary(questions().train, 200));
+    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
+                      first.tokenizer.vocabulary());
+    const auto initial = UniLmStart::open(folder.file("bert"));
+    UniLmSettings s = tiny("unilm");
+    initial->adopt(s);
+    CHECK(s.model.types == 3);
+    UniLmRun second(s, initial->vocabulary());
+    initial->give_weights(second);
+    CHECK(bits_of(second.parameters.values()) == bits_of(first.parameters.values()));
+    s.max_length = 60;
+    UniLmRun longer(s, initial->vocabulary());
+    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(longer); }),
+               "knows 64 positions; max_length + max_target is 72");
+}
+
+TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    struct {
+        const char* objective;
+        bool writes, continues, causal;
+    } rows[] = {{"unilm", true, false, false},      {"lm-target", true, false, true},
+                {"lm", true, true, true},           {"prefix-lm", true, true, false},
+                {"mlm", false, false, false},       {"mlm,unilm", true, false, false},
+                {"lm-reverse", false, false, false}};
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.objective));
+        const UniLmRun run(tiny(row.objective), words);
+        CHECK(run.writes() == row.writes);
+        CHECK(run.continues() == row.continues);
+        CHECK(run.reading_options().causal == row.causal);
+    }
+    UniLmRun run(tiny("unilm"), words);
+    TrainingText text = questions();
+    text.train_targets.clear();
+    CHECK_SAYS(message_of<BadInput>([&] { run.task(text); }), "objective unilm needs pairs");
+}
+
+TEST_CASE(
+    "unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmRun run(tiny("lm"), words);
+    std::vector<Sentence> begun = run.beginnings(
+        {"", "what is", "what is the longest of all the rivers that there are in the world today"});
+    CHECK(begun[0].ids == std::vector<int>{words.cls()});
+    std::vector<const Sentence*> all;
+    for (Sentence& s : begun) {
+        s.name = int(all.size());
+        all.push_back(&s);
+    }
+    SearchOptions draw;
+    draw.samples = 2;
+    draw.sampling.temperature = 1;
+    draw.minimum = 30;  // none may end before it is full
+    const auto drawn = run.write(all, draw, 3);
+    for (std::size_t i = 0; i < drawn.size(); i++) {
+        const auto& written = drawn[i];
+        REQUIRE(written.size() == 2);
+        for (const Hypothesis& h : written)
+            CHECK(h.tokens.size() ==
+                  std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "tools/inspect/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/train/file.h"
+#include "engine/train/run_folder.h"
+#include "engine/train/safetensors.h"
+#include "models/hugging_face/hugging_face.h"
+#include "models/unilm_run.h"
+
+namespace masquerade {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_real(Element e) {
+    return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64;
+}
+
+void list_tensors(const std::string& path) {
+    TensorFile file(path);
+    std::size_t width = 10;
+    for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
+    auto padded = [width](std::string name) { return name.resize(width, ' '), name; };
+    fmt::print("{}\n{}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, padded("tensor"), "type", "shape", "mean",
+               "deviation", "least", "largest");
+    std::int64_t numbers = 0;
+    for (const StoredTensor& t : file.tensors()) {
+        const std::int64_t n = t.shape.count();
+        numbers += n;
+        fmt::print("{}{:6}{:16}", padded(t.name), name_of(t.element), text(t.shape));
+        if (is_real(t.element) && n > 0) {
+            std::vector<double> x(static_cast<std::size_t>(n));
+            file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
+            double mean = 0, square = 0;
+            for (double v : x) mean += v / double(n);
+            for (double v : x) square += (v - mean) * (v - mean) / double(n);
+            auto [low, high] = std::minmax_element(x.begin(), x.end());
+            fmt::print("{:12.4g}{:12.4g}{:12.4g}{:12.4g}", mean, std::sqrt(square), *low, *high);
+        }
+        fmt::print("\n");
+    }
+    fmt::print("{} tensors, {} numbers\n", file.tensors().size(), numbers);
+}
+
+// A safetensors file, a step folder, or a run folder: then its latest step.
+void list_checkpoint(const std::string& path) {
+    if (!fs::is_directory(path)) return list_tensors(path);
+    std::string folder = path;
+    if (!fs::exists(path + "/model.safetensors")) {
+        RunFolder run = RunFolder::open(path);
+        folder = run.step_folder(run.latest_step());
+    }
+    for (const char* name : {"model.safetensors", "state.safetensors"})
+        if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
+}
+
+// A run of UniLM as BERT or RoFormer, for others.
+void save_run(const std::string& path, const std::string& folder) {
+    if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
+    const std::unique_ptr<UniLmRun> run = UniLmRun::load(path);
+    save_hugging_face(folder, run->model.backbone, run->parameters, run->tokenizer.vocabulary());
+    const nlohmann::json reading = {{"do_lower_case", !run->settings.cased},
+                                    {"tokenizer_class", "BertTokenizer"}};
+    replace_file(folder + "/tokenizer_config.json", reading.dump(2) + '\n');
+    fmt::print("{}: {} tokens, {} numbers\n", folder, run->tokenizer.vocabulary().size(),
+               run->parameters.count());
+}
+
+}  // namespace
+
+void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
+    if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);
+    const bool plain_save = !s.save.empty() && s.tokens.empty() && s.logits.empty();
+    if (plain_save && fs::is_directory(s.path) && std::string(model_of_run(s.path).name) == "unilm")
+        return save_run(s.path, s.save);
+    for (const auto& [option, value] :
+         {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
+        if (!value.empty())
+            throw BadUsage(text(option,
+                                " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone "
+                                "also for a run of unilm), "
+                                "which ",
+                                s.path, " is not; without it the tensors are listed"));
+    list_checkpoint(s.path);
+}
+
+}  // namespace masquerade

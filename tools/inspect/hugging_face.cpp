@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "models/hugging_face/hugging_face.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "data/text.h"
+#include "engine/base/log.h"
+#include "engine/tape/tape.h"
+#include "engine/tensor/numbers.h"
+#include "engine/train/file.h"
+#include "models/mask.h"
+#include "tokenizer/batch.h"
+#include "tokenizer/hugging_face/hugging_face.h"
+#include "tools/inspect/checkpoint.h"
+
+namespace masquerade {
+namespace fs = std::filesystem;
+namespace {
+
+// With the tokens that were chosen.
+struct Model {
+    HuggingFaceConfig config;
+    WordPiece::Options reading;
+    ChosenTokens tokens;
+    Parameters parameters;
+    Backbone backbone;
+    HuggingFaceWeights weights;
+
+    // Without a vocabulary it has all tokens, and cannot be saved.
+    Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, ChosenTokens chosen = {},
+          const WordPiece::Options& options = {})
+        : config(with_tokens(c, chosen.choice)),
+          reading(options),
+          tokens(std::move(chosen)),
+          backbone(parameters, config.backbone) {
+        parameters.allocate(seed);
+        weights = load_hugging_face(folder, backbone, parameters, tokens.choice);
+    }
+    static HuggingFaceConfig with_tokens(HuggingFaceConfig c, const TokenChoice& choice) {
+        c.backbone.vocabulary = choice.size(c.backbone.vocabulary);
+        return c;
+    }
+};
+
+ChosenTokens choose(const Vocabulary& all, const WordPiece::Options& reading, int rows,
+                    const std::string& tokens) {
+    const Vocabulary known = first_tokens(all, rows);
+    if (tokens == "simplified") {
+        std::vector<std::string> first;
+        for (const char* special : special_tokens)
+            if (known.id(special) >= 0) first.push_back(special);
+        return simplified_tokens(known, first);
+    }
+    if (!tokens.empty()) return wanted_tokens(WordPiece(known, reading), Vocabulary::load(tokens));
+    if (all.size() <= rows) return {all, {}};
+    log_line("note: of the ", all.size(), " tokens of the vocabulary the model knows the first ", rows,
+             "; the others start as the mean of their pieces");
+    return wanted_tokens(WordPiece(known, reading), all);
+}
+
+Model open_model(const CheckpointSettings& s, std::uint64_t seed) {
+    const HuggingFaceConfig config = read_hugging_face_config(s.path);
+    const HuggingFace tokenizer = read_tokenizer(s.path);
+    for (const std::string& note : tokenizer.notes) log_line("note: ", note);
+    return Model(s.path, seed, config,
+                 choose(tokenizer.vocabulary, tokenizer.options, config.backbone.vocabulary, s.tokens),
+                 tokenizer.options);
+}
+
+void save(const Model& model, const std::string& folder) {
+    for (const char* name : {"config.json", "model.safetensors", "vocab.txt"})
+        if (fs::exists(folder + "/" + name))
+            throw BadInput(text(folder, " holds a ", name, " already; choose another folder"));
+    if (!model.weights.head)
+        log_line(
+            "note: the model has no masked-language-model head; the saved one has a new one, at its first "
+            "values");
+    save_hugging_face(folder, model.backbone, model.parameters, model.tokens.vocabulary);
+    const nlohmann::json reading = {{"do_lower_case", model.reading.lower},
+                                    {"tokenizer_class", "BertTokenizer"}};
+    replace_file(folder + "/tokenizer_config.json", reading.dump(2) + '\n');
+    fmt::print("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary,
+               model.parameters.count());
+}
+
+// "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
+PackedBatch read_lines(const Model& model) {
+    std::vector<std::string> lines;
+    LineReader reader(std::cin, "standard input");
+    for (std::string line; reader.next(line);) lines.push_back(line);
+    reader.finish();
+    if (lines.empty()) throw BadInput("standard input is empty; lines of text are expected");
+    Frame frame;
+    frame.max_length = model.config.backbone.positions;
+    auto input = [&](std::size_t i) {
+        const std::string_view line = lines[i];
+        const std::size_t tab = line.find('\t');
+        if (tab == line.npos) return Input{line, {}};
+        return Input{line.substr(0, tab), line.substr(tab + 1)};
+    };
+    return encode_batch(WordPiece(model.tokens.vocabulary, model.reading), lines.size(), input, frame);
+}
+
+void write_logits(const Model& model, const std::string& path) {
+    if (!model.weights.head)
+        throw BadInput(
+            "the model has no masked-language-model head, so there are no logits; a ...ForMaskedLM has one");
+    const PackedBatch batch = read_lines(model);
+    const std::vector<int> positions = batch.positions();
+    TokenRows rows;
+    Documents documents;
+    for (int b = 0; b < batch.size(); b++) {
+        const int begin = batch.starts[std::size_t(b)], end = batch.starts[std::size_t(b) + 1];
+        documents.push_back({end - begin, 0});
+        for (std::size_t n = std::size_t(begin); n < std::size_t(end); n++)
+            rows.push(batch.ids[n], batch.types[n], positions[n], b);
+    }
+    const SegmentGraph graph = full_mask(documents);
+    Arena arena;
+    Tape tape(arena, model.backbone.storage());
+    tape.begin("lines");
+    Tensor* x = model.backbone.embed(tape, rows);  // (N,C)
+    const Pass pass = model.backbone.pass(tape, rows, graph);
+    for (const Block& layer : model.backbone.layers) x = layer(tape, x, pass);
+    const Tensor* logits =
+        model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));  // (N,V)
+    const std::vector<std::uint64_t> ids(batch.ids.begin(), batch.ids.end()),
+        types(batch.types.begin(), batch.types.end()), begin(batch.starts.begin(), batch.starts.end());
+    write_safetensors(path, {stored("ids", ids), stored("types", types), stored("begin", begin),
+                             stored("logits", logits->view())});
+    fmt::print("{}: logits {} of {} lines\n", path, text(logits->shape), batch.size());
+}
+
+void list(const std::string& folder, std::uint64_t seed) {
+    const Model model(folder, seed, read_hugging_face_config(folder));
+    const BackboneOptions& b = model.config.backbone;
+    fmt::print(
+        "{}: {}\nlayers={} width={} heads={} inner={} vocabulary={} embedding={} types={} positions={} "
+        "rotary={} "
+        "rotary_value={} gelu={} eps={} dropout={} attention_dropout={} deviation={}\n\n",
+        folder, model.config.type, b.layers, b.width, b.heads, b.inner, b.vocabulary, b.embedding_width(),
+        b.types, b.positions, b.rotary, b.rotary_value, b.gelu == GeluKind::erf ? "erf" : "tanh", b.eps,
+        b.dropout, b.attention_dropout, b.deviation);
+    std::size_t width = 8;
+    for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, t.name.size() + 2);
+    fmt::print("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
+    for (const HuggingFaceTensor& t : model.weights.tensors)
+        fmt::print("{:{}}{:6}{:14}{}\n", t.name, width, name_of(t.element), text(t.shape),
+                   t.place.empty() ? "- (unused)" : t.place);
+    fmt::print("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(),
+               model.weights.unused.size(), model.parameters.count());
+    for (const std::string& name : model.weights.unused) fmt::print("unused: {}\n", name);
+    if (!model.weights.head) fmt::print("no masked-language-model head: head.* keep their first values\n");
+}
+
+}  // namespace
+
+// Not a run of ours, nor a step of one, which hold what nobody else's folders do.
+bool is_hugging_face(const std::string& path) {
+    if (!fs::is_directory(path)) return false;
+    for (const char* name : {"run.json", "state.safetensors"})
+        if (fs::exists(path + "/" + name)) return false;
+    for (const char* name :
+         {"config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
+        if (fs::exists(path + "/" + name)) return true;
+    return false;
+}
+
+void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
+    if (s.save.empty() && s.logits.empty()) {
+        if (!s.tokens.empty())
+            throw BadUsage("--tokens chooses what --save or --logits work with; give one of them");
+        return list(s.path, seed);
+    }
+    const Model model = open_model(s, seed);
+    if (!s.save.empty()) save(model, s.save);
+    if (!s.logits.empty()) write_logits(model, s.logits);
+}
+
+}  // namespace masquerade
