@@ -47,6 +47,9 @@ sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
+ifneq ($(filter tests/ops% tests/math% tests/tensor% tests/nn% tests/tape%,$(FROM)),)
+sources  := $(filter engine/%,$(sources))  # all that these need
+endif
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
 row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
@@ -159,8 +162,9 @@ else
 	@echo 'cuda-check: no working nvcc, nothing compiled'
 endif
 
-# What reads options and writes tables is slow to compile, for its headers, and never waited for: lightly optimised.
+# What reads options, writes tables or checks is slow to compile, for its headers, and never waited for: lightly optimised.
 ifeq ($(CONFIG),release)
+$(call object,$(filter %_test.cpp,$(tests))): flags += -O1
 $(call object,$(filter-out %_work.cpp tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
 endif
 
@@ -171,7 +175,7 @@ asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
-$(BUILD)/tests: $(call object,$(tests) $(wildcard tools/bench/*.cpp)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests

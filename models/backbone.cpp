@@ -98,8 +98,8 @@ Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
 }
 
 Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
-                       const std::string& name, Tensor** losses) const {
-    return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses);
+                       const std::string& name, Tensor** losses, double smoothing) const {
+    return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses, smoothing);
 }
 
 Tensor* Backbone::token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {

@@ -58,9 +58,10 @@ class Backbone {
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
-    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading.
-    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
-                 Tensor** losses = nullptr) const;
+    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by labels
+    // that are smoothed.
+    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
+                 const std::string& name, Tensor** losses = nullptr, double smoothing = 0) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
     // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.

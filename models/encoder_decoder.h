@@ -31,7 +31,7 @@ class EncoderDecoder {
         Tensor* total;   // (1) nats a token asked for
         Tensor* losses;  // (Nd)
     };
-    Loss loss(Tape& tape, const PairBatch& batch) const;
+    Loss loss(Tape& tape, const PairBatch& batch, double smoothing = 0) const;
 
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;

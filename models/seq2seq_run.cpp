@@ -40,6 +40,8 @@ void Seq2SeqSettings::declare(Config& c) {
     c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
     c.add("source_type", &source_type, "segment id of a source", 0, 1);
     c.add("target_type", &target_type, "segment id of a target", 0, 1);
+    c.add("label_smoothing", &label_smoothing,
+          "of the training loss: share of every target that all tokens have alike", 0, 0.99);
     c.add("span", &span, "mass: share of the tokens that are hidden", 0, 1);
     c.add("positions", &model.stack.positions, "P, positions at least; 0: as many as the lengths need", 0,
           1000000);

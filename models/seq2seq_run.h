@@ -13,6 +13,7 @@ struct Seq2SeqSettings : RunSettings {
     int max_target = 24;  // tokens of a target, its [SEP] among them
     int source_type = 0, target_type = 1;
     double span = 0.5;
+    double label_smoothing = 0;
 
     Seq2SeqSettings();
     void declare(Config& config) override;

@@ -38,7 +38,7 @@ class TaskOf : public TargetTask {
         return batch_.bucket;
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
-        return run_.model.loss(tape, batch_).total;
+        return run_.model.loss(tape, batch_, run_.settings.label_smoothing).total;
     }
     std::int64_t batch_tokens() const override { return batch_.target_count; }
 

@@ -16,11 +16,12 @@ class UniLm {
     // What the tied embedding meets for every scored row: (M,C). The last layer runs for these rows alone.
     Tensor* hidden(Tape& tape, const ObjectiveBatch& batch) const;
 
+    // Both with label smoothing; what held-out text costs without it, scored_loss() says.
     struct Loss {
         Tensor* total;   // (1) nats a scored token
         Tensor* losses;  // (M)
     };
-    Loss loss(Tape& tape, const ObjectiveBatch& batch) const;
+    Loss loss(Tape& tape, const ObjectiveBatch& batch, double smoothing = 0) const;
 
     Backbone backbone;
 };

@@ -45,6 +45,8 @@ void UniLmSettings::declare(Config& c) {
     c.add("norm_eps", &model.eps, "epsilon of the layer norms", 0, 1);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
+    c.add("label_smoothing", &label_smoothing,
+          "share of the target that is spread over all words, in training", 0, 0.99);
     c.add("positions", &model.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_training(c);

@@ -15,6 +15,7 @@ struct UniLmSettings : RunSettings {
         false;  // the target's positions start at max_length, whatever the source's length
     int source_type = 0, target_type = 1;
     double hidden = 0.15, predicted = 1.0 / 6;
+    double label_smoothing = 0;  // of the loss that is trained on
 
     UniLmSettings();
     void declare(Config& config) override;

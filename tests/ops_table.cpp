@@ -397,37 +397,39 @@ Op gaussian_kl_op() {
 
 // Logits of deviation about 1.5; `other` words. The loss is a difference of logits. Every third row weighs
 // nothing, others less than that.
-Op cross_entropy_op(bool bias) {
-    return {bias ? "cross_entropy" : "cross_entropy, no bias", [bias](Sizes n) {
-        const int N = n.rows, C = n.columns, V = n.other;
-        auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
-            for (std::size_t i = 0; i < numbers.size(); i++)
-                numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 1;
-        };
-        Case c;
-        Operand& h = c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1);
-        h.drawn(scaled(1 / std::sqrt(C)));
-        c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1)).sums(C + N).at_least(0.1);
-        if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(0.1);
-        c.constant("weights", {N}, arithmetic).by_row().drawn(some_zero);
-        c.output("total", {1}, arithmetic).sums(C + V + N, 4).at_least(4);
-        c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
-        c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
-        c.statistic("h1", {N, C}, Kind::storage).by_row().from_rounded().sums(C + V).at_least(0.5);
-        c.statistic("w1", {V, C}).from_rounded().sums(C + N).at_least(0.1);
-        if (bias) c.statistic("b1", {V}).sums(C + N).at_least(0.1);
-        c.ints("targets", some_below(N, V, 5));
-        c.forward = [bias](const Call& a) {
-            cross_entropy_forward(a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"), a("weights"),
-                                  a("loss"), a("lse"), a("total"), a("h1"), a("w1"),
-                                  bias ? a("b1") : View{});
-        };
-        c.backward = [bias](const Call& a) {
-            cross_entropy_backward(a.d("total"), a("h1"), a("w1"), bias ? a("b1") : View{}, a.grad("h"),
-                                   a.grad("w"), bias ? a.grad("b") : Grad{});
-        };
-        return c;
-    }};
+Op cross_entropy_op(const char* name, bool bias, double smoothing = 0) {
+    // A row that is nearly sure of its target: p - q is small, and as inexact as numbers of size 1 are.
+    const double least = smoothing > 0 ? 1 : 0.1;
+    return {name, [bias, smoothing, least](Sizes n) {
+                const int N = n.rows, C = n.columns, V = n.other;
+                auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
+                    for (std::size_t i = 0; i < numbers.size(); i++)
+                        numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 1;
+                };
+                Case c;
+                Operand& h = c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1);
+                h.drawn(scaled(1 / std::sqrt(C)));
+                c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1)).sums(C + N).at_least(least);
+                if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(C + N).at_least(least);
+                c.constant("weights", {N}, arithmetic).by_row().drawn(some_zero);
+                c.output("total", {1}, arithmetic).sums(C + V + N, 4).at_least(4);
+                c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
+                c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
+                c.statistic("h1", {N, C}, Kind::storage).by_row().from_rounded().sums(C + V).at_least(0.5);
+                c.statistic("w1", {V, C}).from_rounded().sums(C + N).at_least(least);
+                if (bias) c.statistic("b1", {V}).sums(C + N).at_least(least);
+                c.ints("targets", some_below(N, V, 5));
+                c.forward = [bias, smoothing](const Call& a) {
+                    cross_entropy_forward(a("h"), a("w"), bias ? a("b") : View{}, a.ints("targets"),
+                                          a("weights"), smoothing, a("loss"), a("lse"), a("total"), a("h1"),
+                                          a("w1"), bias ? a("b1") : View{});
+                };
+                c.backward = [bias](const Call& a) {
+                    cross_entropy_backward(a.d("total"), a("h1"), a("w1"), bias ? a("b1") : View{},
+                                           a.grad("h"), a.grad("w"), bias ? a.grad("b") : Grad{});
+                };
+                return c;
+            }};
 }
 
 Op weighted_sum_op() {
@@ -524,8 +526,9 @@ const std::vector<Op>& ops_table() {
             vmf_sample_op(),
             gaussian_sample_op(),
             gaussian_kl_op(),
-            cross_entropy_op(true),
-            cross_entropy_op(false),
+            cross_entropy_op("cross_entropy", true),
+            cross_entropy_op("cross_entropy, no bias", false),
+            cross_entropy_op("cross_entropy, smoothed", true, 0.1),
             weighted_sum_op(),
             global_norm_op(),
             adamw_op(0),

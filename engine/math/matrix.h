@@ -61,32 +61,47 @@ A logit_reference(std::int64_t C, const A* h, const A* w, const A* b, std::int64
     return b ? s + b[v] : s;
 }
 
-// Of one row h(C): lse = log sum_v exp(logit_v),  loss = lse - logit_target,  logit_v = h . w_v + b_v;  b may
-// be null. The largest logit is taken out before exp.
+// The probabilities q that words ought to have by label smoothing e: 1 - e + e/V the target, e/V any other.
+//                                                                          Szegedy et al. 2016, section 7
+template <class A>
+struct SmoothLabel {
+    A target, other;
+    SmoothLabel(double e, std::int64_t V) : target(1 - e + e / double(V)), other(e / double(V)) {}
+    bool smooth() const { return other != A(0); }
+};
+
+// Of one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
+// null. The largest logit is taken out before exp.
 template <class A>
 void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,
-                             A* loss, A* lse) {
+                             const SmoothLabel<A>& label, A* loss, A* lse) {
     A top = logit_reference(C, h, w, b, 0);
     for (std::int64_t v = 1; v < V; v++) {
         A x = logit_reference(C, h, w, b, v);
         if (real_of(x) > real_of(top)) top = x;
     }
-    A s(0);
-    for (std::int64_t v = 0; v < V; v++) s += exp_of(logit_reference(C, h, w, b, v) - top);
+    A s(0), sum(0);
+    for (std::int64_t v = 0; v < V; v++) {
+        A x = logit_reference(C, h, w, b, v);
+        s += exp_of(x - top);
+        sum += x;
+    }
     *lse = top + log_of(s);
-    *loss = *lse - logit_reference(C, h, w, b, target);
+    *loss = *lse - (label.target - label.other) * logit_reference(C, h, w, b, target);
+    if (label.smooth()) *loss -= label.other * sum;
 }
 
-// The gradients of weight * loss of one row, added to all three: dlogit_v = (exp(logit_v - lse) - [v = target]) weight,
-// exactly zero where the weight is,
+// The gradients of weight * loss of one row, added to all three: dlogit_v = (exp(logit_v - lse) - q_v) weight, exactly
+// zero where the weight is,
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>
 void cross_entropy_gradient_reference(std::int64_t C, std::int64_t V, A weight, const A* h, const A* w,
-                                      const A* b, int target, A lse, A* dh, A* dw, A* db) {
+                                      const A* b, int target, const SmoothLabel<A>& label, A lse, A* dh,
+                                      A* dw, A* db) {
     if (weight == A(0)) return;
     for (std::int64_t v = 0; v < V; v++) {
         A p = exp_of(logit_reference(C, h, w, b, v) - lse);
-        A dlogit = (v == target ? p - A(1) : p) * weight;
+        A dlogit = (p - (v == target ? label.target : label.other)) * weight;
         for (std::int64_t c = 0; dh && c < C; c++) dh[c] += dlogit * w[v * C + c];
         for (std::int64_t c = 0; dw && c < C; c++) dw[v * C + c] += dlogit * h[c];
         if (db) db[v] += dlogit;

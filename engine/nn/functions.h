@@ -50,10 +50,10 @@ Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& nam
 Tensor* gaussian_kl(Tape& tape, Tensor* x, const std::string& name);
 // (1): sum_n weight_n loss_n, weights (N) constants; b may be null. The gradients of h, w and b are made by the forward,
 // for those of them that need one: where only losses are read, token_losses() is three times cheaper. `losses`, if not
-// null, receives (N), for reading: nothing flows through it.
+// null, receives (N), for reading: nothing flows through it. Label smoothing is part of both.
 Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
-                      const std::string& name, Tensor** losses = nullptr);
-// (N): the loss of every row, through which nothing flows.
+                      const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
+// (N): the loss of every row without smoothing, through which nothing flows.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
 // (1)
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);

@@ -8,6 +8,7 @@ namespace masquerade {
 namespace {
 struct CrossEntropyAttributes {
     Ints targets;
+    double smoothing;
     int h1, w1, b1;  // which output each is, 0 where it is absent
 };
 }  // namespace
@@ -34,8 +35,8 @@ void gaussian_kl_backward(const Record& r) { masquerade::gaussian_kl_backward(r.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), r.y(1), r.y(2), r.y(0),
-                                      share(r, a.h1), share(r, a.w1), share(r, a.b1));
+    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), a.smoothing, r.y(1), r.y(2),
+                                      r.y(0), share(r, a.h1), share(r, a.w1), share(r, a.b1));
 }
 void cross_entropy_backward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
@@ -44,7 +45,7 @@ void cross_entropy_backward(const Record& r) {
 }
 void token_losses_forward(const Record& r) {
     const View absent;
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<IndexAttributes>().ints, absent, r.y(0),
+    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<IndexAttributes>().ints, absent, 0, r.y(0),
                                       r.y(1), absent, absent, absent, absent);
 }
 
@@ -100,7 +101,7 @@ Tensor* gaussian_kl(Tape& t, Tensor* x, const std::string& name) {
 }
 
 Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
-                      const std::string& name, Tensor** losses) {
+                      const std::string& name, Tensor** losses, double smoothing) {
     DType a = arithmetic_of(h->dtype);
     Tensor *total = t.declare(name, {1}, a), *loss = t.declare(name + ".losses", {h->rows()}, a),
            *lse = t.declare(name + ".lse", {h->rows()}, a);
@@ -119,7 +120,7 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
         return int(r.out.size()) - 1;
     };
     const int h1 = share(h, ".h1", h->dtype), w1 = share(w, ".w1", a), b1 = share(b, ".b1", a);
-    r.attributes = attributes(CrossEntropyAttributes{targets, h1, w1, b1});
+    r.attributes = attributes(CrossEntropyAttributes{targets, smoothing, h1, w1, b1});
     if (losses) *losses = loss;
     return t.run(std::move(r));
 }

@@ -63,8 +63,8 @@ inline void check_embedding_backward(const View& dy, const Ints& ids, const Grad
 }
 
 inline void check_cross_entropy(const View& h, const View& w, const View& b, const Ints& targets,
-                                const View& weights, const View& loss, const View& lse, const View& total,
-                                const View& h1, const View& w1, const View& b1) {
+                                const View& weights, double smoothing, const View& loss, const View& lse,
+                                const View& total, const View& h1, const View& w1, const View& b1) {
     const char* op = "cross_entropy";
     if (w.columns() != h.columns() || w.dtype != h.dtype)
         throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w), "; last sizes and types must agree"));
@@ -75,6 +75,8 @@ inline void check_cross_entropy(const View& h, const View& w, const View& b, con
         if (targets[n] < 0 || targets[n] >= w.rows())
             throw Error(text(op, ": the target of row ", n, " of ", h.path, " is ", targets[n],
                              ", expected in [0, ", w.rows(), "), the rows of w ", w.path));
+    if (!(smoothing >= 0 && smoothing < 1))
+        throw Error(text(op, " of ", h.path, ": the label smoothing is ", smoothing, ", expected in [0, 1)"));
     expect_shape(op, "loss", loss, {h.rows()}, a);
     expect_shape(op, "lse", lse, {h.rows()}, a);
     if (weights) expect_shape(op, "weights", weights, {h.rows()}, a);

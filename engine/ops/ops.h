@@ -99,12 +99,14 @@ OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 OP(gaussian_kl_forward, (View x, View kl))
 OP(gaussian_kl_backward, (View dkl, View x, Grad dx))
 
-// logits = h(N,C) w(V,C)^T + b(V) are never stored whole. lse(N) = log sum exp logits, loss(N) = lse - logits[target],
-// total(1) = sum_n weight_n loss_n; weights(N) are constants, b may be absent.
+// logits = h(N,C) w(V,C)^T + b(V) are never stored whole. lse(N) = log sum exp logits,
+// loss(N) = lse - (1-e) logits[target] - e/V sum logits, e in [0,1) the label smoothing: the loss that is trained on, for
+// e = 0 the negative log of the target's probability. total(1) = sum_n weight_n loss_n; weights(N) are constants, b may be
+// absent.                                                                Szegedy et al. 2016, section 7
 // The same pass leaves h1(N,C), w1(V,C), b1(V) = d total / d h, w, b; each absent where nobody will ask for it, weights
 // and total too where only losses are wanted.  h, w, h1: S;  b, weights, loss, lse, total, w1, b1: A
-OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View weights, View loss, View lse, View total, View h1,
-                           View w1, View b1))
+OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
+                           View lse, View total, View h1, View w1, View b1))
 // dh = dtotal h1, dw = dtotal w1, db = dtotal b1
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db))
 

@@ -141,9 +141,10 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
 // threads at most: each of them goes over several words.
 TEST_CASE("kernels: cross-entropy of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
-        for (Sizes sizes : {Sizes{2 * 2048 + 3, 2, 3}, Sizes{2, 2, 2500}}) {
-            const Op& op = row_of("cross_entropy");
-            const Case c = prepared(op, sizes);
+        for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
+                                   {Sizes{2, 2, 2500}, "cross_entropy"},
+                                   {Sizes{2, 2, 2500}, "cross_entropy, smoothed"}}) {
+            const Case c = prepared(row_of(name), sizes);
             CAPTURE(sizes.other);
             Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);
             exact.forward();
@@ -174,7 +175,7 @@ TEST_CASE("kernels: cross-entropy of rows without weight, and losses alone") {
         all.forward();
         for (int k = 0; k < 3; k++) CHECK(number(all("h1"), 3 + k).real() == 0);
         CHECK(number(all("b1"), 0).real() == number(all("b1"), 0).real());
-        cross_entropy_forward(losses("h"), losses("w"), losses("b"), losses.ints("targets"), View{},
+        cross_entropy_forward(losses("h"), losses("w"), losses("b"), losses.ints("targets"), View{}, 0,
                               losses("loss"), losses("lse"), View{}, View{}, View{}, View{});
         CHECK(number(losses("loss"), 0) == number(all("loss"), 0));
         CHECK(number(losses("lse"), 3) == number(all("lse"), 3));

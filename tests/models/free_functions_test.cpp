@@ -136,7 +136,7 @@ struct LanguageModel {
         gelu_forward(hidden, GeluKind::erf, active);
         layernorm_forward(active, head_norm.w, head_norm.b, eps, h, head_mean, head_rstd);
         // the table of words is the last matrix, too
-        cross_entropy_forward(h, token, head_bias, targets, weights, losses, lse, loss, h1, token1, bias1);
+        cross_entropy_forward(h, token, head_bias, targets, weights, 0, losses, lse, loss, h1, token1, bias1);
         return loss.numbers[0];
     }
 

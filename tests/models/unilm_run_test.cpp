@@ -95,6 +95,32 @@ TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recom
     }
 }
 
+// The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
+TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of the one of held-out text") {
+    struct Losses {
+        double trained, held_out;
+    };
+    auto losses = [](double label_smoothing) {
+        UniLmSettings s = tiny("unilm");
+        s.label_smoothing = label_smoothing;
+        const TrainingText text = questions();
+        UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
+        const std::unique_ptr<Task> task = run.task(text);
+        Arena arena(Device::cpu, false);
+        Tape tape(arena, DType::f32);
+        task->next_batch(1);
+        tape.begin("step", 1, 1, true);
+        const double trained = number_at(task->loss(tape, 1, 0)->view(), 0);
+        return Losses{trained, task->validate().at(0).value};
+    };
+    const Losses none = losses(0), some = losses(0.25), more = losses(0.5);
+    const double difference = some.trained - none.trained;
+    CHECK(std::abs(difference) > 1e-4);
+    CHECK(std::abs(more.trained - none.trained - 2 * difference) <= 5e-6);
+    CHECK(some.held_out == none.held_out);
+    CHECK(UniLmSettings().label_smoothing == 0);
+}
+
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
     UniLmSettings s = tiny(everything);
     TemporaryFolder folder;

@@ -169,9 +169,10 @@ TEST_CASE("unilm: the gradient of every objective against the complex step") {
         CAPTURE(std::string(objective.name));
         const std::vector<Sentence> text = pairs(3, 2);
         const ObjectiveBatch batch = objective.batch(pointers(text), 1, options(), 16);
+        const double smoothing = objective.name == std::string("unilm") ? 0.1 : 0;
         Model real(small(true, true), DType::f64), imaginary(small(true, true), DType::c128);
         real.tape.begin("real");
-        Tensor* loss = real.model.loss(real.tape, batch).total;
+        Tensor* loss = real.model.loss(real.tape, batch, smoothing).total;
         real.parameters.start_gradients();
         real.tape.backward(loss);
         real.parameters.finish_gradients();
@@ -187,9 +188,9 @@ TEST_CASE("unilm: the gradient of every objective against the complex step") {
             c.as<complex>()[i] = complex(p.as<double>()[i], h * d);
         }
         imaginary.tape.begin("complex");
-        const double found =
-            imaginary.model.loss(imaginary.tape, batch).total->view().as<complex>()[0].imag() / h;
-        CHECK(std::abs(found - expected) <= 1e-11 * std::max(1.0, std::abs(expected)));
+        const View found = imaginary.model.loss(imaginary.tape, batch, smoothing).total->view();
+        CHECK(std::abs(found.as<complex>()[0].imag() / h - expected) <=
+              1e-11 * std::max(1.0, std::abs(expected)));
     }
 }
 

@@ -35,8 +35,8 @@ struct Head {
                   : embedding(tape, tape.ints(ids), table, "h");
         weights = tape.constant("weights", {N}, DType::f32, numbers.data());
     }
-    Tensor* loss(Tensor* b, Tensor** losses = nullptr) {
-        return cross_entropy(tape, h, words, b, tape.ints(targets), weights, "loss", losses);
+    Tensor* loss(Tensor* b, Tensor** losses = nullptr, double smoothing = 0) {
+        return cross_entropy(tape, h, words, b, tape.ints(targets), weights, "loss", losses, smoothing);
     }
     std::string outputs() const {
         std::string paths;
@@ -103,6 +103,10 @@ TEST_CASE("token_losses: the losses of cross_entropy, and nothing flows through 
     Tensor* alone = token_losses(m.tape, m.h, m.words, m.bias, m.tape.ints(m.targets), "alone");
     CHECK(std::memcmp(losses->value, alone->value, losses->bytes()) == 0);
     CHECK_FALSE(alone->needs_grad);
+    Tensor* smoothed = nullptr;
+    m.loss(m.bias, &smoothed, 0.25);
+    m.tape.retain(smoothed);
+    CHECK(std::memcmp(smoothed->value, alone->value, smoothed->bytes()) != 0);
     CHECK_THROWS_WITH_AS(m.tape.backward(weighted_sum(m.tape, alone, m.weights, "sum")),
                          "backward from sum: no parameter lies upstream of it", Error);
 }

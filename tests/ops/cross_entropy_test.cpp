@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
-#include "engine/ops/table.h"
-#include "tests/ops/values.h"
+#include "tests/ops/cross_entropy_calls.h"
 
 #include <doctest/doctest.h>
 
@@ -11,67 +10,19 @@
 
 using namespace masquerade;
 
-namespace {
-
-// Every third row weighs nothing, others less than that; dtotal is negative.
-struct CrossEntropy {
-    DType a;
-    Values h, w, b, weights, loss, lse, total, h1, w1, b1, dtotal, dh, dw, db;
-    std::vector<int> targets;
-    CrossEntropy(DType type, std::int64_t N, std::int64_t C, std::int64_t V, double fill = NAN)
-        : a(arithmetic_of(type)),
-          h(Values::random(type, {N, C}, 1)),
-          w(Values::random(type, {V, C}, 2)),
-          b(Values::random(a, {V}, 3, 4)),
-          weights(Values::random(a, {N}, 4)),
-          loss(a, {N}, NAN),
-          lse(a, {N}, NAN),
-          total(a, {1}, NAN),
-          h1(type, {N, C}, NAN),
-          w1(a, {V, C}, NAN),
-          b1(a, {V}, NAN),
-          dtotal(a, {1}, -0.75),
-          dh(type, {N, C}, fill),
-          dw(a, {V, C}, fill),
-          db(a, {V}, fill) {
-        for (std::int64_t n = 0; n < N; n++) targets.push_back(int(n * 7919 % V));
-        for (std::int64_t n = 1; n < N; n += 3) weights.set(n, 0);
-    }
-    Ints ints() const { return {targets.data(), std::int64_t(targets.size())}; }
-    // Leaves those of the gradients that are asked for.
-    void forward(bool for_h = true, bool for_w = true, bool for_b = true) {
-        cpu::cross_entropy_forward(h.view("head"), w.view("words"), b.view(), ints(), weights.view(),
-                                   loss.view(), lse.view(), total.view(), for_h ? h1.view() : View{},
-                                   for_w ? w1.view() : View{}, for_b ? b1.view() : View{});
-    }
-    void losses_alone() {
-        cpu::cross_entropy_forward(h.view(), w.view(), b.view(), ints(), {}, loss.view(), lse.view(), {}, {},
-                                   {}, {});
-    }
-    void backward(bool add = false) {
-        cpu::cross_entropy_backward(dtotal.view(), h1.view(), w1.view(), b1.view(), dh.grad(add),
-                                    dw.grad(add), db.grad(add));
-    }
-};
-
-int differences(const Values& a, const Values& b) {
-    int different = 0;
-    for (std::int64_t i = 0; i < a.count(); i++) different += !(a[i] == b[i]);
-    return different;
-}
-
-}  // namespace
-
 TEST_CASE("cross_entropy: the definition's gradients are those of the complex step") {
-    CrossEntropy exact(DType::f64, 5, 4, 7), step(DType::c128, 5, 4, 7);
-    exact.forward(), exact.backward();
-    auto f = [&] {
-        step.forward(false, false, false);
-        return dot(step.dtotal, step.total);
-    };
-    CHECK(difference(exact.dh, complex_step(step.h, f)) <= 1e-12);
-    CHECK(difference(exact.dw, complex_step(step.w, f)) <= 1e-12);
-    CHECK(difference(exact.db, complex_step(step.b, f)) <= 1e-12);
+    for (double smoothing : {0.0, 0.3}) {
+        CrossEntropy exact(DType::f64, 5, 4, 7), step(DType::c128, 5, 4, 7);
+        exact.smoothing = step.smoothing = smoothing;
+        exact.forward(), exact.backward();
+        auto f = [&] {
+            step.forward(false, false, false);
+            return dot(step.dtotal, step.total);
+        };
+        CHECK(difference(exact.dh, complex_step(step.h, f)) <= 1e-12);
+        CHECK(difference(exact.dw, complex_step(step.w, f)) <= 1e-12);
+        CHECK(difference(exact.db, complex_step(step.b, f)) <= 1e-12);
+    }
 }
 
 TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, across blocks") {
@@ -79,13 +30,14 @@ TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, ac
                                      {1000, 5, 40}, {641, 7, 17}, {1300, 9, 20}, {0, 6, 7}};
     for (const auto& size : sizes)
         for (DType type : {DType::f32, DType::bf16})
-            for (bool add : {false, true}) {
-                std::string what =
-                    text(size[0], " x ", size[1], " x ", size[2], " ", name_of(type), add ? " add" : "");
+            for (auto [add, smoothing] : {std::pair{false, 0.0}, {true, 0.0}, {false, 0.1}}) {
+                std::string what = text(size[0], " x ", size[1], " x ", size[2], " ", name_of(type),
+                                        add ? " add" : "", smoothing > 0 ? " smoothed" : "");
                 CAPTURE(what);
                 double near = type == DType::bf16 ? 8e-3 : 4e-6, fill = add ? 0.5 : NAN;
                 CrossEntropy exact(DType::f64, size[0], size[1], size[2], fill);
                 CrossEntropy fast(type, size[0], size[1], size[2], fill);
+                exact.smoothing = fast.smoothing = smoothing;
                 exact.forward(), exact.backward(add);
                 fast.forward(), fast.backward(add);
                 CHECK(difference(fast.loss, exact.loss) <= 1e-6);
@@ -99,8 +51,9 @@ TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, ac
 
 TEST_CASE("cross_entropy: every bit is the same on any number of threads, a row's alone or among others") {
     int before = threads();
-    for (DType type : {DType::f32, DType::bf16}) {
+    for (auto [type, smoothing] : {std::pair{DType::f32, 0.0}, {DType::bf16, 0.0}, {DType::bf16, 0.1}}) {
         CrossEntropy one(type, 1000, 40, 1500), many(type, 1000, 40, 1500);
+        one.smoothing = many.smoothing = smoothing;
         set_threads(1);
         one.forward(), one.backward();
         for (int count : {2, 4, 8}) {
@@ -115,6 +68,7 @@ TEST_CASE("cross_entropy: every bit is the same on any number of threads, a row'
         }
         for (std::int64_t row : {0, 17, 639, 640, 959, 960, 999}) {
             CrossEntropy alone(type, 1, 40, 1500);
+            alone.smoothing = smoothing;
             for (int c = 0; c < 40; c++) alone.h.set(c, one.h.get(row * 40 + c));
             alone.targets[0] = one.targets[std::size_t(row)];
             alone.weights.set(0, one.weights.get(row));
@@ -167,8 +121,14 @@ TEST_CASE("cross_entropy: whatever is not asked for, the rest has the same bits"
 }
 
 TEST_CASE("cross_entropy: a row of no weight adds exactly nothing, though its loss be infinite") {
-    for (DType type : {DType::f32, DType::bf16, DType::f64}) {
+    for (auto [type, smoothing] : {std::pair{DType::f32, 0.0},
+                                   {DType::bf16, 0.0},
+                                   {DType::f64, 0.0},
+                                   {DType::f32, 0.1},
+                                   {DType::bf16, 0.1},
+                                   {DType::f64, 0.1}}) {
         CrossEntropy with(type, 6, 8, 50), without(type, 5, 8, 50);
+        with.smoothing = without.smoothing = smoothing;
         double huge = type == DType::f64 ? 1e308 : 3e38;
         for (int c = 0; c < 8; c++) with.h.set(5 * 8 + c, with.w[c] > 0 ? huge : -huge);
         for (int c = 0; c < 8; c++) with.w.set(c, with.w[c] > 0 ? 1 : -1), without.w.set(c, with.w[c]);
@@ -234,12 +194,20 @@ TEST_CASE("cross_entropy: what is wrong is named, absent gradients are not touch
     CHECK_THROWS_AS(f.losses_alone(), Error);
     f.targets[2] = 0;
     CHECK_THROWS_WITH_AS(
-        cpu::cross_entropy_forward(f.h.view("head"), f.w.view(), {}, f.ints(), {}, f.loss.view(),
+        cpu::cross_entropy_forward(f.h.view("head"), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(),
                                    f.lse.view(), f.total.view(), {}, {}, {}),
         "cross_entropy of head: there are no weights, expected them for total, h1, w1 and b1", Error);
-    CHECK_THROWS_AS(cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), {}, f.loss.view(),
+    CHECK_THROWS_AS(cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(),
                                                f.lse.view(), {}, {}, {}, {}),
                     Error);
+    for (double smoothing : {1.0, -0.125, double(NAN)}) {
+        f.smoothing = smoothing;
+        CHECK_THROWS_WITH_AS(
+            f.forward(),
+            text("cross_entropy of head: the label smoothing is ", smoothing, ", expected in [0, 1)").c_str(),
+            Error);
+    }
+    f.smoothing = 0;
     f.forward();
     cpu::cross_entropy_backward(f.dtotal.view(), {}, {}, f.b1.view(), {}, {}, f.db.grad());
     CHECK(f.dh[0] == 7);

@@ -29,6 +29,8 @@ constexpr std::int64_t block_rows = 2 * gemm_depth;
 constexpr std::int64_t chunk_rows = 16;
 constexpr int step_words = 1280;  // of the online rule
 
+using Label = SmoothLabel<float>;
+
 struct Logits {};
 struct ColumnSums {};
 
@@ -90,39 +92,56 @@ float log_sum_exp(const float* x, int count) {
     return top + log_of(sum);
 }
 
+// sum x, in running sums whose number alone says in which order
+WHOLE_VECTORS float sum_of(const float* x, int count) {
+    constexpr int sums = 64;
+    float s[sums] = {}, total = 0;
+    int i = 0;
+    for (; i + sums <= count; i += sums) {
+#pragma omp simd
+        for (int j = 0; j < sums; j++) s[j] += x[i + j];
+    }
+    for (; i < count; i++) s[i % sums] += x[i];
+    for (float each : s) total += each;
+    return total;
+}
+
 inline void store(float& to, float x) { to = x; }
 inline void store(bfloat16& to, float x) { to.bits = bfloat16(x).bits; }
 
-// to = exp(x - lse) weight, and columns += that; 0 for probabilities below e^-87. x may be `to`.
+// to = (exp(x - lse) - q) weight, and columns += that; probabilities below e^-87 are 0. x may be `to`.
 template <class S>
-WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float weight, S* to,
+WHOLE_VECTORS void weigh_probabilities(const float* x, int count, float lse, float q, float weight, S* to,
                                        float* columns) {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        float p = choose(x[i] - lse < -87.0f, 0.0f, exp_from_tiny(x[i] - lse)) * weight;
-        store(to[i], p);
-        columns[i] += p;
+        float p = choose(x[i] - lse < -87.0f, 0.0f, exp_from_tiny(x[i] - lse));
+        float dlogit = (p - q) * weight;
+        store(to[i], dlogit);
+        columns[i] += dlogit;
     }
 }
 
-// logits -> dlogits = (exp(logit - lse) - [target]) weight, which lie at the start of the same memory, and columns
+// logits -> dlogits = (exp(logit - lse) - q) weight, which lie at the start of the same memory, and columns
 // += dlogits. Zeros in a row of no weight, whatever its logits are.
 template <class S>
-void turn_into_dlogits(float* logits, int count, int target, float lse, float weight, float* columns) {
+void turn_into_dlogits(float* logits, int count, int target, const Label& label, float lse, float weight,
+                       float* columns) {
     S* dlogits = reinterpret_cast<S*>(logits);
     if (weight == 0) {
         std::memset(logits, 0, std::size_t(count) * sizeof(S));
         return;
     }
-    float at_target = (exp_of(logits[target] - lse) - 1) * weight, column = columns[target];
+    float at_target = (exp_of(logits[target] - lse) - label.target) * weight;
+    float column = columns[target];
     if constexpr (std::is_same_v<S, float>) {
-        weigh_probabilities(logits, count, lse, weight, dlogits, columns);
+        weigh_probabilities(logits, count, lse, label.other, weight, dlogits, columns);
     } else {
         constexpr int at_once = 1024;
         S rounded[at_once];
         for (int i = 0; i < count; i += at_once) {
             int words = std::min(at_once, count - i);
-            weigh_probabilities(logits + i, words, lse, weight, rounded, columns + i);
+            weigh_probabilities(logits + i, words, lse, label.other, weight, rounded, columns + i);
             std::memcpy(dlogits + i, rounded, std::size_t(words) * sizeof(S));
         }
     }
@@ -148,7 +167,7 @@ struct Shares {
 // The pass over one block of rows; `first` says whether it stores w1 and b1 or adds to them.
 template <class S>
 void run_block(const View& h, const View& w, const View& b, const int* targets, const float* weights,
-               float* loss, float* lse, const Shares& shares, bool first) {
+               const Label& label, float* loss, float* lse, const Shares& shares, bool first) {
     const std::int64_t rows = h.rows(), C = h.columns(), V = w.rows();
     const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
     float* logits = workspace<Logits>(std::size_t(rows * V));
@@ -161,8 +180,9 @@ void run_block(const View& h, const View& w, const View& b, const int* targets, 
         for (std::int64_t r = chunk * chunk_rows; r < std::min(rows, (chunk + 1) * chunk_rows); r++) {
             float* x = logits + r * V;
             lse[r] = log_sum_exp(x, int(V));
-            loss[r] = lse[r] - x[targets[r]];
-            if (shares) turn_into_dlogits<S>(x, int(V), targets[r], lse[r], weights[r], columns);
+            loss[r] = lse[r] - (label.target - label.other) * x[targets[r]];
+            if (label.smooth()) loss[r] -= label.other * sum_of(x, int(V));
+            if (shares) turn_into_dlogits<S>(x, int(V), targets[r], label, lse[r], weights[r], columns);
         }
     });
 
@@ -173,49 +193,53 @@ void run_block(const View& h, const View& w, const View& b, const int* targets, 
 }
 
 void forward_fast(const View& h, const View& w, const View& b, Ints targets, const float* weights,
-                  float* loss, float* lse, const Shares& shares) {
+                  double smoothing, float* loss, float* lse, const Shares& shares) {
+    const Label label(smoothing, w.rows());
     std::int64_t n = 0;
     do {  // once even where N = 0: zeros must be stored
         const std::int64_t rows = rows_of_next_block(h.rows() - n);
         Shares block = shares;
         if (block.h1) block.h1 = rows_of(shares.h1, n, rows);
         auto run = h.dtype == DType::bf16 ? run_block<bfloat16> : run_block<float>;
-        run(rows_of(h, n, rows), w, b, targets.data + n, weights ? weights + n : nullptr, loss + n, lse + n,
-            block, n == 0);
+        run(rows_of(h, n, rows), w, b, targets.data + n, weights ? weights + n : nullptr, label, loss + n,
+            lse + n, block, n == 0);
         n += rows;
     } while (n < h.rows());
 }
 
 template <class A>
-void forward_reference(View h, View w, View b, Ints targets, const A* weights, A* loss, A* lse,
-                       const Shares& shares) {
+void forward_reference(View h, View w, View b, Ints targets, const A* weights, double smoothing, A* loss,
+                       A* lse, const Shares& shares) {
     const std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
+    const SmoothLabel<A> label(smoothing, V);
     parallel_for(N, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; n++)
-            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], loss + n,
-                                    lse + n);
+            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label,
+                                    loss + n, lse + n);
     });
     if (!shares) return;
     for (const View& share : {shares.h1, shares.w1, shares.b1})
         if (share) std::fill_n(share.as<A>(), share.count(), A(0));
     for (std::int64_t n = 0; n < N; n++)
-        cross_entropy_gradient_reference(C, V, weights[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(),
-                                         targets[n], lse[n], shares.h1 ? shares.h1.as<A>() + n * C : nullptr,
-                                         shares.w1.as<A>(), shares.b1.as<A>());
+        cross_entropy_gradient_reference(
+            C, V, weights[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label, lse[n],
+            shares.h1 ? shares.h1.as<A>() + n * C : nullptr, shares.w1.as<A>(), shares.b1.as<A>());
 }
 
 }  // namespace
 
-void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, View loss, View lse,
-                           View total, View h1, View w1, View b1) {
-    check_cross_entropy(h, w, b, targets, weights, loss, lse, total, h1, w1, b1);
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
+                           View lse, View total, View h1, View w1, View b1) {
+    check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     const Shares shares{h1, w1, b1};
     if (runs_fast(h.dtype))
-        forward_fast(h, w, b, targets, weights.as<float>(), loss.as<float>(), lse.as<float>(), shares);
+        forward_fast(h, w, b, targets, weights.as<float>(), smoothing, loss.as<float>(), lse.as<float>(),
+                     shares);
     else
         for_reference_type(h.dtype, [&](auto zero) {
             using A = decltype(zero);
-            forward_reference(h, w, b, targets, weights.as<A>(), loss.as<A>(), lse.as<A>(), shares);
+            forward_reference(h, w, b, targets, weights.as<A>(), smoothing, loss.as<A>(), lse.as<A>(),
+                              shares);
         });
     if (total) weighted_sum_forward(loss, weights, total);
 }

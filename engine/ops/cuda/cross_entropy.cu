@@ -2,7 +2,7 @@
 // Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks, as on the CPU: the logits of
 // a block for all words, one kernel that finds a row's loss and turns its logits into their gradients, and two products
 // that carry those to h and w. So the logits are made once and never stored whole.
-#include "engine/math/scalar.h"
+#include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -14,13 +14,15 @@ namespace {
 // A block of rows: many enough that adding to w1 costs little beside the product, few enough for the memory.
 constexpr std::int64_t most_rows = 2048, most_bytes = std::int64_t(256) << 20;
 
+using Label = SmoothLabel<float>;
+
 struct Logits {};
 struct RoundedLogits {};
 
-// (exp(logit - lse) - [target]) weight; zero in a row of no weight, whatever its logits are.
-HD float dlogit(float logit, float lse, float weight, bool at_target) {
+// (exp(logit - lse) - q) weight; zero in a row of no weight, whatever its logits are.
+HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
     const float p = exp_of(logit - lse);
-    return weight == 0 ? 0.0f : (at_target ? p - 1 : p) * weight;
+    return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
 // sum = sum of exp(x - top) over some numbers x, top the largest of them. Of no numbers, or of minus infinities alone,
@@ -43,34 +45,48 @@ HD Peak both(Peak a, Peak b) {
 // are those of row 0.
 template <class S>
 __global__ void __launch_bounds__(1024)
-    loss_kernel(const float* logits, int V, const int* targets, const float* weights, float* loss, float* lse,
-                S* dlogits) {
-    __shared__ float tops[32], sums[32];
+    loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label,
+                float* loss, float* lse, S* dlogits) {
+    __shared__ float tops[32], sums[32], logit_sums[32];
+    const bool smooth = label.other > 0;
     const std::int64_t row = blockIdx.x;
     const int thread = int(threadIdx.x), threads = int(blockDim.x), target = targets[row];
     const float *x = logits + row * V, at_target = x[target];
     Peak peak{-INFINITY, 0};
-    for (int i = thread; i < V; i += threads) peak = with(peak, x[i]);
-    for (int d = 16; d > 0; d /= 2) peak = both(peak, {lane_xor(peak.top, d), lane_xor(peak.sum, d)});
-    if (thread % 32 == 0) tops[thread / 32] = peak.top, sums[thread / 32] = peak.sum;
+    float logit_sum = 0;
+    for (int i = thread; i < V; i += threads) {
+        peak = with(peak, x[i]);
+        if (smooth) logit_sum += x[i];
+    }
+    for (int d = 16; d > 0; d /= 2) {
+        peak = both(peak, {lane_xor(peak.top, d), lane_xor(peak.sum, d)});
+        if (smooth) logit_sum += lane_xor(logit_sum, d);
+    }
+    if (thread % 32 == 0)
+        tops[thread / 32] = peak.top, sums[thread / 32] = peak.sum, logit_sums[thread / 32] = logit_sum;
     __syncthreads();
-    peak = {tops[0], sums[0]};
-    for (int warp = 1; warp < threads / 32; warp++) peak = both(peak, {tops[warp], sums[warp]});
+    peak = {tops[0], sums[0]}, logit_sum = logit_sums[0];
+    for (int warp = 1; warp < threads / 32; warp++)
+        peak = both(peak, {tops[warp], sums[warp]}), logit_sum += logit_sums[warp];
     const float log_sum = peak.top + log_of(peak.sum);
-    if (thread == 0) lse[row] = log_sum, loss[row] = log_sum - at_target;
+    if (thread == 0) {
+        const float of_target = log_sum - (label.target - label.other) * at_target;
+        lse[row] = log_sum, loss[row] = smooth ? of_target - label.other * logit_sum : of_target;
+    }
     if (!dlogits) return;
     const float weight = weights[row];
     for (int i = thread; i < V; i += threads)
-        dlogits[row * V + i] = S(dlogit(x[i], log_sum, weight, i == target));
+        dlogits[row * V + i] = S(dlogit(x[i], log_sum, label, weight, i == target));
 }
 
 // The dlogits of a column before they are rounded, for b1.
 struct Unrounded {
     const float *logits, *lse, *weights;
     const int* targets;
+    Label label;
     std::int64_t V;
     HD float operator()(std::int64_t row, int v) const {
-        return dlogit(logits[row * V + v], lse[row], weights[row], v == targets[row]);
+        return dlogit(logits[row * V + v], lse[row], label, weights[row], v == targets[row]);
     }
 };
 
@@ -85,6 +101,7 @@ struct Block {
     View h, w, b;
     const int* targets;
     const float* weights;
+    Label label;
     float *loss, *lse;
     View h1, w1, b1;
     bool first;  // stores w1 and b1; later ones add to them
@@ -107,7 +124,7 @@ void run_block(const Block& block) {
     const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
     if (rows > 0)
         launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights,
-                               block.loss, block.lse, dlogits);
+                               block.label, block.loss, block.lse, dlogits);
 
     const View d{dlogits, dtype_of<S>, block.h.device, {rows, V}, "dlogits"};
     if (block.h1) gemm(rows, C, V, factor(d), factor(block.w), product(block.h1));
@@ -116,15 +133,16 @@ void run_block(const Block& block) {
     if constexpr (sizeof(S) == sizeof(float))
         column_sums(d, {block.b1, !block.first});
     else
-        launch_column_sums(rows, int(V), Unrounded{logits, block.lse, block.weights, block.targets, V},
+        launch_column_sums(rows, int(V),
+                           Unrounded{logits, block.lse, block.weights, block.targets, block.label, V},
                            block.b1.as<float>(), !block.first);
 }
 
 }  // namespace
 
-void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, View loss, View lse,
-                           View total, View h1, View w1, View b1) {
-    check_cross_entropy(h, w, b, targets, weights, loss, lse, total, h1, w1, b1);
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
+                           View lse, View total, View h1, View w1, View b1) {
+    check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     const std::int64_t fit = most_bytes / (std::int64_t(sizeof(float)) * std::max<std::int64_t>(w.rows(), 1));
     const std::int64_t at_once = std::max<std::int64_t>(1, std::min(most_rows, fit));
     std::int64_t n = 0;
@@ -135,6 +153,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, V
                     b,
                     targets.data + n,
                     weights ? weights.as<float>() + n : nullptr,
+                    Label(smoothing, w.rows()),
                     loss.as<float>() + n,
                     lse.as<float>() + n,
                     h1,
