@@ -3,6 +3,7 @@
 # make test         the tests; ONLY='layernorm*' some cases,      make data     the default corpora, into corpus/
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
+# make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make gpu-test     every op on the GPU, where one answers
@@ -107,8 +108,9 @@ endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
 .PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
-all: $(shown) $(cuda_here)
-	@echo 'built $(shown:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
+first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
+all: $(first) $(cuda_here)
+	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
 debug: ; @$(MAKE) CONFIG=debug all
 
