@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "data/sentences.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "engine/base/error.h"
@@ -16,6 +17,12 @@ void append(Encoder& encoder, const std::string& line, int sep, int longest, std
     ids.push_back(sep);
 }
 }  // namespace
+
+std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most) {
+    std::vector<const Sentence*> pointers;
+    for (std::size_t i = 0; i < std::min(most, sentences.size()); i++) pointers.push_back(&sentences[i]);
+    return pointers;
+}
 
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    int max_length) {

@@ -17,6 +17,9 @@ struct Sentence {
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
+// The first `most` of them, as batches take them.
+std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
+
 // Tokenised lines; longer ones lose the tokens before [SEP] until `max_length` is kept.
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
 // The same with the targets of these lines; a target keeps at most `max_target` tokens, its [SEP] among them.

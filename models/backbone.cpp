@@ -102,6 +102,18 @@ Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, T
     return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses, smoothing);
 }
 
+Backbone::MeanLoss Backbone::mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights,
+                                       int count, double smoothing) const {
+    for (double& w : weights) w /= count;
+    Tensor* each =
+        tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype), weights.data());
+    MeanLoss mean;
+    mean.total = loss(tape, h, targets, each, "loss", &mean.losses, smoothing);
+    tape.retain(mean.losses);
+    tape.retain(mean.total);
+    return mean;
+}
+
 Tensor* Backbone::token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {
     return masquerade::token_losses(tape, h, token_, head_bias_, tape.ints(targets), "losses");
 }

@@ -62,6 +62,13 @@ class Backbone {
     // that are smoothed.
     Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
                  const std::string& name, Tensor** losses = nullptr, double smoothing = 0) const;
+    // (1) the mean of `count` tokens: `weights` (N) are 1, or 0 where nothing is asked; both may be read until the step ends.
+    struct MeanLoss {
+        Tensor* total;   // (1) nats a token
+        Tensor* losses;  // (N)
+    };
+    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
+                       double smoothing) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
     // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.

@@ -41,17 +41,8 @@ Tensor* EncoderDecoder::hidden(Tape& tape, const PairBatch& batch) const {
     return decoder.head(tape, decoder.finish(tape, x));
 }
 
-EncoderDecoder::Loss EncoderDecoder::loss(Tape& tape, const PairBatch& batch, double smoothing) const {
-    Loss loss;
-    std::vector<double> weights(batch.weights);
-    for (double& w : weights) w /= batch.target_count;
-    Tensor* each = tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
-                                 weights.data());
-    loss.total =
-        decoder.loss(tape, hidden(tape, batch), batch.targets, each, "loss", &loss.losses, smoothing);
-    tape.retain(loss.losses);
-    tape.retain(loss.total);
-    return loss;
+Backbone::MeanLoss EncoderDecoder::loss(Tape& tape, const PairBatch& batch, double smoothing) const {
+    return decoder.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count, smoothing);
 }
 
 }  // namespace masquerade

@@ -27,11 +27,7 @@ class EncoderDecoder {
     // What the tied embedding meets for every row of the decoder: (Nd,C).
     Tensor* hidden(Tape& tape, const PairBatch& batch) const;
 
-    struct Loss {
-        Tensor* total;   // (1) nats a token asked for
-        Tensor* losses;  // (Nd)
-    };
-    Loss loss(Tape& tape, const PairBatch& batch, double smoothing = 0) const;
+    Backbone::MeanLoss loss(Tape& tape, const PairBatch& batch, double smoothing = 0) const;
 
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;

@@ -6,8 +6,6 @@
 
 namespace masquerade {
 
-int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
-
 void expect_fitting(const char* name, unsigned traits, const Sentence& s, const ObjectiveOptions& o) {
     if (traits & Objective::mask_token && o.mask < 0)
         throw BadUsage(text("objective ", name, " needs [MASK] in the vocabulary, which has none"));

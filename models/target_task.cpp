@@ -8,12 +8,6 @@ namespace {
 constexpr std::size_t validated = 400;  // held-out lines
 constexpr std::size_t shown = 4;
 
-std::vector<const Sentence*> first_of(const std::vector<Sentence>& all, std::size_t most) {
-    std::vector<const Sentence*> some;
-    for (std::size_t i = 0; i < std::min(most, all.size()); i++) some.push_back(&all[i]);
-    return some;
-}
-
 std::string shortened(const std::string& line, std::size_t most) {
     if (line.size() <= most) return line;
     std::size_t end = most;
@@ -32,7 +26,7 @@ TargetTask::TargetTask(TargetRun& run, std::vector<Sentence> train, std::vector<
 std::vector<Metric> TargetTask::validate() {
     if (held_out_.empty()) return {};
     std::vector<Metric> metrics = {{"loss", 0}};
-    const std::vector<PartLoss> losses = run_.losses(first_of(held_out_, validated), true);
+    const std::vector<PartLoss> losses = run_.losses(pointers_to(held_out_, validated), true);
     for (const PartLoss& part : losses) {
         metrics[0].value += part.weight * part.loss.per_token;
         if (losses.size() > 1) metrics.push_back({part.objective, part.loss.per_token});
@@ -43,7 +37,7 @@ std::vector<Metric> TargetTask::validate() {
 // What it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
 std::string TargetTask::show(std::int64_t) {
     if (!run_.reads_pairs() || held_out_.empty()) return "";
-    const std::vector<const Sentence*> some = first_of(held_out_, shown);
+    const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
     const auto written = run_.write(some, {}, run_.common().train.seed);
     std::string out = "  held-out sources, what is written for them, and their own targets\n";
     for (std::size_t i = 0; i < some.size(); i++) {

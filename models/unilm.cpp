@@ -19,17 +19,8 @@ Tensor* UniLm::hidden(Tape& tape, const ObjectiveBatch& batch) const {
     return backbone.head(tape, backbone.finish(tape, x));
 }
 
-UniLm::Loss UniLm::loss(Tape& tape, const ObjectiveBatch& batch, double smoothing) const {
-    Loss loss;
-    std::vector<double> weights(batch.weights);
-    for (double& w : weights) w /= batch.target_count;
-    Tensor* each = tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
-                                 weights.data());
-    loss.total =
-        backbone.loss(tape, hidden(tape, batch), batch.targets, each, "loss", &loss.losses, smoothing);
-    tape.retain(loss.losses);
-    tape.retain(loss.total);
-    return loss;
+Backbone::MeanLoss UniLm::loss(Tape& tape, const ObjectiveBatch& batch, double smoothing) const {
+    return backbone.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count, smoothing);
 }
 
 }  // namespace masquerade

@@ -17,11 +17,7 @@ class UniLm {
     Tensor* hidden(Tape& tape, const ObjectiveBatch& batch) const;
 
     // Both with label smoothing; what held-out text costs without it, scored_loss() says.
-    struct Loss {
-        Tensor* total;   // (1) nats a scored token
-        Tensor* losses;  // (M)
-    };
-    Loss loss(Tape& tape, const ObjectiveBatch& batch, double smoothing = 0) const;
+    Backbone::MeanLoss loss(Tape& tape, const ObjectiveBatch& batch, double smoothing = 0) const;
 
     Backbone backbone;
 };

@@ -2,12 +2,11 @@
 // Packing sentences for UniVAE: encoder rows [CLS] a .. [SEP], decoder rows [CLS] a .. (each predicts its successor, the
 // last one [SEP]), positions, masks, and the inert tail that fills a bucket.
 #include "models/mask.h"
+#include "models/packing.h"
 #include "models/univae.h"
 
 namespace masquerade {
 namespace {
-
-int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // Sentences of [PAD] alone: one per spare document, the first as long as the rows that are missing. `target` is what its
 // decoder half has.
@@ -71,7 +70,7 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
         push(s->ids, n, n - 1, s->name, true);
     }
     b.target_count = b.decoder.count();
-    int name = 0x7fffffff;
+    int name = first_filler;
     for (const Filler& f : fill(b.encoder.count(), b.decoder.count(), b.documents, pad_to))
         push({}, f.source, f.target, name--, false);
 

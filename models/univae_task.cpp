@@ -54,8 +54,7 @@ std::vector<Metric> UniVaeTask::metrics() {
 
 std::vector<Metric> UniVaeTask::validate() {
     if (held_out_.empty()) return {};
-    std::vector<const Sentence*> some;
-    for (std::size_t i = 0; i < std::min(validated, held_out_.size()); i++) some.push_back(&held_out_[i]);
+    const std::vector<const Sentence*> some = pointers_to(held_out_, validated);
     HeldOut h = held_out_losses(run_.model, some, run_.settings.train.seed);
     std::vector<Metric> metrics = {{"loss", h.own + h.kl_per_token}, {"reconstruction", h.own}};
     if (run_.model.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
@@ -80,8 +79,7 @@ std::string UniVaeTask::show(std::int64_t) {
     for (const Tokens& t : decoder.write(requests, sampling, seed)) out += "    " + run_.text(t) + "\n";
     if (K == 0 || held_out_.empty()) return out;
 
-    std::vector<const Sentence*> some;
-    for (std::size_t i = 0; i < std::min(shown, held_out_.size()); i++) some.push_back(&held_out_[i]);
+    const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
     auto latents = mean_latents(run_.model, some);
     auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
         std::vector<DecodeRequest> changed(some.size());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/run.h"
+#include "tools/model_options.h"
 
 using namespace masquerade;
 
@@ -41,14 +42,6 @@ void print_json(const std::vector<Row>& rows, const Beside& beside) {
     fmt::print("{}\n", out.dump(2));
 }
 
-// Options of another model than the run's.
-void refuse(const CLI::App* options, const char* of, const std::string& run, const std::string& model) {
-    for (const CLI::Option* option : options->get_options())
-        if (option->count() > 0)
-            throw BadUsage(
-                text(option->get_name(), " is an option of ", of, ", and ", run, " is a run of ", model));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,9 +68,9 @@ int main(int argc, char** argv) {
             const std::string model = model_of_run(choice.run).name;
             const bool latent = model == "univae";
             if (latent)
-                refuse(targets.own, "unilm and seq2seq", choice.run, model);
+                refuse_options(targets.own, "unilm and seq2seq", choice.run, model);
             else
-                refuse(univae.own, "univae", choice.run, model);
+                refuse_options(univae.own, "univae", choice.run, model);
             const std::vector<Row> rows = latent ? univae.measure(common) : targets.measure(common);
             const Beside beside = latent ? Beside{{"samples", "held out"}, {"held_out"}}
                                          : Beside{{"written", "first 9", "nearest"}, {"first_9", "nearest"}};

@@ -3,20 +3,9 @@
 // decides. One line out for one line in.
 #include "models/run.h"
 #include "tools/generate/generate.h"
+#include "tools/model_options.h"
 
 using namespace masquerade;
-
-namespace {
-
-// Options of another model than the run's.
-void refuse(const CLI::App* options, const char* of, const std::string& run, const std::string& model) {
-    for (const CLI::Option* option : options->get_options())
-        if (option->count() > 0)
-            throw BadUsage(
-                text(option->get_name(), " is an option of ", of, ", and ", run, " is a run of ", model));
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     Choice choice;
@@ -56,10 +45,10 @@ int main(int argc, char** argv) {
             }
             const std::string model = model_of_run(choice.run).name;
             if (model == "univae") {
-                refuse(targets.own, "unilm and seq2seq", choice.run, model);
+                refuse_options(targets.own, "unilm and seq2seq", choice.run, model);
                 univae.generate(common);
             } else {
-                refuse(univae.own, "univae", choice.run, model);
+                refuse_options(univae.own, "univae", choice.run, model);
                 targets.generate(common);
             }
         },

@@ -11,12 +11,12 @@
 #include "engine/ops/cpu/parallel.h"
 #include "engine/tensor/numbers.h"
 #include "models/unilm.h"
+#include "tests/models/small_pairs.h"
 
 using namespace masquerade;
+using small_pairs::V;
 
 namespace {
-
-constexpr int V = 40;
 
 BackboneOptions small(bool pre_norm, bool rotary) {
     BackboneOptions o;
@@ -33,47 +33,16 @@ BackboneOptions small(bool pre_norm, bool rotary) {
 }
 
 ObjectiveOptions options() {
-    ObjectiveOptions o;
-    o.vocabulary = V;
-    o.special = {0, 1, 2, 3, 4};
-    o.mask = 4;
+    ObjectiveOptions o = small_pairs::options();
     o.hidden = 0.3;
     o.predicted = 0.5;
     return o;
 }
 
-// Pairs of different tokens each, [CLS] = 2, [SEP] = 3.
-std::vector<Sentence> pairs(int count, std::uint64_t seed) {
-    Sequence random(seed, "pairs");
-    std::vector<Sentence> all(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; i++) {
-        Sentence& s = all[std::size_t(i)];
-        s.name = 10 + i;
-        s.ids.push_back(2);
-        for (std::uint32_t n = 1 + random.below(8); n > 0; n--) s.ids.push_back(5 + int(random.below(V - 5)));
-        s.ids.push_back(3);
-        for (std::uint32_t n = 1 + random.below(6); n > 0; n--)
-            s.target.push_back(5 + int(random.below(V - 5)));
-        s.target.push_back(3);
-    }
-    return all;
-}
+std::vector<Sentence> pairs(int count, std::uint64_t seed) { return small_pairs::pairs(count, seed, {8, 6, 10}); }
 
-std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
-struct Model {
-    Parameters parameters;
-    UniLm model;
-    Arena arena;
-    Tape tape;
-    explicit Model(const BackboneOptions& o, DType type = DType::f32)
-        : parameters(type), model(parameters, o), arena(Device::cpu, false), tape(arena, type) {
-        parameters.allocate(7);
-    }
+struct Model : small_pairs::Small<UniLm, BackboneOptions> {
+    using Small::Small;
     // What every scored row says, (M)(C).
     std::vector<std::vector<double>> says(const ObjectiveBatch& batch) {
         tape.begin("says");
@@ -160,7 +129,7 @@ TEST_CASE("objective: no row is told what it is asked for, and every row listens
             CAPTURE(std::string(objective.name));
             Model m(small(!rotary, rotary));
             std::vector<Sentence> text = pairs(3, 5);
-            const ObjectiveBatch batch = objective.batch(pointers(text), 9, o);
+            const ObjectiveBatch batch = objective.batch(pointers_to(text), 9, o);
             const auto before = m.says(batch);
             std::set<int> listened;
             for (std::size_t d = 0; d < text.size(); d++)
@@ -169,7 +138,7 @@ TEST_CASE("objective: no row is told what it is asked for, and every row listens
                     int& id = token(changed[d], place);
                     if (id < 5) continue;
                     id = id == 5 ? 6 : id - 1;
-                    const ObjectiveBatch other = objective.batch(pointers(changed), 9, o);
+                    const ObjectiveBatch other = objective.batch(pointers_to(changed), 9, o);
                     REQUIRE(other.scored_rows == batch.scored_rows);
                     const auto after = m.says(other);
                     for (std::size_t row = 0; row < before.size(); row++) {
@@ -195,13 +164,13 @@ TEST_CASE("objective: causal masks, token by token") {
         Model m(small(false, true));
         std::vector<Sentence> text = pairs(1, 8);
         const int n = int(text[0].ids.size());
-        const ObjectiveBatch batch = objective.batch(pointers(text), 0, o);
+        const ObjectiveBatch batch = objective.batch(pointers_to(text), 0, o);
         const auto before = m.says(batch);
         for (int place = 1; place < int(text[0].size()); place++) {
             std::vector<Sentence> changed = text;
             int& id = token(changed[0], place);
             id = id == 7 ? 8 : 7;
-            const auto after = m.says(objective.batch(pointers(changed), 0, o));
+            const auto after = m.says(objective.batch(pointers_to(changed), 0, o));
             for (std::size_t row = 0; row < before.size(); row++) {
                 const int at = batch.scored_rows[row];  // in packed rows
                 const bool reverse = std::string(name) == "lm-reverse";
@@ -219,14 +188,14 @@ TEST_CASE("objective: a query of plm hears the ranks below its own, wherever the
     std::vector<Sentence> text = pairs(1, 21);
     const Objective& plm = find_objective("plm");
     const Example e = plm.make(text[0], 4, o);
-    const auto before = m.says(plm.batch(pointers(text), 4, o));
+    const auto before = m.says(plm.batch(pointers_to(text), 4, o));
     REQUIRE(e.scored.size() >= 3);
     for (int place = 0; place < e.document.source; place++) {
         std::vector<Sentence> changed = text;
         int& id = token(changed[0], place);
         if (id < 5) continue;
         id = id == 5 ? 6 : id - 1;
-        const auto after = m.says(plm.batch(pointers(changed), 4, o));
+        const auto after = m.says(plm.batch(pointers_to(changed), 4, o));
         for (std::size_t q = 0; q < before.size(); q++)
             CHECK((before[q] != after[q]) ==
                   (e.rank[std::size_t(place)] < e.rank[std::size_t(e.scored[q].row)]));
@@ -239,7 +208,7 @@ TEST_CASE("objective: a document alone == in any batch, padded or not, at any nu
         CAPTURE(std::string(objective.name));
         Model m(small(false, true));
         const std::vector<Sentence> text = pairs(20, 3);
-        const ObjectiveBatch all = objective.batch(pointers(text), 2, options(), 32);
+        const ObjectiveBatch all = objective.batch(pointers_to(text), 2, options(), 32);
         CHECK(all.rows.count() % 32 == 0);
         CHECK(all.scored_rows.size() % 32 == 0);
         set_threads(1);
@@ -261,10 +230,10 @@ TEST_CASE("objective: what cannot be is refused by name") {
     CHECK_THROWS_WITH_AS(find_objective("unlm"), doctest::Contains("there are mlm, lm,"), BadUsage);
     std::vector<Sentence> text = pairs(1, 3);
     text[0].target.clear();
-    CHECK_THROWS_WITH_AS(find_objective("unilm").batch(pointers(text), 0, options()),
+    CHECK_THROWS_WITH_AS(find_objective("unilm").batch(pointers_to(text), 0, options()),
                          doctest::Contains("needs pairs, but sentence 10 has no target"), BadInput);
     ObjectiveOptions o = options();
     o.mask = -1;
-    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers(text), 0, o), doctest::Contains("needs [MASK]"),
+    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers_to(text), 0, o), doctest::Contains("needs [MASK]"),
                          BadUsage);
 }

@@ -118,12 +118,6 @@ std::vector<std::string> lines(int count, std::uint64_t seed) {
     return all;
 }
 
-std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
 const LatentKind kinds[] = {LatentKind::vmf, LatentKind::gaussian, LatentKind::none};
 
 }  // namespace
@@ -365,12 +359,12 @@ TEST_CASE("prior: the importance-weighted likelihood uses its density") {
     LatentPrior prior = fit_prior(run.model, sentences, 400, 4);
     // One sample: -log p(x|z) + log q(z|x) - log p(z), and only the last term differs.
     double kl = 0, uniform_kl = 0;
-    double fitted = mean_of(importance_weighted_nll(run.model, pointers(others), 1, 3, &prior, &kl));
+    double fitted = mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, &prior, &kl));
     double uniform =
-        mean_of(importance_weighted_nll(run.model, pointers(others), 1, 3, nullptr, &uniform_kl));
+        mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, nullptr, &uniform_kl));
     CHECK(kl < uniform_kl - 0.5);  // the latents of an untrained encoder fill little of the sphere
     CHECK(std::fabs((fitted - kl) - (uniform - uniform_kl)) < 1e-9);
-    HeldOut h = held_out_losses(run.model, pointers(others), 3);
+    HeldOut h = held_out_losses(run.model, pointers_to(others), 3);
     CHECK(std::fabs((fitted - kl) - h.own * double(h.tokens) / double(h.sentences)) < 1e-6);
 }
 
@@ -421,7 +415,7 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
         sentences.back().ids.insert(sentences.back().ids.end(), t.begin(), t.end());
         sentences.back().ids.push_back(3);
     }
-    auto latents = mean_latents(run.model, pointers(sentences));
+    auto latents = mean_latents(run.model, pointers_to(sentences));
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
     std::vector<Tokens> again = decoder.write(requests, {}, 1);
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = run.draw(1, std::uint32_t(i), 0);

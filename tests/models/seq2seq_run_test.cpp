@@ -3,10 +3,8 @@
 // writes as it wrote.
 #include <doctest/doctest.h>
 
-#include "data/grammar.h"
-#include "engine/ops/cpu/parallel.h"
 #include "models/seq2seq_run.h"
-#include "tests/train/tiny_run.h"
+#include "tests/models/tiny_training.h"
 
 using namespace masquerade;
 
@@ -17,61 +15,11 @@ Seq2SeqSettings tiny(const std::string& objective) {
     s.objective = objective;
     s.model.stack.layers = 1;
     s.model.decoder_layers = 2;
-    s.model.stack.width = 16;
-    s.model.stack.heads = 2;
-    s.model.stack.inner = 32;
-    s.model.stack.dropout = 0.1;
-    s.model.stack.attention_dropout = 0.1;
-    s.max_length = 16;
-    s.max_target = 12;
-    s.vocabulary = 200;
-    s.batch_tokens = 120;
-    s.train.warmup = 5;
-    s.train.schedule_start = 10;
-    s.train.schedule_steps = 40;
+    make_tiny(s, s.model.stack);
     return s;
 }
 
-// Questions, each with the next one as its target.
-TrainingText questions() {
-    TrainingText t;
-    t.train = grammar_questions(3, 200);
-    t.train_targets = t.train;
-    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
-    t.held_out = {t.train[0], t.train[1]};
-    t.held_out_targets = {t.train_targets[0], t.train_targets[1]};
-    return t;
-}
-
-struct Training {
-    TrainingText text = questions();
-    Seq2SeqRun run;
-    RunFolder folder;
-    std::unique_ptr<Task> task;
-    Trainer trainer;
-    Training(const Seq2SeqSettings& s, RunFolder&& where, std::int64_t steps)
-        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
-          folder(std::move(where)),
-          task(run.task(text)),
-          trainer(run.parameters, *task, folder, limited(s, steps)) {
-        trainer.quiet = true;
-        folder.write("run.json", "{}");
-        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
-    }
-    static TrainOptions limited(const Seq2SeqSettings& s, std::int64_t steps) {
-        TrainOptions o = s.train;
-        o.steps = steps;
-        o.minutes = 0;
-        return o;
-    }
-};
-
-std::vector<char> trained(const Seq2SeqSettings& s, std::int64_t steps) {
-    TemporaryFolder folder;
-    Training t(s, RunFolder::create(folder.file("run")), steps);
-    t.trainer.run(never);
-    return bits_of(t.run.parameters.values());
-}
+using Training = TinyTraining<Seq2SeqRun>;
 
 }  // namespace
 
@@ -80,16 +28,16 @@ TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, rec
         Seq2SeqSettings s = tiny("seq2seq,mass");
         s.precision = precision;
         set_threads(1);
-        const std::vector<char> once = trained(s, 12);
+        const std::vector<char> once = Training::trained(s, 12);
         for (int n : {1, 3}) {
             set_threads(n);
-            CHECK(once == trained(s, 12));
+            CHECK(once == Training::trained(s, 12));
         }
         set_threads(0);
         s.train.plan_memory = false;
-        CHECK(once == trained(s, 12));
+        CHECK(once == Training::trained(s, 12));
         s.train.recompute = "*layer.*";
-        CHECK(once == trained(s, 12));
+        CHECK(once == Training::trained(s, 12));
     }
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A small encoder and decoder, and pairs for it: what their tests share.
 #pragma once
-#include "engine/base/random.h"
-#include "engine/tensor/numbers.h"
 #include "models/encoder_decoder.h"
+#include "tests/models/small_pairs.h"
 
 namespace masquerade::small_stacks {
 
-constexpr int V = 40, longest = 8;
+using namespace small_pairs;
 
 inline EncoderDecoderOptions small(bool pre_norm, bool rotary, bool rotary_cross = true) {
     EncoderDecoderOptions o;
@@ -25,47 +24,10 @@ inline EncoderDecoderOptions small(bool pre_norm, bool rotary, bool rotary_cross
     return o;
 }
 
-inline ObjectiveOptions options() {
-    ObjectiveOptions o;
-    o.vocabulary = V;
-    o.special = {0, 1, 2, 3, 4};
-    o.mask = 4;
-    return o;
-}
-
-inline std::vector<Sentence> pairs(int count, std::uint64_t seed) {
-    Sequence random(seed, "pairs");
-    std::vector<Sentence> all(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; i++) {
-        Sentence& s = all[std::size_t(i)];
-        s.name = i;
-        s.ids.push_back(2);
-        for (std::uint32_t n = 1 + random.below(9); n > 0; n--) s.ids.push_back(5 + int(random.below(V - 5)));
-        s.ids.push_back(3);
-        for (std::uint32_t n = 1 + random.below(longest - 2); n > 0; n--)
-            s.target.push_back(5 + int(random.below(V - 5)));
-        s.target.push_back(3);
-    }
-    return all;
-}
-
-inline std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
 using Rows = std::vector<std::vector<double>>;
 
-struct Model {
-    Parameters parameters;
-    EncoderDecoder model;
-    Arena arena;
-    Tape tape;
-    explicit Model(const EncoderDecoderOptions& o, DType type = DType::f32)
-        : parameters(type), model(parameters, o), arena(Device::cpu, false), tape(arena, type) {
-        parameters.allocate(7);
-    }
+struct Model : Small<EncoderDecoder, EncoderDecoderOptions> {
+    using Small::Small;
     static Rows rows(const Tensor* t) {
         const OnHost numbers(t->view());
         Rows all(std::size_t(t->rows()));

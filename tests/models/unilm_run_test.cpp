@@ -3,11 +3,9 @@
 // writes as it wrote, and one run that starts with the weights of another.
 #include <doctest/doctest.h>
 
-#include "data/grammar.h"
-#include "engine/ops/cpu/parallel.h"
 #include "models/hugging_face/hugging_face.h"
 #include "models/unilm_start.h"
-#include "tests/train/tiny_run.h"
+#include "tests/models/tiny_training.h"
 
 using namespace masquerade;
 
@@ -17,61 +15,11 @@ UniLmSettings tiny(const std::string& objective) {
     UniLmSettings s;
     s.objective = objective;
     s.model.layers = 2;
-    s.model.width = 16;
-    s.model.heads = 2;
-    s.model.inner = 32;
-    s.model.dropout = 0.1;
-    s.model.attention_dropout = 0.1;
-    s.max_length = 16;
-    s.max_target = 12;
-    s.vocabulary = 200;
-    s.batch_tokens = 120;
-    s.train.warmup = 5;
-    s.train.schedule_start = 10;
-    s.train.schedule_steps = 40;
+    make_tiny(s, s.model);
     return s;
 }
 
-// Questions, each with the next one as its target.
-TrainingText questions() {
-    TrainingText t;
-    t.train = grammar_questions(3, 200);
-    t.train_targets = t.train;
-    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
-    t.held_out = {t.train[0], t.train[1]};
-    t.held_out_targets = {t.train_targets[0], t.train_targets[1]};
-    return t;
-}
-
-struct Training {
-    TrainingText text = questions();
-    UniLmRun run;
-    RunFolder folder;
-    std::unique_ptr<Task> task;
-    Trainer trainer;
-    Training(const UniLmSettings& s, RunFolder&& where, std::int64_t steps)
-        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
-          folder(std::move(where)),
-          task(run.task(text)),
-          trainer(run.parameters, *task, folder, limited(s, steps)) {
-        trainer.quiet = true;
-        folder.write("run.json", "{}");
-        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
-    }
-    static TrainOptions limited(const UniLmSettings& s, std::int64_t steps) {
-        TrainOptions o = s.train;
-        o.steps = steps;
-        o.minutes = 0;
-        return o;
-    }
-};
-
-std::vector<char> trained(const UniLmSettings& s, std::int64_t steps) {
-    TemporaryFolder folder;
-    Training t(s, RunFolder::create(folder.file("run")), steps);
-    t.trainer.run(never);
-    return bits_of(t.run.parameters.values());
-}
+using Training = TinyTraining<UniLmRun>;
 
 const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
 
@@ -82,16 +30,16 @@ TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recom
         UniLmSettings s = tiny(everything);
         s.precision = precision;
         set_threads(1);
-        const std::vector<char> once = trained(s, 24);
+        const std::vector<char> once = Training::trained(s, 24);
         for (int n : {2, 3}) {
             set_threads(n);
-            CHECK(once == trained(s, 24));
+            CHECK(once == Training::trained(s, 24));
         }
         set_threads(0);
         s.train.plan_memory = false;
-        CHECK(once == trained(s, 24));
+        CHECK(once == Training::trained(s, 24));
         s.train.recompute = "*layer.*";
-        CHECK(once == trained(s, 24));
+        CHECK(once == Training::trained(s, 24));
     }
 }
 

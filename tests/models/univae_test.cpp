@@ -48,12 +48,6 @@ std::vector<Sentence> sentences(int count, int longest, int vocabulary, std::uin
     return all;
 }
 
-std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
 bool same_bits(const View& a, const View& b) {
     return a.shape == b.shape && a.dtype == b.dtype && std::memcmp(a.data, b.data, a.bytes()) == 0;
 }
@@ -108,7 +102,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                 for (bool sampled : {true, false}) {
                     Model m(small(kind, pre_norm, rotary), DType::f64);
                     auto text = sentences(5, 11, 50, 3);
-                    UniVaeBatch batch = m.model.batch(pointers(text), 1, true);
+                    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
                     LatentNoise noise = m.model.space.noise(batch.names, 11, 0);
                     const LatentNoise* draw = sampled ? &noise : nullptr;
                     m.tape.begin("a");
@@ -128,7 +122,7 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
     for (LatentKind kind : kinds) {
         Model m(small(kind, kind == LatentKind::gaussian, true), DType::f64);
         auto text = sentences(5, 11, 50, 13);
-        UniVaeBatch batch = m.model.batch(pointers(text), 1, true);
+        UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
         LatentNoise noise = m.model.space.noise(batch.names, 3, 0);
         auto gradient = [&](bool joint) {
             m.tape.begin(joint ? "joint" : "split");
@@ -178,7 +172,7 @@ TEST_CASE("univae: a sentence is written alone as in any batch, greedily or samp
 TEST_CASE("univae: a wrong start position is seen (the comparison above can fail)") {
     Model m(small(LatentKind::vmf, false, true), DType::f64);
     auto text = sentences(2, 11, 50, 3);
-    UniVaeBatch batch = m.model.batch(pointers(text), 1, true);
+    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
     for (int& p : batch.decoder.positions) p -= 1;
@@ -193,7 +187,7 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
         auto text = sentences(4, 11, 50, 5), other = text;
         for (Sentence& s : other)
             for (std::size_t i = 1; i + 1 < s.ids.size(); i++) s.ids[i] = 5 + (s.ids[i] + 7) % 45;
-        UniVaeBatch batch = m.model.batch(pointers(text)), changed = m.model.batch(pointers(other));
+        UniVaeBatch batch = m.model.batch(pointers_to(text)), changed = m.model.batch(pointers_to(other));
         changed.decoder = batch.decoder;
         m.tape.begin("a");
         auto z = points(m.model.encode(m.tape, batch, nullptr));
@@ -208,7 +202,7 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
 TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
     Model m(small(LatentKind::vmf, false, true), DType::f32);
     auto text = sentences(6, 11, 50, 9);
-    UniVaeBatch batch = m.model.batch(pointers(text), 16);
+    UniVaeBatch batch = m.model.batch(pointers_to(text), 16);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
     Tensor* logits = m.model.backbone.logits(
@@ -234,7 +228,7 @@ TEST_CASE("univae: the losses of a document alone == in any batch, any number of
     };
     for (std::uint64_t seed = 0; seed < 20; seed++) {
         auto text = sentences(3 + int(seed) % 9, 11, 50, seed);
-        auto all = pointers(text);
+        auto all = pointers_to(text);
         std::size_t which = seed % all.size();
         set_threads(1);
         auto alone = losses_of({all[which]}, 1, 0);
@@ -257,7 +251,7 @@ TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-
             o.backbone.attention_dropout = 0.2;
             Model real(o, DType::f64), imaginary(o, DType::c128);
             auto text = sentences(4, 11, 50, 21);
-            UniVaeBatch batch = real.model.batch(pointers(text), 8);
+            UniVaeBatch batch = real.model.batch(pointers_to(text), 8);
             LatentNoise noise = real.model.space.noise(batch.names, 2, 1);
             real.tape.begin(batch.bucket, 2, 1, true);
             UniVae::Loss loss = real.model.loss(real.tape, batch, &noise, 0.7);

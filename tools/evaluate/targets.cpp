@@ -14,12 +14,6 @@
 namespace masquerade {
 namespace {
 
-std::vector<const Sentence*> pointers(const std::vector<Sentence>& all) {
-    std::vector<const Sentence*> p;
-    for (const Sentence& s : all) p.push_back(&s);
-    return p;
-}
-
 // A model without case writes lower-case letters: then its references are lower-cased (ASCII).
 std::vector<std::string> lowered(std::vector<std::string> lines) {
     for (std::string& line : lines)
@@ -115,7 +109,7 @@ std::vector<Row> TargetMeasuring::measure(const Common& common) const {
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
     const std::vector<Sentence> sentences = run->sentences(t.held_out, t.held_out_targets);
-    const std::vector<const Sentence*> all = pointers(sentences);
+    const std::vector<const Sentence*> all = pointers_to(sentences);
 
     std::vector<Row> rows = {{"documents", "", "held out", double(n)}};
     for (const PartLoss& part : run->losses(all, pairs)) {

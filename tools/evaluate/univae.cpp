@@ -85,8 +85,7 @@ std::vector<Row> measured(const UniVaeMeasuring& a, const Common& common) {
     if (int(lines.size()) > a.choice.limit) lines.resize(std::size_t(a.choice.limit));
     if (lines.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
     std::vector<Sentence> sentences = run->sentences(lines);
-    std::vector<const Sentence*> all;
-    for (const Sentence& s : sentences) all.push_back(&s);
+    const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run->special());
     const bool latent = model.options.latent_layers > 0;
     const bool plain = latent && model.options.latent.kind == LatentKind::none;

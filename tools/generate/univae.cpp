@@ -120,9 +120,7 @@ class Generator {
     }
 
     std::vector<std::vector<double>> latents_of(const std::vector<Sentence>& sentences) const {
-        std::vector<const Sentence*> pointers;
-        for (const Sentence& s : sentences) pointers.push_back(&s);
-        return mean_latents(run_->model, pointers);
+        return mean_latents(run_->model, pointers_to(sentences));
     }
 
     const UniVaeWriting& a_;

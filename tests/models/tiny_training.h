@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// A run of what reads pairs, trained in moments.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "data/grammar.h"
+#include "engine/ops/cpu/parallel.h"
+#include "tests/train/tiny_run.h"
+
+namespace masquerade {
+
+// The settings that do not depend on the model.
+template <class Settings>
+void make_tiny(Settings& s, BackboneOptions& stack) {
+    stack.width = 16;
+    stack.heads = 2;
+    stack.inner = 32;
+    stack.dropout = 0.1;
+    stack.attention_dropout = 0.1;
+    s.max_length = 16;
+    s.max_target = 12;
+    s.vocabulary = 200;
+    s.batch_tokens = 120;
+    s.train.warmup = 5;
+    s.train.schedule_start = 10;
+    s.train.schedule_steps = 40;
+}
+
+// Questions, each with the next one as its target.
+inline TrainingText questions() {
+    TrainingText t;
+    t.train = grammar_questions(3, 200);
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    t.held_out = {t.train[0], t.train[1]};
+    t.held_out_targets = {t.train_targets[0], t.train_targets[1]};
+    return t;
+}
+
+template <class R>
+struct TinyTraining {
+    TrainingText text = questions();
+    R run;
+    RunFolder folder;
+    std::unique_ptr<Task> task;
+    Trainer trainer;
+    template <class Settings>
+    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps)
+        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
+          folder(std::move(where)),
+          task(run.task(text)),
+          trainer(run.parameters, *task, folder, limited(s, steps)) {
+        trainer.quiet = true;
+        folder.write("run.json", "{}");
+        run.tokenizer.vocabulary().save(folder.file("vocab.txt"));
+    }
+    static TrainOptions limited(const RunSettings& s, std::int64_t steps) {
+        TrainOptions o = s.train;
+        o.steps = steps;
+        o.minutes = 0;
+        return o;
+    }
+    template <class Settings>
+    static std::vector<char> trained(const Settings& s, std::int64_t steps) {
+        TemporaryFolder folder;
+        TinyTraining t(s, RunFolder::create(folder.file("run")), steps);
+        t.trainer.run(never);
+        return bits_of(t.run.parameters.values());
+    }
+};
+
+}  // namespace masquerade
