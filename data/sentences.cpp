@@ -78,6 +78,11 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
     return taken;
 }
 
+void SentenceSource::move_to(const std::vector<std::uint64_t>& numbers) {
+    if (numbers.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
+    move_to(Place{numbers[0], numbers[1]});
+}
+
 void SentenceSource::move_to(const Place& place) {
     place_ = place;
     if (place_.next > order_.size())

@@ -36,6 +36,9 @@ class SentenceSource {
     std::vector<const Sentence*> take(std::size_t tokens);
     Place place() const { return place_; }
     void move_to(const Place& place);
+    // The same as numbers, for a checkpoint; BadInput where these are not two.
+    std::vector<std::uint64_t> numbers() const { return {place_.epoch, place_.next}; }
+    void move_to(const std::vector<std::uint64_t>& numbers);
 
   private:
     void shuffle();

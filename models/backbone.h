@@ -67,8 +67,8 @@ class Backbone {
         Tensor* total;   // (1) nats a token
         Tensor* losses;  // (N)
     };
-    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
-                       double smoothing) const;
+    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights,
+                       int count, double smoothing) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
     // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.

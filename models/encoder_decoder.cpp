@@ -42,7 +42,8 @@ Tensor* EncoderDecoder::hidden(Tape& tape, const PairBatch& batch) const {
 }
 
 Backbone::MeanLoss EncoderDecoder::loss(Tape& tape, const PairBatch& batch, double smoothing) const {
-    return decoder.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count, smoothing);
+    return decoder.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count,
+                             smoothing);
 }
 
 }  // namespace masquerade

@@ -49,11 +49,4 @@ std::string TargetTask::show(std::int64_t) {
     return out;
 }
 
-std::vector<std::uint64_t> TargetTask::place() const { return {source_.place().epoch, source_.place().next}; }
-
-void TargetTask::move_to(const std::vector<std::uint64_t>& place) {
-    if (place.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
-    source_.move_to({place[0], place[1]});
-}
-
 }  // namespace masquerade

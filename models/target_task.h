@@ -11,8 +11,8 @@ class TargetTask : public Task {
 
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
-    std::vector<std::uint64_t> place() const override;
-    void move_to(const std::vector<std::uint64_t>& place) override;
+    std::vector<std::uint64_t> place() const override { return source_.numbers(); }
+    void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
     void save(const std::string& folder) const override { run_.save_config(folder); }
 
   protected:

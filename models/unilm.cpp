@@ -20,7 +20,8 @@ Tensor* UniLm::hidden(Tape& tape, const ObjectiveBatch& batch) const {
 }
 
 Backbone::MeanLoss UniLm::loss(Tape& tape, const ObjectiveBatch& batch, double smoothing) const {
-    return backbone.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count, smoothing);
+    return backbone.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count,
+                              smoothing);
 }
 
 }  // namespace masquerade

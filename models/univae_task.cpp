@@ -123,11 +123,4 @@ void UniVaeTask::fit(const std::string& step_folder, int sentences) {
     run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
 }
 
-std::vector<std::uint64_t> UniVaeTask::place() const { return {source_.place().epoch, source_.place().next}; }
-
-void UniVaeTask::move_to(const std::vector<std::uint64_t>& place) {
-    if (place.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
-    source_.move_to({place[0], place[1]});
-}
-
 }  // namespace masquerade

@@ -19,8 +19,8 @@ class UniVaeTask : public Task {
     // The prior of the latents, from at most so many training sentences, into the step's folder; throws what goes
     // wrong.
     void fit(const std::string& step_folder, int sentences);
-    std::vector<std::uint64_t> place() const override;
-    void move_to(const std::vector<std::uint64_t>& place) override;
+    std::vector<std::uint64_t> place() const override { return source_.numbers(); }
+    void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
     void save(const std::string& folder) const override { run_.save_config(folder); }
 
   private:

@@ -213,7 +213,8 @@ TEST_CASE(
             std::vector<float> bits;
             for (std::uint32_t step = 0; step < 3; step++) {
                 const std::vector<Sentence> text = pairs(4, 17);
-                const PairBatch batch = find_pair_objective("mass").batch(pointers_to(text), 0, options(), 32);
+                const PairBatch batch =
+                    find_pair_objective("mass").batch(pointers_to(text), 0, options(), 32);
                 tape.begin(batch.bucket, 1, step, true);
                 Tensor* loss = model.loss(tape, batch).total;
                 parameters.start_gradients();

@@ -39,7 +39,9 @@ ObjectiveOptions options() {
     return o;
 }
 
-std::vector<Sentence> pairs(int count, std::uint64_t seed) { return small_pairs::pairs(count, seed, {8, 6, 10}); }
+std::vector<Sentence> pairs(int count, std::uint64_t seed) {
+    return small_pairs::pairs(count, seed, {8, 6, 10});
+}
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
@@ -234,6 +236,6 @@ TEST_CASE("objective: what cannot be is refused by name") {
                          doctest::Contains("needs pairs, but sentence 10 has no target"), BadInput);
     ObjectiveOptions o = options();
     o.mask = -1;
-    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers_to(text), 0, o), doctest::Contains("needs [MASK]"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers_to(text), 0, o),
+                         doctest::Contains("needs [MASK]"), BadUsage);
 }

@@ -78,7 +78,8 @@ double gradient_error(const Options& o, const Batch& batch, double smoothing = 0
     real.tape.begin("real");
     real.loss_and_gradient(batch, smoothing);
     Sequence random(3, "direction");
-    const View p = real.parameters.values(), g = real.parameters.gradients(), c = imaginary.parameters.values();
+    const View p = real.parameters.values(), g = real.parameters.gradients(),
+               c = imaginary.parameters.values();
     const double h = 1e-40;
     double expected = 0;
     for (std::int64_t i = 0; i < p.count(); i++) {
@@ -132,7 +133,8 @@ void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
     decoder.step({{0, -1, begin}, {1, -1, begin}});
     for (const std::vector<Prefix>& step : steps) {
         std::vector<NextToken::Row> rows;
-        for (const Prefix& prefix : step) rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
+        for (const Prefix& prefix : step)
+            rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
         const float* logits = decoder.step(rows);
         std::vector<std::vector<float>> together;
         for (std::size_t i = 0; i < step.size(); i++) together.push_back(row_of(logits, i));
