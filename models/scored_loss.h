@@ -24,7 +24,7 @@ ScoredLoss scored_loss(const Model& model, const Backbone& head, const O& object
                        const ObjectiveOptions& options, const std::vector<const Sentence*>& sentences) {
     constexpr std::size_t at_a_time = 32;
     ScoredLoss all;
-    Arena arena(head.device(), false);
+    Arena arena(head.device(), Blocks::kept);
     Tape tape(arena, head.storage());
     double sum = 0;
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {

@@ -12,7 +12,7 @@ Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int
       source_type_(source_type),
       target_type_(target_type),
       longest_(longest),
-      arena_(model.decoder.device(), false),
+      arena_(model.decoder.device(), Blocks::kept),
       tape_(arena_, model.decoder.storage()) {}
 
 void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {

@@ -8,7 +8,7 @@ namespace masquerade {
 UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
     : model_(model),
       options_(options),
-      arena_(model.backbone.device(), false),
+      arena_(model.backbone.device(), Blocks::kept),
       tape_(arena_, model.backbone.storage()) {}
 
 void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {

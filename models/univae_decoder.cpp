@@ -14,7 +14,7 @@ constexpr std::size_t slots = 64;  // documents that are written at a time
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model),
       special_(std::move(special)),
-      arena_(model.backbone.device(), false),
+      arena_(model.backbone.device(), Blocks::kept),
       tape_(arena_, model.backbone.storage()),
       capacity_(model.options.max_length) {
     const int L = model.options.backbone.layers, K = model.options.latent_layers;
@@ -151,7 +151,7 @@ std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> r
 std::vector<std::vector<double>> mean_latents(const UniVae& model,
                                               const std::vector<const Sentence*>& sentences) {
     std::vector<std::vector<double>> all;
-    Arena arena(model.backbone.device(), false);
+    Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += slots) {
         std::size_t count = std::min(slots, sentences.size() - first);

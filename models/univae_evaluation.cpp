@@ -86,7 +86,7 @@ std::vector<double> log_gains(const LatentPrior& prior, const std::vector<Latent
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed) {
     HeldOut h;
-    Arena arena(model.backbone.device(), false);
+    Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         std::size_t count = std::min(at_a_time, sentences.size() - first);
@@ -127,7 +127,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
                                             std::uint64_t seed, const LatentPrior* prior, double* kl) {
     double divergence = 0;
     std::vector<double> nll;
-    Arena arena(model.backbone.device(), false);
+    Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     if (model.options.latent_layers == 0) samples = 1;
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {

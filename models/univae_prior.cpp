@@ -17,7 +17,7 @@ std::vector<float> latents_of(const UniVae& model, const std::vector<const Sente
                               std::size_t n, bool drawn, std::uint64_t seed) {
     const std::size_t K = std::size_t(model.options.latent_layers), Z = std::size_t(model.space.size());
     std::vector<float> all(n * K * Z);
-    Arena arena(model.backbone.device(), false);
+    Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < n; first += at_a_time) {
         const std::size_t count = std::min(at_a_time, n - first);

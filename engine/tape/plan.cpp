@@ -9,8 +9,13 @@
 
 namespace masquerade {
 
+namespace {
+
+std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
-    auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
     std::vector<ArenaBlock*> order;
     for (ArenaBlock& b : blocks) order.push_back(&b);
     std::stable_sort(order.begin(), order.end(),
@@ -38,9 +43,9 @@ void Arena::begin_step(const std::string& bucket) {
     log_.clear();  // of a step that was given up: it says nothing of the bucket
     loose_.clear();
     auto found = plans_.find(bucket);
-    plan_ = planning_ && found != plans_.end() ? &found->second : nullptr;
+    plan_ = blocks_ == Blocks::planned && found != plans_.end() ? &found->second : nullptr;
     bucket_ = bucket;
-    next_ = 0;
+    next_ = side_by_side_ = 0;
     clock_ = 0;
     stepping_ = true;
 }
@@ -56,6 +61,10 @@ void* Arena::take(std::size_t bytes, int* block) {
         return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
     }
     log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
+    const std::size_t place = side_by_side_;
+    side_by_side_ += rounded(bytes);
+    if (blocks_ == Blocks::kept && side_by_side_ <= base_.bytes())
+        return static_cast<char*>(base_.data()) + place;
     loose_.emplace_back(bytes, device_);
     return loose_.back().data();
 }
@@ -85,15 +94,16 @@ void Arena::tick() {
 void Arena::end_step() {
     stepping_ = false;
     if (plan_) return;
-    std::size_t side_by_side = 0;
-    for (const ArenaBlock& b : log_) side_by_side += b.bytes;
-    unplanned_ = std::max(unplanned_, side_by_side);
-    loose_.clear();  // first: there may be no room for the plan beside them
-    if (planning_) {
-        std::size_t bytes = place_blocks(log_);
-        if (bytes > base_.bytes()) base_ = Buffer(bytes, device_);
-        plans_[bucket_] = std::move(log_);
+    unplanned_ = std::max(unplanned_, side_by_side_);
+    loose_.clear();  // first: there may be no room for others beside them
+    std::size_t bytes = 0;
+    if (blocks_ == Blocks::planned) bytes = place_blocks(log_);
+    if (blocks_ == Blocks::kept) bytes = side_by_side_;
+    if (bytes > base_.bytes()) {
+        base_ = Buffer();
+        base_ = Buffer(bytes, device_);
     }
+    if (blocks_ == Blocks::planned) plans_[bucket_] = std::move(log_);
     log_.clear();
 }
 

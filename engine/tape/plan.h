@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of one training step. The first step of a bucket (a signature of sizes) takes loose blocks and notes at which
-// tick of the tape each is first and last used; later steps of the same bucket get fixed places inside one buffer.
+// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks and notes at
+// which tick of the tape each is first and last used; later steps of the same bucket get fixed places inside one buffer.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,10 +21,16 @@ struct ArenaBlock {
 // fits. Returns the bytes the whole needs.
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
+enum class Blocks {
+    planned,  // as said above
+    loose,    // each on its own, gone after the step
+    kept      // side by side in one buffer that stays, for steps of ever new sizes without a backward
+};
+
 class Arena {
   public:
-    explicit Arena(Device device = Device::cpu, bool planning = true)
-        : device_(device), planning_(planning) {}
+    explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned)
+        : device_(device), blocks_(blocks) {}
 
     // A step before it that was not ended, because something threw, leaves no plan.
     void begin_step(const std::string& bucket);
@@ -41,21 +47,22 @@ class Arena {
     bool planned() const { return plan_ != nullptr; }
     // Fill blocks with NaN as soon as they die: a backward that reads what it did not declare meets NaN.
     void set_poison(bool on) { poison_ = on; }
-    // The largest plan so far, and what the same blocks would take side by side.
+    // The buffer, as large as the largest step so far needs; and what such blocks take side by side.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
 
   private:
     Device device_;
-    bool planning_, poison_ = false, stepping_ = false;
+    Blocks blocks_;
+    bool poison_ = false, stepping_ = false;
     std::map<std::string, std::vector<ArenaBlock>> plans_;
     std::vector<ArenaBlock>* plan_ = nullptr;
     std::string bucket_;
     std::vector<ArenaBlock> log_;
     std::vector<Buffer> loose_;
     Buffer base_;
-    std::size_t next_ = 0, unplanned_ = 0;
+    std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;  // the last in bytes, of this step
     int clock_ = 0;
 };
 

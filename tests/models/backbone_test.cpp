@@ -30,7 +30,7 @@ struct Model {
     SegmentGraph graph = full_mask({{5, 0}, {3, 0}});
 
     Model(const BackboneOptions& o, DType type)
-        : parameters(type), backbone(parameters, o), arena(Device::cpu, false), tape(arena, type) {
+        : parameters(type), backbone(parameters, o), arena(Device::cpu, Blocks::loose), tape(arena, type) {
         parameters.allocate(3);
         for (int n = 0; n < 8; n++) rows.push((7 * n + 3) % 20, n % o.types, n < 5 ? n : n - 4, n >= 5);
     }

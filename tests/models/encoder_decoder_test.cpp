@@ -207,7 +207,7 @@ TEST_CASE(
             Parameters parameters;
             const EncoderDecoder model(parameters, o);
             parameters.allocate(7);
-            Arena arena(Device::cpu, planned);
+            Arena arena(Device::cpu, planned ? Blocks::planned : Blocks::loose);
             Tape tape(arena, DType::f32);
             if (*recomputed) tape.recompute(recomputed);
             std::vector<float> bits;

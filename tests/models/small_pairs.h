@@ -57,7 +57,7 @@ struct Small {
     Arena arena;
     Tape tape;
     explicit Small(const Options& o, DType type = DType::f32)
-        : parameters(type), model(parameters, o), arena(Device::cpu, false), tape(arena, type) {
+        : parameters(type), model(parameters, o), arena(Device::cpu, Blocks::loose), tape(arena, type) {
         parameters.allocate(7);
     }
     template <class Batch>

@@ -54,7 +54,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
         const TrainingText text = questions();
         UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
         const std::unique_ptr<Task> task = run.task(text);
-        Arena arena(Device::cpu, false);
+        Arena arena(Device::cpu, Blocks::loose);
         Tape tape(arena, DType::f32);
         task->next_batch(1);
         tape.begin("step", 1, 1, true);

@@ -58,7 +58,10 @@ struct Model {
     Arena arena;
     Tape tape;
     Model(const UniVaeOptions& o, DType type, bool planning = true)
-        : parameters(type), model(parameters, o), arena(Device::cpu, planning), tape(arena, type) {
+        : parameters(type),
+          model(parameters, o),
+          arena(Device::cpu, planning ? Blocks::planned : Blocks::loose),
+          tape(arena, type) {
         parameters.allocate(7);
     }
 };

@@ -17,7 +17,7 @@ constexpr int N = 5, C = 4, V = 7;
 
 struct Head {
     Parameters parameters;
-    Arena arena{Device::cpu, false};
+    Arena arena{Device::cpu, Blocks::loose};
     Tape tape{arena, DType::f32};
     Tensor* words = parameters.add("words", {V, C}, {Init::normal, 1.0});
     Tensor* bias = parameters.add("bias", {V}, {Init::ones});

@@ -25,7 +25,9 @@ struct Net {
     std::vector<int> ids, targets, document, position;
 
     explicit Net(DType type = DType::f32, bool planning = true)
-        : parameters(type), arena(Device::cpu, planning), tape(arena, type) {
+        : parameters(type),
+          arena(Device::cpu, planning ? Blocks::planned : Blocks::loose),
+          tape(arena, type) {
         Init normal{Init::normal, 0.5};
         table = parameters.add("table", {V, C}, normal);
         norm_w = parameters.add("norm.weight", {C}, {Init::ones});

@@ -85,7 +85,7 @@ TEST_CASE("arena: the second step of a bucket has the plan of the first") {
     step("small", 1000);
     CHECK_FALSE(arena.planned());
     arena.end_step();
-    CHECK(arena.unplanned_bytes() == 3000);
+    CHECK(arena.unplanned_bytes() == 3 * 1024);
     CHECK(arena.planned_bytes() == 2048);
     auto a = step("small", 1000);
     CHECK(arena.planned());
@@ -99,6 +99,33 @@ TEST_CASE("arena: the second step of a bucket has the plan of the first") {
     CHECK(b[0] == b[2]);
     CHECK(arena.plan("small")->size() == 3);
     CHECK(arena.plan("unknown") == nullptr);
+}
+
+TEST_CASE("arena: kept blocks lie side by side in one buffer, which grows with the largest step") {
+    Arena arena(Device::cpu, Blocks::kept);
+    auto step = [&](const std::vector<std::size_t>& sizes) {
+        std::vector<char*> at;
+        int block;
+        arena.begin_step("any");
+        for (std::size_t bytes : sizes) {
+            at.push_back(static_cast<char*>(arena.take(bytes, &block)));
+            CHECK(reinterpret_cast<std::uintptr_t>(at.back()) % 64 == 0);
+            std::memset(at.back(), int(at.size()), bytes);
+        }
+        for (std::size_t i = 0; i < sizes.size(); i++)
+            CHECK(std::count(at[i], at[i] + sizes[i], char(i + 1)) == std::ptrdiff_t(sizes[i]));
+        arena.end_step();
+        return at;
+    };
+    step({1000, 40});
+    CHECK(arena.planned_bytes() == 1024 + 64);
+    const auto small = step({40, 1000});
+    CHECK(small[1] == small[0] + 64);
+    step({40, 1000, 500});  // the last one finds no room
+    CHECK(arena.planned_bytes() == 64 + 1024 + 512);
+    const auto all = step({40, 1000, 500}), again = step({500, 1000, 40});
+    CHECK(all[2] == all[0] + 64 + 1024);
+    CHECK(again[0] == all[0]);
 }
 
 TEST_CASE("arena: what is retained keeps its bytes to the end of the step") {

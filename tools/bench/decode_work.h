@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What ./bench decode lets a UniLM of random weights write: targets of one length for sources of one length, by beams.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/unilm_decoder.h"
+#include "tools/bench/decode_uncached.h"
+
+namespace masquerade {
+
+struct BeamSizes {
+    BackboneOptions model;
+    int source_tokens = 64, target_tokens = 24;  // a source's with [CLS] and [SEP]
+    int sources = 1, beams = 4;
+};
+
+// unilm-default: that of ./train unilm, but for its positions, which BERT adds. unilm-base: a BERT-base.
+const std::vector<std::string>& beam_mark_names();
+BeamSizes beam_mark(const std::string& name);  // BadUsage
+
+using Written = std::vector<std::vector<Hypothesis>>;
+
+// Sources are read from left to right and have the segment id of targets: so a BERT reads that is made a decoder.
+class BeamWork {
+  public:
+    BeamWork(const BeamSizes& sizes, Device device, std::uint64_t seed);
+    // Both 64 sources at a time, as ./generate. No token ends a target before it is full.
+    Written with_cache() { return write(cached_); }
+    Written without_cache() { return write(uncached_); }
+
+    // A folder of Hugging Face's with these weights.
+    void save(const std::string& folder) const;
+
+    const BeamSizes sizes;
+    const std::vector<Sentence>& sources() const { return sources_; }
+    const SearchOptions& search_options() const { return options_; }
+    int end() const { return 3; }
+
+  private:
+    Written write(SourceReader& reader) const;
+
+    std::uint64_t seed_;
+    Parameters parameters_;
+    UniLm model_;
+    std::vector<Sentence> sources_;
+    SearchOptions options_;
+    UniLmDecoder cached_;
+    UncachedUniLm uncached_;
+};
+
+// Of the best hypotheses: whether both wrote the same, with the same scores.
+bool same(const Written& a, const Written& b);
+
+}  // namespace masquerade
