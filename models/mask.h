@@ -70,7 +70,7 @@ SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int,
 // K-BERT: for every packed row its branch (-1: the trunk) and its entity (-1: none); a branch hangs on the
 // trunk tokens of its entity. The trunk sees the trunk, an entity and its branches see each other, a branch
 // itself.
-//                                                                                     Liu et al. 2019
+//                                                                                     Liu et al. 2020
 SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity,
                             const std::vector<int>& branch);
 // Pseudo-masks of UniLMv2: weight 0 context, +s a true token of span s, -s its [MASK]. True tokens see

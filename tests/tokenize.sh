@@ -1,27 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # ./tokenize as a user meets it: lines out for lines in, options, messages, and what becomes of a full disk.
-set -uo pipefail
-cd "$(dirname "$0")/.."
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$(dirname "$0")/command_line.sh"
 vocab=tests/golden/tokenizer/vocab.txt
-failed=0 passed=0
-
-# is NAME EXPECTED FOUND
-is() {
-    if [ "$2" = "$3" ]; then passed=$((passed + 1)); return; fi
-    failed=$((failed + 1))
-    printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$2" "$3"
-}
+hello() { echo hello | ./tokenize "$@"; }
 # says NAME STATUS PART OPTION...: fails with this status and one line that has this part
-says() {
-    local message status
-    message=$(echo hello | ./tokenize "${@:4}" 2>&1 >/dev/null)
-    status=$?
-    is "$1: status" "$2" "$status"
-    case "$message" in *"$3"*) is "$1" 1 "$(grep -c '^error: ' <<< "$message")" ;; *) is "$1" "$3" "$message" ;; esac
-}
+says() { refuses "${@:1:3}" hello "${@:4}"; }
 tokenize() { ./tokenize --vocab "$vocab" "$@"; }
 
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\nwor\n##ld\n,\n[\n]\nmask\n"\n' > "$folder/vocab.txt"
@@ -64,5 +48,4 @@ if [ -e /dev/full ]; then
     is 'a full disk' 1 "$(grep -c 'cannot be written' "$folder/error")"
 fi
 
-echo "tokenize: $passed passed, $failed failed"
-[ $failed = 0 ]
+finish tokenize

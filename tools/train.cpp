@@ -10,7 +10,7 @@
 #include "engine/tape/trace.h"
 #include "models/unilm_start.h"
 #include "models/univae_task.h"
-#include "tokenizer/trainer.h"
+#include "tools/new_model.h"
 #include "tools/origin.h"
 #include "tools/program.h"
 
@@ -25,29 +25,6 @@ struct Arguments {
     std::int64_t steps = 0;
     double minutes = -1;
 };
-
-Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
-    TrainerOptions options;
-    options.lower = !s.cased;
-    std::vector<std::string> lines = t.train;
-    lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
-    return train_vocabulary(lines, s.vocabulary, options);
-}
-
-// The first word, where it is no setting.
-std::string model_name(const Arguments& a) {
-    const bool named = !a.words.empty() && a.words[0].find('=') == std::string::npos;
-    return named ? a.words[0] : "univae";
-}
-
-void apply_words(const std::vector<std::string>& words, Config& config) {
-    for (std::size_t i = 0; i < words.size(); i++) {
-        if (words[i].find('=') != std::string::npos)
-            config.set(words[i]);
-        else if (i > 0)
-            throw BadUsage(text(words[i], " is neither a model, which comes first, nor key=value"));
-    }
-}
 
 // bf16 where what computes multiplies it: there it is the faster, and trains as well.
 std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device device) {
@@ -110,7 +87,7 @@ std::unique_ptr<UniLmStart> start_of(const Arguments& a, RunSettings& settings) 
 
 Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
-    p.kind = &find_model(model_name(a));
+    p.kind = &find_model(model_name(a.words));
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
     const std::unique_ptr<UniLmStart> initial = start_of(a, *settings);
     Config config;

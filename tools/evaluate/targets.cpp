@@ -119,7 +119,16 @@ std::vector<Row> TargetMeasuring::measure(const Common& common) const {
         rows.push_back({name + ".loss", "nats/token", "cross-entropy", loss.per_token});
         rows.push_back({name + ".perplexity", "a token", "its exponential", std::exp(loss.per_token)});
     }
-    if (!pairs || !run->writes()) return rows;
+    if (rows.size() == 1)  // every objective asks for targets
+        throw BadInput(text("objective ", run->objective(), " needs pairs, and ",
+                            choice.data.empty() ? t.origin.name : choice.data,
+                            " holds none; give --data FILE with source<TAB>target on every line"));
+    if (!pairs || !run->writes()) {
+        if (!outputs.empty())
+            throw BadUsage(text("--outputs: targets are written for pairs; ", choice.run, " was trained on ",
+                                run->objective(), pairs ? "" : ", and there are no pairs"));
+        return rows;
+    }
     std::vector<std::string> written;
     for (const auto& hypotheses : run->write(all, search, common.seed))
         written.push_back(run->text(hypotheses.at(0).tokens));

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# ./inspect program and ./inspect gradients of every kind of model: what they print, and what they refuse.
+. "$(dirname "$0")/command_line.sh"
+inspect() { ./inspect --threads 1 "$@"; }
+# ops_of OP WORD...: how often the program of that model has this op
+ops_of() { inspect program "${@:2}" | awk -v op="$1" '/^#/ && $2 == op' | wc -l; }
+# gradients NAME LEAST WORD...: of a model with so many parameters at least; every one agrees with calculus
+gradients() {
+    inspect gradients "${@:3}" > "$folder/gradients" 2>&1
+    is "$1: status" 0 $?
+    awk '$2 ~ /^\(/ { print $4 }' "$folder/gradients" > "$folder/errors"
+    is "$1: parameters" "at least $2" "$(awk -v least="$2" 'END { print NR < least ? NR : "at least " least }' "$folder/errors")"
+    is "$1: largest error" 'below 1e-11' \
+        "$(awk '!($1 <= most) { most = $1 } END { print most < 1e-11 ? "below 1e-11" : most }' "$folder/errors")"
+}
+
+is 'without a name: UniVAE' "$(inspect program univae)" "$(inspect program)"
+is 'univae: samples of latent layers' 3 "$(ops_of vmf_sample univae layers=5 latent_layers=3)"
+is 'unilm: layers' 3 "$(ops_of attention unilm layers=3)"
+is 'seq2seq: layers, and cross-attention' 7 "$(ops_of attention seq2seq layers=1 decoder_layers=3)"
+for model in univae unilm seq2seq; do
+    is "$model: one loss" 1 "$(ops_of cross_entropy $model)"
+    is "$model: the sizes" 1 "$(inspect program $model width=48 | grep -c '^[0-9]* parameters; [0-9]* tokens are asked for')"
+    is "$model: time" 1 "$(inspect program $model --time batch_tokens=200 | grep -c '^all .* ms a step')"
+done
+is 'objectives differ' 1 "$(inspect program unilm objective=mlm | grep -c 'gather_rows .* -> scored')"
+is 'the same again' "$(inspect program seq2seq | cksum)" "$(inspect program seq2seq | cksum)"
+
+inspect program unilm layers=1 --dump "$folder/dump" > "$folder/program"
+is 'a dump' 0 $?
+is 'a value for every line' "$(grep -c '^#' "$folder/program")" \
+    "$(sed -n 's/^#.* -> \([^ ]*\) .*/\1/p' "$folder/program" | while read -r path; do ls "$folder/dump/$path.npy"; done | wc -l)"
+is 'its program' "$(grep '^#' "$folder/program")" "$(grep '^#' "$folder/dump/program.txt")"
+
+gradients univae 60 univae
+gradients 'settings alone: univae' 60 latent=gaussian dropout=0.1
+gradients 'a language model' 60 univae latent_layers=0
+for objective in mlm lm lm-target lm-reverse prefix-lm unilm plm plm-shuffled; do
+    gradients "unilm, $objective" 30 unilm objective=$objective dropout=0.1 attention_dropout=0.1
+done
+gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 label_smoothing=0.1
+gradients 'unilm, wider' 60 unilm layers=4 width=48 heads=4 gelu=tanh
+gradients seq2seq 60 seq2seq
+gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
+inspect gradients layernorm > "$folder/gradients"
+is 'ops: status' 0 $?
+is 'ops: those whose names begin so' 'layernorm' "$(awk '/e-/ && NF == 5 { print $1 }' "$folder/gradients" | sort -u)"
+
+refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq' inspect program bert
+refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; ops: linear' \
+    inspect gradients bert
+refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64
+refuses 'a setting of another model' 2 'unknown setting decoder_layers' inspect gradients unilm decoder_layers=2
+refuses 'a size that cannot be' 2 'width 5 does not divide into 2 heads' inspect program seq2seq width=5
+refuses 'an objective that is not' 2 'there is no objective unlm; there are mlm, lm' inspect gradients unilm objective=unlm
+refuses 'two models' 2 'seq2seq is neither a model, which comes first' inspect program unilm seq2seq
+finish inspect

@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Models that write targets for sources, as a user meets them: ./train unilm and ./train seq2seq on pairs that are made
+# here, then ./generate and ./evaluate; what they refuse, and in which words. Ten seconds on two cores.
+. "$(dirname "$0")/command_line.sh"
+root=$PWD
+cd "$folder"
+train() { "$root/train" --device cpu "$@"; }
+generate() { "$root/generate" --device cpu "$@"; }
+evaluate() { "$root/evaluate" --device cpu "$@"; }
+
+# "the red cup is made of tin" -> "tin red cup", for all of 6 x 6 x 3; one in twelve is held out.
+awk 'BEGIN { split("red blue green white black grey", c); split("box cup lamp ring bell door", t); split("oak tin clay", m)
+             for (i = 1; i <= 6; i++) for (j = 1; j <= 6; j++) for (k = 1; k <= 3; k++)
+                 printf "the %s %s is made of %s\t%s %s %s\n", c[i], t[j], m[k], m[k], c[i], t[j] }' > all.tsv
+awk 'NR % 12 != 5' all.tsv > pairs.tsv
+awk 'NR % 12 == 5' all.tsv > held_out.tsv
+cut -f 1 held_out.tsv > sources.txt
+cut -f 2 held_out.tsv > targets.txt
+cut -f 1 pairs.tsv > sentences.txt
+small="width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=16 max_target=8
+       warmup=10 schedule_start=100 schedule_steps=500"
+on_pairs="--data pairs.tsv --dev held_out.tsv"
+
+# lines FILE: the log of a run, apart from clock times
+lines() { grep -oE '"step":[0-9]+|"(loss|held_out_loss|norm)":[^,}]*' "$1"; }
+# same_run NAME RUN RUN STEP: the same bits, and the same log
+same_run() {
+    local file
+    for file in model.safetensors state.safetensors config.json; do
+        cmp -s "$2/step-$4/$file" "$3/step-$4/$file"
+        is "$1: $file" 0 $?
+    done
+    is "$1: log" "$(lines "$2/log.jsonl")" "$(lines "$3/log.jsonl")"
+}
+
+for model in unilm seq2seq; do
+    layers=layers=2
+    [ $model = seq2seq ] && layers='layers=1 decoder_layers=1'
+
+    # ---- training ----
+    train $model $small $layers $on_pairs --precision f32 --steps 400 --out $model > report 2> error
+    is "$model: status" 0 $?
+    is "$model: nothing on standard error" '' "$(cat error)"
+    is "$model: text" 1 "$(grep -c '99 pairs to train on, 9 held out' report)"
+    is "$model: end" 1 "$(grep -c "^done after 400 steps, saved in $model\$" report)"
+    is "$model: no terminal, no carriage returns and colours" 0 "$(grep -c $'[\r\033]' report)"
+    is "$model: what is written for held-out sources" 4 "$(grep -c '^      > ' report)"
+    is "$model: run folder" 'best latest log.jsonl run.json samples.txt step-000400 vocab.txt' "$(ls $model | xargs)"
+
+    for precision in f32 bf16; do
+        for run in straight halves; do
+            steps=30; [ $run = halves ] && steps=11
+            train $model $small $layers $on_pairs --precision $precision dropout=0.1 label_smoothing=0.1 save_every=11 \
+                --steps $steps --threads 2 --out $run-$model-$precision > /dev/null
+        done
+        train --resume halves-$model-$precision --steps 30 --threads 1 > report
+        is "$model, $precision: resumed" 1 "$(grep -c '^done after 30 steps' report)"
+        same_run "$model, $precision: 30 steps == 11 and 19 more" straight-$model-$precision \
+            halves-$model-$precision 000030
+    done
+
+    # ---- writing ----
+    generate $model < sources.txt > greedy
+    is "$model: greedy" 0 $?
+    is "$model: has learned it" "$(cat targets.txt)" "$(cat greedy)"
+    is "$model: a beam" "$(cat targets.txt)" "$(generate $model --beam 4 < sources.txt)"
+    is "$model: a step of the run" "$(cat greedy)" "$(generate $model/step-000400 < sources.txt)"
+    is "$model: threads" "$(cat greedy)" "$(generate $model --threads 3 < sources.txt)"
+    is "$model: one line alone" "$(sed -n 4p greedy)" "$(sed -n 4p sources.txt | generate $model)"
+    is "$model: lines" '||tin red cup||' \
+        "$(printf '\n  \nthe red cup is made of tin\n\n' | generate $model | tr '\n' '|')"
+    is "$model: a last line without its end, and CR LF" 'tin red cup|tin red cup|' \
+        "$(printf 'the red cup is made of tin\r\nthe red cup is made of tin' | generate $model | tr '\n' '|')"
+    is "$model: a source that is too long" 1 "$(yes red | head -n 1000 | tr '\n' ' ' | generate $model | wc -l)"
+    is "$model: nothing" '' "$(generate $model < /dev/null)"
+    generate $model --beam 4 --n-best 3 --scores < sources.txt > best
+    is "$model: three of a beam, each with its score" 6 "$(awk -F '\t' '{ print NF }' best | sort -u)"
+    is "$model: the best first" 0 "$(awk -F '\t' '!($2 >= $4 && $4 >= $6)' best | wc -l)"
+    is "$model: the first is the beam's" "$(cat targets.txt)" "$(cut -f 1 best)"
+    is "$model: --top-k 1 is greedy" "$(cat greedy)" "$(generate $model --top-k 1 < sources.txt)"
+    generate $model --samples 3 --temperature 3 --seed 5 < sources.txt > drawn
+    is "$model: three draws" 3 "$(awk -F '\t' '{ print NF }' drawn | sort -u)"
+    is "$model: the same seed" "$(cat drawn)" \
+        "$(generate $model --samples 3 --temperature 3 --seed 5 --threads 1 < sources.txt)"
+    is "$model: the same line in other company" "$(head -n 1 drawn)" \
+        "$(head -n 1 sources.txt | generate $model --samples 3 --temperature 3 --seed 5)"
+    generate $model --samples 3 --temperature 3 --seed 6 < sources.txt | cmp -s - drawn
+    is "$model: another seed" 1 $?
+    is "$model: --maximum" '1' "$(generate $model --maximum 2 < sources.txt | awk 'NF > m { m = NF } END { print m <= 2 }')"
+    is "$model: --minimum" 0 "$(generate $model --minimum 6 < sources.txt | awk 'NF < 5' | wc -l)"
+    is "$model: --forbid" 0 "$(generate $model --forbid tin < sources.txt | grep -c tin)"
+    { yes 'the red cup is made of tin' | head -n 20000 | generate $model 2> error; echo "${PIPESTATUS[2]}" > status; } |
+        head -n 1 > first
+    is "$model: a closed pipe" 'tin red cup 141 ' "$(cat first status error | tr '\n' ' ')"
+    if [ -e /dev/full ]; then
+        generate $model < sources.txt > /dev/full 2> error
+        is "$model: a full disk" 1 $?
+        is "$model: a full disk" 1 "$(grep -c '^error: .*cannot be written' error)"
+    fi
+
+    # ---- measuring ----
+    evaluate $model --outputs outputs.tsv > table
+    is "$model: measured" 0 $?
+    is "$model: all held-out pairs" 9.000 "$(awk '$1 == "documents" { print $2 }' table)"
+    is "$model: exact" 100.000 "$(awk '$1 == "exact" { print $2 }' table)"
+    is "$model: the loss of training's end" \
+        "$(grep -oE '"held_out_loss":[^,}]*' $model/log.jsonl | tail -n 1 | awk -F : '{ printf "%.3f", $2 }')" \
+        "$(awk -v key=$model.loss '$1 == key { print $2 }' table)"
+    is "$model: outputs" "$(paste sources.txt greedy targets.txt)" "$(cat outputs.tsv)"
+    is "$model: as JSON" "$(awk 'NF > 1 && $2 ~ /^[0-9]/ { print $1 }' table)" \
+        "$(evaluate $model --json | sed -n 's/^  "\(.*\)": {$/\1/p')"
+    is "$model: --limit" 2.000 "$(evaluate $model --limit 2 | awk '$1 == "documents" { print $2 }')"
+    is "$model: other pairs" 99.000 "$(evaluate $model --data pairs.tsv | awk '$1 == "documents" { print $2 }')"
+
+    # ---- what is refused ----
+    refuses "$model: an unknown objective" 2 'no objective unlm; there are ' \
+        train $model objective=unlm $on_pairs --out refused
+    refuses "$model: a weight that is none" 2 'objective mass:x' train $model objective=mass:x $on_pairs --out refused
+    refuses "$model: an unknown setting" 2 'unknown setting wdith; did you mean width?' \
+        train $model wdith=64 $on_pairs --out refused
+    refuses "$model: a setting out of range" 2 'max_length' train $model max_length=2 $on_pairs --out refused
+    refuses "$model: a size that cannot be" 2 'width 30 does not divide into 4 heads' \
+        train $model width=30 heads=4 $on_pairs --out refused
+    refuses "$model: no pairs" 1 "objective $model needs pairs, and sentences.txt holds none" \
+        train $model --data sentences.txt --out refused
+    refuses "$model: no pairs held out" 1 'sentences.txt holds no pairs, but pairs.tsv does' \
+        train $model --data pairs.tsv --dev sentences.txt --out refused
+    refuses "$model: no text" 1 'none.tsv' train $model --data none.tsv --out refused
+    refuses "$model: no corpus" 1 'the built-in grammar holds no pairs; give --data FILE' train $model --out refused
+    is "$model: what is refused leaves no folder" 0 "$(ls -d refused 2> /dev/null | wc -l)"
+    refuses "$model: a folder that is there" 1 "go on with --resume $model" train $model $on_pairs --out $model
+    refuses "$model: a resume with settings" 2 '--resume goes on as the run was started' \
+        train $model --resume $model --steps 500
+    refuses "$model: no such prior" 1 "describes a model of type $model, expected univae" train --fit-prior $model
+    refuses "$model: options of univae" 2 "--reconstruct is an option of univae, and $model is a run of $model" \
+        generate $model --reconstruct
+    refuses "$model: --count" 2 '--count is of models of one text' generate $model --count 3
+    refuses "$model: a token that is not" 2 'there is no token copper in the vocabulary' generate $model --forbid copper
+    refuses "$model: options of univae" 2 'is an option of univae' evaluate $model --importance 3
+    refuses "$model: sentences" 1 "objective $model needs pairs, and sentences.txt holds none" \
+        evaluate $model --data sentences.txt
+done
+
+# ---- lines without a tab are left out, and counted ----
+{ cat pairs.tsv; echo 'the red cup is made of nothing'; printf 'the red lamp\t\n'; } > holes.tsv
+train unilm $small layers=1 --data holes.tsv --dev held_out.tsv --steps 2 --out holes > report 2> error
+is 'lines without a tab: status' 0 $?
+is 'lines without a tab' 'warning: holes.tsv: 2 lines without both a source and a target skipped' "$(cat error)"
+is 'the others are read' 1 "$(grep -c '99 pairs to train on' report)"
+
+# ---- text that changes ----
+cp pairs.tsv changing.tsv
+train seq2seq $small layers=1 --data changing.tsv --steps 2 --out changing > /dev/null
+echo 'one more	line' >> changing.tsv
+refuses 'a text that has changed' 1 'changing.tsv has changed since the run was started' train --resume changing --steps 4
+
+# ---- one stack's other objectives, and runs that start with another's weights ----
+train unilm $small layers=2 objective=lm $on_pairs --steps 60 --out lm > /dev/null
+is 'lm: samples' 3 "$(generate lm --count 3 --seed 2 | wc -l)"
+is 'lm: goes on with lines' 9 "$(generate lm < sources.txt | wc -l)"
+train unilm objective=unilm --init lm $on_pairs --steps 1 batch_tokens=200 --out after > /dev/null
+is 'after lm: status' 0 $?
+cmp -s lm/vocab.txt after/vocab.txt
+is 'after lm: its vocabulary' 0 $?
+is 'after lm: whose weights' 1 "$(grep -c '"init": "lm/step-000060"' after/run.json)"
+train unilm $small layers=2 objective=mlm:1,unilm:1 $on_pairs --steps 20 --out both > /dev/null
+is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\.loss/ { print $1 }' | xargs)"
+train seq2seq $small layers=1 objective=mass --data sentences.txt --steps 5 --out mass > /dev/null
+is 'mass needs no pairs' 0 $?
+train unilm $small layers=1 objective=mlm --data sentences.txt --steps 5 --out mlm > /dev/null
+refuses 'mlm does not write' 2 'mlm was trained on mlm, which is asked for single tokens' generate mlm
+refuses 'mlm writes no outputs' 2 '--outputs: targets are written for pairs; mlm was trained on mlm' \
+    evaluate mlm --outputs none.tsv
+refuses 'other sizes' 1 'its sizes must be those of the checkpoint' \
+    train unilm --init lm width=48 $on_pairs --out refused
+refuses 'more layers' 1 'its sizes must be those of the checkpoint' \
+    train unilm --init lm layers=3 $on_pairs --out refused
+refuses 'a vocabulary of its own' 2 '--init brings its vocabulary' \
+    train unilm --init lm --vocab lm/vocab.txt $on_pairs --out refused
+refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --out refused
+refuses 'a run of another model' 1 'describes a model of type seq2seq, expected unilm' \
+    train unilm --init seq2seq $on_pairs --out refused
+refuses '--init of seq2seq' 2 '--init is of ./train unilm' train seq2seq --init lm $on_pairs --out refused
+refuses 'seq2seq is no unilm' 2 'two stacks have no objective unilm; there are seq2seq, mass' \
+    train seq2seq objective=unilm $on_pairs --out refused
+refuses 'no run' 1 'none' generate none
+refuses 'no run' 1 'none' evaluate none
+
+# ---- Ctrl-C ----
+"$root/train" --device cpu unilm $small layers=2 $on_pairs --minutes 5 --out stopped > report & pid=$!
+until [ -s stopped/log.jsonl ] || ! kill -0 $pid 2> /dev/null; do sleep 0.05; done
+kill -INT $pid
+wait $pid
+is 'Ctrl-C: status' 0 $?
+is 'Ctrl-C: saved' 1 "$(grep -c '^stopped as asked after [0-9]* steps, saved in stopped' report)"
+is 'Ctrl-C: it writes' 9 "$(generate stopped < sources.txt | wc -l)"
+cd "$root"
+finish targets

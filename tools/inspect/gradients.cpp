@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "tools/inspect/gradients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/random.h"
+#include "engine/tensor/numbers.h"
+#include "tests/ladder.h"
+
+namespace masquerade {
+namespace {
+
+std::string error_text(double error) { return error < 0 ? "-" : fmt::format("{:.1e}", error); }
+
+void report(const std::vector<std::string>& faults) {
+    for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
+    if (!faults.empty())
+        throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
+}
+
+// The gradients of all parameters of one step, in double.
+std::vector<std::vector<double>> gradients_in(const SmallModel& model, DType type) {
+    SmallStep step(model, type);
+    step.backward(step.loss());
+    std::vector<std::vector<double>> all;
+    for (const Tensor& p : step.run->parameters.all()) {
+        const View g = step.run->parameters.slice(step.run->parameters.gradients(), p);
+        all.emplace_back();
+        for (std::int64_t i = 0; i < g.count(); i++) all.back().push_back(number_at(g, i));
+    }
+    step.tape.end();
+    return all;
+}
+
+double length(const std::vector<double>& x) {
+    double sum = 0;
+    for (double v : x) sum += v * v;
+    return std::sqrt(sum);
+}
+
+double distance(std::vector<double> a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); i++) a[i] -= b[i];
+    return length(a);
+}
+
+// The loss along a random direction d of one parameter, Im L(p + i h d) / h, less what its gradient says: dL . d
+double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<double>& gradient) {
+    constexpr double h = 1e-40;
+    complex* x = p.view().as<complex>();
+    Sequence random(1, p.path);
+    double expected = 0;
+    for (std::size_t i = 0; i < gradient.size(); i++) {
+        const double d = random.below(2) ? 1 : -1;
+        x[i] = complex(x[i].real(), h * d);
+        expected += d * gradient[i];
+    }
+    const double found = step.loss()->view().as<complex>()->imag() / h;
+    step.tape.end();
+    for (std::size_t i = 0; i < gradient.size(); i++) x[i] = x[i].real();
+    return std::abs(found - expected);
+}
+
+}  // namespace
+
+void check_ops(const std::vector<std::string>& names) {
+    using namespace ladder;
+    std::vector<std::string> faults, known;
+    std::size_t shown = 0;
+    for (const Op& op : ops_table()) {
+        known.push_back(op.name);
+        bool wanted = names.empty();
+        for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
+        if (!wanted) continue;
+        if (shown++ == 0)
+            fmt::print("op                              tensor    complex step         f32        bf16\n");
+        Findings found;
+        found.op = op.name;
+        check_calculus(op, found);
+        check_precision(op, found);
+        for (const auto& [tensor, e] : found.tensors)
+            fmt::print("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
+                       error_text(e.f32), error_text(e.bf16));
+        faults.insert(faults.end(), found.faults.begin(), found.faults.end());
+    }
+    if (shown == 0) {
+        std::vector<std::string> models;
+        for (const ModelKind& kind : model_kinds()) models.push_back(kind.name);
+        throw BadUsage(fmt::format("there is no op and no model of that name; models: {}; ops: {}",
+                                   fmt::join(models, "; "), fmt::join(known, "; ")));
+    }
+    fmt::print(
+        "\nlargest error relative to the largest number: of double against the complex step, at most\n"
+        "1e-12; of f32 and bf16 against double, at most a few roundings\n");
+    report(faults);
+}
+
+void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
+    constexpr double allowed = 1e-11;
+    const SmallModel model(words, seed);
+    const auto exact = gradients_in(model, DType::f64), f32 = gradients_in(model, DType::f32),
+               bf16 = gradients_in(model, DType::bf16);
+    SmallStep step(model, DType::c128);
+    std::vector<std::string> faults;
+    double longest = 0;
+    for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
+    fmt::print("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step",
+               "f32", "bf16");
+    std::size_t i = 0;
+    for (const Tensor& p : step.run->parameters.all()) {
+        // A gradient that calculus says is 0 is a sum of roundings, small beside the others.
+        const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
+        const double error = complex_step_error(step, p, exact[i]) / scale;
+        fmt::print("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,
+                   distance(f32[i], exact[i]) / scale, distance(bf16[i], exact[i]) / scale);
+        if (!(error <= allowed))
+            faults.push_back(text("the gradient of ", p.path, " misses the complex step by ", error));
+        i++;
+    }
+    fmt::print("\n{}: {}; of a batch in bucket {}\n", model.kind.name, step.run->description(), step.bucket);
+    fmt::print(
+        "gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
+        "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",
+        allowed);
+    report(faults);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "tools/inspect/small_model.h"
+
+#include <algorithm>
+
+#include "data/grammar.h"
+
+namespace masquerade {
+namespace {
+
+// Settings of a small model, each for the kinds that know it.
+std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::vector<std::string>& words,
+                                            std::uint64_t seed) {
+    std::unique_ptr<RunSettings> settings = kind.settings();
+    Config config;
+    settings->declare(config);
+    for (const auto& [key, value] : {std::pair{"vocabulary", "200"},
+                                     {"batch_tokens", "48"},
+                                     {"width", "32"},
+                                     {"heads", "2"},
+                                     {"inner", "64"},
+                                     {"layers", config.has("latent_layers") ? "4" : "2"},
+                                     {"latent_layers", "2"},
+                                     {"latent_size", "8"},
+                                     {"max_length", "12"},
+                                     {"max_target", "12"}})
+        if (config.has(key)) config.set(key, value);
+    apply_words(words, config);
+    settings->train.seed = seed;
+    return settings;
+}
+
+// Where pairs are read, each question with the next one for a target.
+TrainingText questions(TextKind reads, int count, std::uint64_t seed) {
+    TrainingText t;
+    t.origin.name = "built-in grammar of questions";
+    t.origin.pairs = reads == TextKind::pairs;
+    t.train = grammar_questions(seed, count);
+    if (!t.origin.pairs) return t;
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    return t;
+}
+
+constexpr std::int64_t step = 1;  // the last of a schedule of one step: a KL weighs what it weighs in the end
+
+}  // namespace
+
+bool describes_model(const std::vector<std::string>& words) {
+    if (words.empty()) return false;
+    const auto& kinds = model_kinds();
+    return words[0].find('=') != std::string::npos ||
+           std::any_of(kinds.begin(), kinds.end(), [&](const ModelKind& k) { return words[0] == k.name; });
+}
+
+SmallModel::SmallModel(const std::vector<std::string>& words, std::uint64_t seed)
+    : kind(find_model(model_name(words))),
+      settings(small_settings(kind, words, seed)),
+      text(questions(kind.reads, std::clamp(settings->batch_tokens / 4, 200, 12000), seed)),
+      vocabulary(learn_vocabulary(*settings, text)) {}
+
+SmallStep::SmallStep(const SmallModel& m, DType storage)
+    : run(m.kind.fresh(*m.settings, m.vocabulary, storage, Device::cpu)),
+      task_(run->task(m.text)),
+      seed_(m.settings->train.seed),
+      arena(Device::cpu, m.settings->train.plan_memory),
+      tape(arena, storage),
+      bucket(task_->next_batch(step)) {
+    const std::string& recompute = m.settings->train.recompute;
+    if (!recompute.empty()) tape.recompute(recompute);
+}
+
+Tensor* SmallStep::loss() {
+    tape.begin(bucket, seed_, std::uint32_t(step), true);
+    return task_->loss(tape, step, step);
+}
+
+void SmallStep::backward(Tensor* total) {
+    run->parameters.start_gradients();
+    tape.backward(total);
+    run->parameters.finish_gradients();
+}
+
+}  // namespace masquerade

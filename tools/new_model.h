@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A new model, as a command line describes it: its name, which comes first, and settings as key=value.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "models/run.h"
+#include "tokenizer/trainer.h"
+
+namespace masquerade {
+
+// The first word, where it is no setting.
+inline std::string model_name(const std::vector<std::string>& words) {
+    const bool named = !words.empty() && words[0].find('=') == std::string::npos;
+    return named ? words[0] : "univae";
+}
+
+inline void apply_words(const std::vector<std::string>& words, Config& config) {
+    for (std::size_t i = 0; i < words.size(); i++) {
+        if (words[i].find('=') != std::string::npos)
+            config.set(words[i]);
+        else if (i > 0)
+            throw BadUsage(text(words[i], " is neither a model, which comes first, nor key=value"));
+    }
+}
+
+inline Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
+    TrainerOptions options;
+    options.lower = !s.cased;
+    std::vector<std::string> lines = t.train;
+    lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
+    return train_vocabulary(lines, s.vocabulary, options);
+}
+
+}  // namespace masquerade
