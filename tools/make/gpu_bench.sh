@@ -18,7 +18,7 @@ run() {  # run CASE [OPTION ...]
 failed=
 run train ${GPU_BENCH_PYTHON:+--peer "$GPU_BENCH_PYTHON"} ${GPU_BENCH_EAGER:+--eager}
 run attention ${GPU_BENCH_PYTHON:+--peer "$GPU_BENCH_PYTHON"}
-run decode
+run decode ${GPU_BENCH_PYTHON:+--peer "$GPU_BENCH_PYTHON"}
 if [ -n "$failed" ]; then
     echo "error: gpu-bench: not measured whole:$failed" >&2
     exit 1
