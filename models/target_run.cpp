@@ -5,6 +5,30 @@
 
 namespace masquerade {
 
+void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
+    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
+    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
+    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
+    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    c.add("types", &stack.types, "segment ids there are", 1, 65536);
+    c.add("embedding", &stack.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
+    c.add("rotary_value", &stack.rotary_value, "rotary positions turn values, too");
+    c.add("norm_eps", &stack.eps, "epsilon of the layer norms", 0, 1);
+}
+
+void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {
+    c.add("label_smoothing", &label_smoothing,
+          "share of the target that is spread over all words, in training", 0, 0.99);
+    c.add("positions", &stack.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
+    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    declare_training(c);
+}
+
+std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,
+                                           const std::vector<std::string>& targets) const {
+    return encode_pairs(tokenizer, sources, targets, common().max_length, common().max_target);
+}
+
 std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& lines) const {
     std::vector<Sentence> all = sentences(lines);
     for (Sentence& s : all) s.ids.pop_back();
@@ -39,6 +63,12 @@ std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
             all.push_back(std::move(hypotheses));
     }
     return all;
+}
+
+void TargetRun::expect_types(const TargetSettings& s, const BackboneOptions& stack) const {
+    if (std::max(s.source_type, s.target_type) >= stack.types)
+        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
+                                        " must lie below types=", stack.types));
 }
 
 void TargetRun::expect_fitting(const TrainingText& t, bool mask_token) const {

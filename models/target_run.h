@@ -3,6 +3,7 @@
 // stacks behind it.
 #pragma once
 #include "models/decoding/target_cache.h"
+#include "models/encoder_decoder.h"
 #include "models/objective_mixture.h"
 #include "models/run.h"
 #include "models/scored_loss.h"
@@ -16,12 +17,32 @@ struct PartLoss {
     ScoredLoss loss;
 };
 
+struct TargetSettings : RunSettings {
+    std::string objective;
+    int max_length = 64;                   // tokens of a source, [CLS] and [SEP] among them
+    int max_target = 24;                   // tokens of a target, its [SEP] among them
+    int source_type = 0, target_type = 1;  // segment ids
+    double label_smoothing = 0;            // of the loss that is trained on
+
+    // Makes the sizes those of other stacks; of one alone (decoder_layers is 0) a decoder has as many layers.
+    virtual void adopt(const EncoderDecoderOptions& stacks) = 0;
+
+  protected:
+    // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
+    void declare_reading(Config& config, BackboneOptions& stack);
+    // What follows the settings of its objectives.
+    void declare_rest(Config& config, BackboneOptions& stack);
+};
+
 class TargetRun : public Run {
   public:
-    virtual const std::string& objective() const = 0;  // as in its settings
+    const TargetSettings& common() const override = 0;
+    const std::string& objective() const { return common().objective; }
+    // The sizes of its stacks; decoder_layers is 0 where there is but one.
+    virtual EncoderDecoderOptions stacks() const = 0;
     // Sources alone, or pairs where there are targets.
-    virtual std::vector<Sentence> sentences(const std::vector<std::string>& sources,
-                                            const std::vector<std::string>& targets = {}) const = 0;
+    std::vector<Sentence> sentences(const std::vector<std::string>& sources,
+                                    const std::vector<std::string>& targets = {}) const;
     virtual bool reads_pairs() const = 0;  // whether any objective needs them
     virtual bool writes() const = 0;       // whether it was trained to predict what comes next
     // Of one text: no pair was ever seen, so what it writes goes on with what it read.
@@ -44,6 +65,8 @@ class TargetRun : public Run {
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,
                                                  SearchOptions options, std::uint64_t seed) const;
+    // Refuses segment ids that the stack has no row for.
+    void expect_types(const TargetSettings& settings, const BackboneOptions& stack) const;
     // Refuses text without what the objectives need.
     void expect_fitting(const TrainingText& text, bool mask_token) const;
 };

@@ -3,21 +3,11 @@
 // writes as it wrote.
 #include <doctest/doctest.h>
 
-#include "models/seq2seq_run.h"
 #include "tests/models/tiny_training.h"
 
 using namespace masquerade;
 
 namespace {
-
-Seq2SeqSettings tiny(const std::string& objective) {
-    Seq2SeqSettings s;
-    s.objective = objective;
-    s.model.stack.layers = 1;
-    s.model.decoder_layers = 2;
-    make_tiny(s, s.model.stack);
-    return s;
-}
 
 using Training = TinyTraining<Seq2SeqRun>;
 
@@ -25,7 +15,7 @@ using Training = TinyTraining<Seq2SeqRun>;
 
 TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, recompute on or off") {
     for (DType precision : {DType::f32, DType::bf16}) {
-        Seq2SeqSettings s = tiny("seq2seq,mass");
+        Seq2SeqSettings s = tiny_seq2seq("seq2seq,mass");
         s.precision = precision;
         set_threads(1);
         const std::vector<char> once = Training::trained(s, 12);
@@ -42,7 +32,7 @@ TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, rec
 }
 
 TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is loaded writes the same") {
-    const Seq2SeqSettings s = tiny("seq2seq:2,mass:1");
+    const Seq2SeqSettings s = tiny_seq2seq("seq2seq:2,mass:1");
     TemporaryFolder folder;
     Training straight(s, RunFolder::create(folder.file("straight")), 20);
     straight.trainer.run(never);
@@ -83,8 +73,8 @@ TEST_CASE(
     TrainingText alone = text;
     alone.train_targets.clear();
     alone.held_out_targets.clear();
-    Seq2SeqRun pairs(tiny("seq2seq"), words), both(tiny("seq2seq:3,mass:1"), words),
-        mass(tiny("mass"), words);
+    Seq2SeqRun pairs(tiny_seq2seq("seq2seq"), words), both(tiny_seq2seq("seq2seq:3,mass:1"), words),
+        mass(tiny_seq2seq("mass"), words);
     CHECK(pairs.writes());
     CHECK_FALSE(mass.writes());
     CHECK_SAYS(message_of<BadInput>([&] { both.task(alone); }), "needs pairs");
@@ -97,6 +87,6 @@ TEST_CASE(
     CHECK(losses[0].loss.tokens == std::int64_t(held_out[0].target.size() + held_out[1].target.size()));
     CHECK(losses[0].loss.per_token == doctest::Approx(std::log(words.size())).epsilon(0.05));  // untrained
     CHECK(both.losses({&held_out[0]}, false).size() == 1);
-    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny("unilm"), words), doctest::Contains("there are seq2seq, mass"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words),
+                         doctest::Contains("there are seq2seq, mass"), BadUsage);
 }

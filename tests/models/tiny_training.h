@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of what reads pairs, trained in moments.
+// Runs of what reads pairs, trained in moments.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -7,6 +7,8 @@
 
 #include "data/grammar.h"
 #include "engine/ops/cpu/parallel.h"
+#include "models/seq2seq_run.h"
+#include "models/unilm_run.h"
 #include "tests/train/tiny_run.h"
 
 namespace masquerade {
@@ -26,6 +28,23 @@ void make_tiny(Settings& s, BackboneOptions& stack) {
     s.train.warmup = 5;
     s.train.schedule_start = 10;
     s.train.schedule_steps = 40;
+}
+
+inline UniLmSettings tiny_unilm(const std::string& objective) {
+    UniLmSettings s;
+    s.objective = objective;
+    s.model.layers = 2;
+    make_tiny(s, s.model);
+    return s;
+}
+
+inline Seq2SeqSettings tiny_seq2seq(const std::string& objective) {
+    Seq2SeqSettings s;
+    s.objective = objective;
+    s.model.stack.layers = 1;
+    s.model.decoder_layers = 2;
+    make_tiny(s, s.model.stack);
+    return s;
 }
 
 // Questions, each with the next one as its target.

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
-// writes as it wrote, and one run that starts with the weights of another.
+// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read again
+// writes as it wrote.
 #include <doctest/doctest.h>
 
-#include "models/hugging_face/hugging_face.h"
-#include "models/unilm_start.h"
 #include "tests/models/tiny_training.h"
 
 using namespace masquerade;
 
 namespace {
-
-UniLmSettings tiny(const std::string& objective) {
-    UniLmSettings s;
-    s.objective = objective;
-    s.model.layers = 2;
-    make_tiny(s, s.model);
-    return s;
-}
 
 using Training = TinyTraining<UniLmRun>;
 
@@ -27,7 +17,7 @@ const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-sh
 
 TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recompute on or off") {
     for (DType precision : {DType::f32, DType::bf16}) {
-        UniLmSettings s = tiny(everything);
+        UniLmSettings s = tiny_unilm(everything);
         s.precision = precision;
         set_threads(1);
         const std::vector<char> once = Training::trained(s, 24);
@@ -49,7 +39,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
         double trained, held_out;
     };
     auto losses = [](double label_smoothing) {
-        UniLmSettings s = tiny("unilm");
+        UniLmSettings s = tiny_unilm("unilm");
         s.label_smoothing = label_smoothing;
         const TrainingText text = questions();
         UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
@@ -70,7 +60,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
 }
 
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
-    UniLmSettings s = tiny(everything);
+    UniLmSettings s = tiny_unilm(everything);
     TemporaryFolder folder;
     Training straight(s, RunFolder::create(folder.file("straight")), 30);
     straight.trainer.run(never);
@@ -105,45 +95,6 @@ TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loa
                "describes a model of type unilm, expected univae");
 }
 
-TEST_CASE("unilm run: one starts with the weights of another, if it is of its sizes") {
-    TemporaryFolder folder;
-    Training first(tiny("lm"), RunFolder::create(folder.file("first")), 5);
-    first.trainer.run(never);
-    const auto initial = UniLmStart::open(folder.file("first"));
-    UniLmSettings s;  // the sizes come with the weights
-    initial->adopt(s);
-    UniLmRun second(s, initial->vocabulary());
-    initial->give_weights(second);
-    CHECK(bits_of(second.parameters.values()) == bits_of(first.run.parameters.values()));
-    s.model.width = 24;
-    UniLmRun third(s, initial->vocabulary());
-    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(third); }),
-               "its sizes must be those of the checkpoint");
-    CHECK_SAYS(message_of<BadInput>([&] { UniLmStart::open(folder.file("nowhere")); }), "there is no folder");
-}
-
-TEST_CASE("unilm run: one starts with a BERT of Hugging Face's, and goes back there") {
-    TemporaryFolder folder;
-    UniLmSettings bert = tiny("mlm");
-    bert.model.rotary = false;
-    bert.model.positions = 64;
-    bert.model.types = 3;
-    UniLmRun first(bert, train_vocabulary(questions().train, 200));
-    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
-                      first.tokenizer.vocabulary());
-    const auto initial = UniLmStart::open(folder.file("bert"));
-    UniLmSettings s = tiny("unilm");
-    initial->adopt(s);
-    CHECK(s.model.types == 3);
-    UniLmRun second(s, initial->vocabulary());
-    initial->give_weights(second);
-    CHECK(bits_of(second.parameters.values()) == bits_of(first.parameters.values()));
-    s.max_length = 60;
-    UniLmRun longer(s, initial->vocabulary());
-    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(longer); }),
-               "knows 64 positions; max_length + max_target is 72");
-}
-
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     struct {
@@ -155,12 +106,12 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
                 {"lm-reverse", false, false, false}};
     for (const auto& row : rows) {
         CAPTURE(std::string(row.objective));
-        const UniLmRun run(tiny(row.objective), words);
+        const UniLmRun run(tiny_unilm(row.objective), words);
         CHECK(run.writes() == row.writes);
         CHECK(run.continues() == row.continues);
         CHECK(run.reading_options().causal == row.causal);
     }
-    UniLmRun run(tiny("unilm"), words);
+    UniLmRun run(tiny_unilm("unilm"), words);
     TrainingText text = questions();
     text.train_targets.clear();
     CHECK_SAYS(message_of<BadInput>([&] { run.task(text); }), "objective unilm needs pairs");
@@ -169,7 +120,7 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
 TEST_CASE(
     "unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
-    UniLmRun run(tiny("lm"), words);
+    UniLmRun run(tiny_unilm("lm"), words);
     std::vector<Sentence> begun = run.beginnings(
         {"", "what is", "what is the longest of all the rivers that there are in the world today"});
     CHECK(begun[0].ids == std::vector<int>{words.cls()});
