@@ -108,7 +108,8 @@ std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const S
                                                        SearchOptions options, std::uint64_t seed) const {
     std::vector<SearchSource> about;
     for (const Sentence* s : sources)
-        about.push_back(search_source(*s, s->ids.front(), std::min(options.maximum, settings.max_target)));
+        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().sep(),
+                                      std::min(options.maximum, settings.max_target)));
     Seq2SeqDecoder decoder(model, settings.source_type, settings.target_type, settings.max_target);
     return written(decoder, about, sources, std::move(options), seed);
 }

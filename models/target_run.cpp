@@ -2,6 +2,7 @@
 #include "models/target_run.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace masquerade {
 
@@ -35,11 +36,47 @@ std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& line
     return all;
 }
 
-SearchSource TargetRun::search_source(const Sentence& s, int begin, int maximum) const {
+std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) const {
+    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+    for (Sentence& s : all) {
+        const int surplus = int(s.ids.size()) - (common().max_length - 1);
+        s.ids.erase(s.ids.begin(), s.ids.begin() + std::max(1, surplus));
+    }
+    return all;
+}
+
+void TargetRun::expect_to_write(bool backward) const {
+    if (backward && !writes_backward())
+        throw BadUsage(
+            masquerade::text("objective ", objective(),
+                             " does not teach what comes before a text; lm-reverse of ./train unilm does"));
+    if (!backward && !writes())
+        throw BadUsage(
+            masquerade::text("objective ", objective(),
+                             " does not teach to go on with a text; ./evaluate measures what it does"));
+}
+
+std::vector<std::vector<Hypothesis>> TargetRun::write_before(const std::vector<const Sentence*>& endings,
+                                                             SearchOptions options,
+                                                             std::uint64_t seed) const {
+    expect_to_write(true);
+    const int room = common().max_length;
+    std::vector<SearchSource> about;
+    for (const Sentence* s : endings)
+        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().cls(),
+                                      std::min(options.maximum, room - int(s->ids.size()))));
+    const std::unique_ptr<SourceReader> reader = backward_reader(std::min(options.maximum, room));
+    auto all = written(*reader, about, endings, std::move(options), seed);
+    for (auto& hypotheses : all)
+        for (Hypothesis& h : hypotheses) std::reverse(h.tokens.begin(), h.tokens.end());
+    return all;
+}
+
+SearchSource TargetRun::search_source(const Sentence& s, int begin, int end, int maximum) const {
     SearchSource source;
     source.line = std::uint32_t(s.name);
     source.begin = begin;
-    source.ends = {tokenizer.vocabulary().sep()};
+    source.ends = {end};
     source.maximum = std::max(1, maximum);
     source.tokens = s.ids;
     return source;
@@ -50,10 +87,10 @@ std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
                                                         const std::vector<const Sentence*>& sources,
                                                         SearchOptions options, std::uint64_t seed) const {
     constexpr std::size_t at_a_time = 64;
-    for (int id : special_tokens())
-        if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk())
-            options.forbidden.push_back(id);
     std::vector<std::vector<Hypothesis>> all;
+    if (sources.empty()) return all;
+    for (int id : special_tokens())
+        if (id != about[0].ends[0] && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
     for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
         const auto from = std::ptrdiff_t(first),
                    to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));

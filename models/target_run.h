@@ -45,22 +45,33 @@ class TargetRun : public Run {
                                     const std::vector<std::string>& targets = {}) const;
     virtual bool reads_pairs() const = 0;  // whether any objective needs them
     virtual bool writes() const = 0;       // whether it was trained to predict what comes next
+    virtual bool writes_backward() const { return false; }  // ... what comes before
+    // BadUsage where it was not.
+    void expect_to_write(bool backward) const;
     // Of one text: no pair was ever seen, so what it writes goes on with what it read.
     virtual bool continues() const { return false; }
     // Targets of sources by `options`: for each its hypotheses, the best first.
     virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                        SearchOptions options, std::uint64_t seed) const = 0;
+    // The same from right to left: what comes before endings, in reading order.
+    std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
+                                                      SearchOptions options, std::uint64_t seed) const;
     // Of each objective; without targets, of those that need none.
     virtual std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences,
                                          bool targets) const = 0;
 
     // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
+    // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty line
+    // gives [SEP] alone.
+    std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
   protected:
     using Run::Run;
-    // What a search needs to know of a source, to write at most so many tokens.
-    SearchSource search_source(const Sentence& source, int begin, int maximum) const;
+    // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
+    virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
+    // What a search needs to know of a source, to write at most so many tokens until `end`.
+    SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
     // By `reader`, 64 sources at a time.
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,

@@ -105,6 +105,12 @@ bool UniLmRun::writes() const {
     });
 }
 
+bool UniLmRun::writes_backward() const {
+    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
+        return p.objective->name == std::string("lm-reverse");
+    });
+}
+
 // A model that learned sources from left to right alone reads them so.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
@@ -127,10 +133,21 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     std::vector<SearchSource> about;
     for (const Sentence* s : sources) {
         const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
-        about.push_back(search_source(*s, s->ids.back(), std::min(options.maximum, room)));
+        about.push_back(
+            search_source(*s, s->ids.back(), tokenizer.vocabulary().sep(), std::min(options.maximum, room)));
     }
     UniLmDecoder decoder(model, reading_options());
     return written(decoder, about, sources, std::move(options), seed);
+}
+
+std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
+    if (!writes_backward()) return nullptr;
+    ReadingOptions r;
+    r.backward = true;
+    r.source_type = r.target_type = settings.source_type;
+    r.longest = most;
+    r.room = settings.max_length;
+    return std::make_unique<UniLmDecoder>(model, r);
 }
 
 std::vector<PartLoss> UniLmRun::losses(const std::vector<const Sentence*>& some, bool targets) const {

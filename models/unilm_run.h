@@ -32,6 +32,7 @@ class UniLmRun : public TargetRun {
 
     bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override;
+    bool writes_backward() const override;
     bool continues() const override { return writes() && !reads_pairs(); }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const override;
@@ -42,6 +43,9 @@ class UniLmRun : public TargetRun {
     UniLmSettings settings;
     ObjectiveMixture mixture;
     UniLm model;
+
+  protected:
+    std::unique_ptr<SourceReader> backward_reader(int most) const override;
 };
 
 }  // namespace masquerade

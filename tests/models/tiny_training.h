@@ -60,14 +60,15 @@ inline TrainingText questions() {
 
 template <class R>
 struct TinyTraining {
-    TrainingText text = questions();
+    TrainingText text;
     R run;
     RunFolder folder;
     std::unique_ptr<Task> task;
     Trainer trainer;
     template <class Settings>
-    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps)
-        : run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
+    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps, TrainingText about = questions())
+        : text(std::move(about)),
+          run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
           folder(std::move(where)),
           task(run.task(text)),
           trainer(run.parameters, *task, folder, limited(s, steps)) {

@@ -99,15 +99,21 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
     const Vocabulary words = train_vocabulary(questions().train, 200);
     struct {
         const char* objective;
-        bool writes, continues, causal;
-    } rows[] = {{"unilm", true, false, false},      {"lm-target", true, false, true},
-                {"lm", true, true, true},           {"prefix-lm", true, true, false},
-                {"mlm", false, false, false},       {"mlm,unilm", true, false, false},
-                {"lm-reverse", false, false, false}};
+        bool writes, backward, continues, causal;
+    } rows[] = {{"unilm", true, false, false, false},      {"lm-target", true, false, false, true},
+                {"lm", true, false, true, true},           {"prefix-lm", true, false, true, false},
+                {"mlm", false, false, false, false},       {"mlm,unilm", true, false, false, false},
+                {"plm", false, false, false, false},       {"plm-shuffled", false, false, false, false},
+                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, false}};
     for (const auto& row : rows) {
         CAPTURE(std::string(row.objective));
         const UniLmRun run(tiny_unilm(row.objective), words);
         CHECK(run.writes() == row.writes);
+        CHECK(run.writes_backward() == row.backward);
+        for (bool backward : {false, true}) {
+            const std::string said = message_of<BadUsage>([&] { run.expect_to_write(backward); });
+            CHECK(said.empty() == (backward ? row.backward : row.writes));
+        }
         CHECK(run.continues() == row.continues);
         CHECK(run.reading_options().causal == row.causal);
     }
@@ -141,4 +147,56 @@ TEST_CASE(
             CHECK(h.tokens.size() ==
                   std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
     }
+}
+
+TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, in reading order") {
+    UniLmSettings s = tiny_unilm("lm-reverse");
+    s.model.width = 32;
+    s.model.dropout = s.model.attention_dropout = 0;
+    s.model.rotary = false;  // positions count
+    s.max_length = 64;
+    s.train.learning_rate = 1e-2;
+    s.train.schedule_start = 200;
+    s.train.schedule_steps = 400;
+    TrainingText two;
+    two.train = {"how long is the river that runs past the mill",
+                 "who painted the small door of the old house"};
+    for (int i = 0; i < 6; i++)
+        two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
+    TemporaryFolder folder;
+    TinyTraining<UniLmRun> training(s, RunFolder::create(folder.file("run")), 200, two);
+    training.trainer.run(never);
+    UniLmRun& run = training.run;
+    auto written = [&](const std::vector<std::string>& lines, int maximum) {
+        const std::vector<Sentence> endings = run.endings(lines);
+        SearchOptions options;
+        options.maximum = maximum;
+        std::vector<std::string> all;
+        for (const auto& hypotheses : run.write_before(pointers_to(endings), options, 1))
+            all.push_back(run.text(hypotheses.at(0).tokens));
+        return all;
+    };
+    // As many tokens as are missing, [CLS] among them: then every position is that of training.
+    const int words = int(run.sentences({"how long is the river"})[0].ids.size()) - 1;
+    CHECK(written({"that runs past the mill"}, words).at(0) == "how long is the river");
+    CHECK(written({two.train[1]}, 1).at(0) == "");
+    // Not further than [CLS] at position 0; of an ending that is too long the last tokens.
+    std::string much = "it is old";
+    for (int i = 0; i < 30; i++) much += " and small";
+    const std::vector<Sentence> endings = run.endings({"", "the mill", much});
+    const Vocabulary& words_of = run.tokenizer.vocabulary();
+    CHECK(endings[0].ids == std::vector<int>{words_of.sep()});
+    CHECK(int(endings[2].ids.size()) == run.settings.max_length - 1);
+    CHECK(run.text(endings[2].ids).find("it is old") == std::string::npos);
+    SearchOptions draw;
+    draw.samples = 2;
+    draw.sampling.temperature = 1;
+    draw.minimum = 100;  // none may end before it is full
+    const auto full = run.write_before(pointers_to(endings), draw, 3);
+    for (std::size_t i = 0; i < full.size(); i++)
+        for (const Hypothesis& h : full[i]) {
+            CHECK(int(h.tokens.size()) == run.settings.max_length - int(endings[i].ids.size()));
+            for (int id : run.special_tokens())
+                if (id != words_of.unk()) CHECK(std::count(h.tokens.begin(), h.tokens.end(), id) == 0);
+        }
 }
