@@ -25,6 +25,12 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {
     declare_training(c);
 }
 
+// Models of one text need no line to go on with.
+std::string TargetRun::writing_command(const std::string& folder) const {
+    if (!writes() && !writes_backward()) return "";
+    return "./generate " + folder + (writes() && !continues() ? " < SOURCES" : " --count 10");
+}
+
 std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,
                                            const std::vector<std::string>& targets) const {
     return encode_pairs(tokenizer, sources, targets, common().max_length, common().max_target);

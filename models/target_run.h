@@ -37,6 +37,7 @@ struct TargetSettings : RunSettings {
 class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;
+    std::string writing_command(const std::string& folder) const override;
     const std::string& objective() const { return common().objective; }
     // The sizes of its stacks; decoder_layers is 0 where there is but one.
     virtual EncoderDecoderOptions stacks() const = 0;

@@ -175,8 +175,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
                p.folder->path(), double(peak_resident_bytes()) / (1 << 20));
-    fmt::print("next    {1}\n        ./evaluate {0}\n        ./train --resume {0} --minutes 10\n",
-               p.folder->path(), fmt::format(fmt::runtime(p.kind->try_it), p.folder->path()));
+    const std::string write = p.run->writing_command(p.folder->path());
+    fmt::print("next    {1}./evaluate {0}\n        ./train --resume {0} --minutes 10\n", p.folder->path(),
+               write.empty() ? "" : write + "\n        ");
 }
 
 // The settings of every model, under its name.

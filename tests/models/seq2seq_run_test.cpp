@@ -77,6 +77,8 @@ TEST_CASE(
         mass(tiny_seq2seq("mass"), words);
     CHECK(pairs.writes());
     CHECK_FALSE(mass.writes());
+    CHECK(pairs.writing_command("r") == "./generate r < SOURCES");
+    CHECK(mass.writing_command("r") == "");
     CHECK_SAYS(message_of<BadInput>([&] { both.task(alone); }), "needs pairs");
     CHECK(mass.task(alone)->validate().size() == 1);
     const std::vector<Sentence> held_out = both.sentences(text.held_out, text.held_out_targets);

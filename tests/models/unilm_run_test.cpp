@@ -110,6 +110,10 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
         const UniLmRun run(tiny_unilm(row.objective), words);
         CHECK(run.writes() == row.writes);
         CHECK(run.writes_backward() == row.backward);
+        const bool reads = row.writes && !row.continues;
+        CHECK(run.writing_command("r") == (reads                        ? "./generate r < SOURCES"
+                                           : row.writes || row.backward ? "./generate r --count 10"
+                                                                        : ""));
         for (bool backward : {false, true}) {
             const std::string said = message_of<BadUsage>([&] { run.expect_to_write(backward); });
             CHECK(said.empty() == (backward ? row.backward : row.writes));
