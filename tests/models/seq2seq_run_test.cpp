@@ -7,62 +7,15 @@
 
 using namespace masquerade;
 
-namespace {
-
-using Training = TinyTraining<Seq2SeqRun>;
-
-}  // namespace
-
 TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    for (DType precision : {DType::f32, DType::bf16}) {
-        Seq2SeqSettings s = tiny_seq2seq("seq2seq,mass");
-        s.precision = precision;
-        set_threads(1);
-        const std::vector<char> once = Training::trained(s, 12);
-        for (int n : {1, 3}) {
-            set_threads(n);
-            CHECK(once == Training::trained(s, 12));
-        }
-        set_threads(0);
-        s.train.plan_memory = false;
-        CHECK(once == Training::trained(s, 12));
-        s.train.recompute = "*layer.*";
-        CHECK(once == Training::trained(s, 12));
-    }
+    check_same_bits<Seq2SeqRun>(tiny_seq2seq("seq2seq,mass"), 12);
 }
 
 TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is loaded writes the same") {
-    const Seq2SeqSettings s = tiny_seq2seq("seq2seq:2,mass:1");
     TemporaryFolder folder;
-    Training straight(s, RunFolder::create(folder.file("straight")), 20);
-    straight.trainer.run(never);
-    {
-        Training half(s, RunFolder::create(folder.file("halves")), 10);
-        half.trainer.run(never);
-    }
-    Training rest(s, RunFolder::resume(folder.file("halves")), 20);
-    rest.trainer.resume();
-    rest.trainer.run(never);
-    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
-
-    const auto loaded = Seq2SeqRun::load(folder.file("straight"));
-    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
-    CHECK(loaded->settings.objective == s.objective);
+    const auto loaded = check_resume<Seq2SeqRun>(tiny_seq2seq("seq2seq:2,mass:1"), 20, folder);
+    CHECK(loaded->settings.objective == "seq2seq:2,mass:1");
     CHECK(loaded->model.options.decoder_layers == 2);
-    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
-    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
-    SearchOptions beams;
-    beams.beams = beams.n_best = 3;
-    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
-    REQUIRE(here.size() == 2);
-    for (std::size_t i = 0; i < here.size(); i++) {
-        REQUIRE(here[i].size() == 3);
-        for (std::size_t n = 0; n < 3; n++) {
-            CHECK(here[i][n].tokens == there[i][n].tokens);
-            CHECK(here[i][n].score == there[i][n].score);
-            CHECK(here[i][n].tokens.size() <= std::size_t(s.max_target));
-        }
-    }
     CHECK(std::string(model_of_run(folder.file("straight")).name) == "seq2seq");
 }
 

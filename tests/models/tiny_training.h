@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of what reads pairs, trained in moments.
+// Runs of what reads pairs, trained in moments, and what is asked of every one: the same bits whatever the threads and the
+// memory, a resume that nobody can tell, and what is read again writes as it wrote.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -90,5 +91,60 @@ struct TinyTraining {
         return bits_of(t.run.parameters.values());
     }
 };
+
+template <class R, class Settings>
+void check_same_bits(Settings s, std::int64_t steps) {
+    using Training = TinyTraining<R>;
+    for (DType precision : {DType::f32, DType::bf16}) {
+        s.precision = precision;
+        s.train.plan_memory = true;
+        s.train.recompute = "";
+        set_threads(1);
+        const std::vector<char> once = Training::trained(s, steps);
+        for (int n : {1, 2, 3}) {
+            set_threads(n);
+            CHECK(once == Training::trained(s, steps));
+        }
+        set_threads(0);
+        s.train.plan_memory = false;
+        CHECK(once == Training::trained(s, steps));
+        s.train.recompute = "*layer.*";
+        CHECK(once == Training::trained(s, steps));
+    }
+}
+
+// So many steps at once, in folder/straight, and in two halves. Gives the first run, loaded.
+template <class R, class Settings>
+std::unique_ptr<R> check_resume(const Settings& s, std::int64_t steps, const TemporaryFolder& folder) {
+    using Training = TinyTraining<R>;
+    Training straight(s, RunFolder::create(folder.file("straight")), steps);
+    straight.trainer.run(never);
+    {
+        Training half(s, RunFolder::create(folder.file("halves")), steps / 2);
+        half.trainer.run(never);
+    }
+    Training rest(s, RunFolder::resume(folder.file("halves")), steps);
+    rest.trainer.resume();
+    rest.trainer.run(never);
+    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
+
+    auto loaded = R::load(folder.file("straight"));
+    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
+    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
+    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
+    SearchOptions beams;
+    beams.beams = beams.n_best = 3;
+    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
+    REQUIRE(here.size() == 2);
+    for (std::size_t i = 0; i < here.size(); i++) {
+        REQUIRE(here[i].size() == 3);
+        for (std::size_t n = 0; n < 3; n++) {
+            CHECK(here[i][n].tokens == there[i][n].tokens);
+            CHECK(here[i][n].score == there[i][n].score);
+            CHECK(here[i][n].tokens.size() <= std::size_t(s.max_target));
+        }
+    }
+    return loaded;
+}
 
 }  // namespace masquerade

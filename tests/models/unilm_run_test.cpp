@@ -9,28 +9,12 @@ using namespace masquerade;
 
 namespace {
 
-using Training = TinyTraining<UniLmRun>;
-
 const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
 
 }  // namespace
 
 TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    for (DType precision : {DType::f32, DType::bf16}) {
-        UniLmSettings s = tiny_unilm(everything);
-        s.precision = precision;
-        set_threads(1);
-        const std::vector<char> once = Training::trained(s, 24);
-        for (int n : {2, 3}) {
-            set_threads(n);
-            CHECK(once == Training::trained(s, 24));
-        }
-        set_threads(0);
-        s.train.plan_memory = false;
-        CHECK(once == Training::trained(s, 24));
-        s.train.recompute = "*layer.*";
-        CHECK(once == Training::trained(s, 24));
-    }
+    check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
 }
 
 // The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
@@ -60,36 +44,9 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
 }
 
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
-    UniLmSettings s = tiny_unilm(everything);
     TemporaryFolder folder;
-    Training straight(s, RunFolder::create(folder.file("straight")), 30);
-    straight.trainer.run(never);
-    {
-        Training half(s, RunFolder::create(folder.file("halves")), 15);
-        half.trainer.run(never);
-    }
-    Training rest(s, RunFolder::resume(folder.file("halves")), 30);
-    rest.trainer.resume();
-    rest.trainer.run(never);
-    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
-
-    const auto loaded = UniLmRun::load(folder.file("straight"));
-    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
+    const auto loaded = check_resume<UniLmRun>(tiny_unilm(everything), 30, folder);
     CHECK(loaded->settings.objective == everything);
-    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
-    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
-    SearchOptions beams;
-    beams.beams = beams.n_best = 3;
-    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
-    REQUIRE(here.size() == 2);
-    for (std::size_t i = 0; i < here.size(); i++) {
-        REQUIRE(here[i].size() == 3);
-        for (std::size_t n = 0; n < 3; n++) {
-            CHECK(here[i][n].tokens == there[i][n].tokens);
-            CHECK(here[i][n].score == there[i][n].score);
-            CHECK(here[i][n].tokens.size() < std::size_t(s.max_target));
-        }
-    }
     CHECK(std::string(model_of_run(folder.file("straight")).name) == "unilm");
     CHECK_SAYS(message_of<BadInput>([&] { UniVaeRun::load(folder.file("straight")); }),
                "describes a model of type unilm, expected univae");
