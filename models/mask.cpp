@@ -184,6 +184,19 @@ SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token
     return build.take();
 }
 
+SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source) {
+    Builder build;
+    int query = 0;
+    for (const CachedDocument& d : documents) {
+        build.next_document();
+        int own = build.key(token_source, d.begin, d.begin + d.fresh + d.cached, 0);
+        int seen = build.key(0, d.seen_begin, d.seen_end, d.fresh + d.cached);
+        build.look(query, query + d.fresh, Rule::anticausal, own, {own, seen});
+        query += d.fresh;
+    }
+    return build.take();
+}
+
 SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict) {
     expect_per_row("ranks", rank.size(), documents);
     SegmentGraph graph = one_segment(documents, strict ? Rule::strict_rank : Rule::rank);

@@ -52,6 +52,9 @@ struct CachedDocument {
 // Fresh rows see source 0 as said, then the cached rows, then each other causally. Each has the bits that the
 // same row has when all are run at once.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
+// The same from right to left: fresh rows lie before the cached ones, and all of them before source 0. They see each other
+// anticausally, then the cached rows, then source 0: the order of their keys in the whole text.
+SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // Permutation language model: a rank for every packed row, its place in the order of factorisation, -1 for
 // context. Content stream (strict false): ranks up to one's own; query stream: ranks below, its queries are

@@ -124,13 +124,12 @@ void write_config(const std::string& folder, const nlohmann::json& config) {
 
 const std::vector<ModelKind>& model_kinds() {
     static const std::vector<ModelKind> all = {
-        {"univae", "a text VAE inside one Transformer", "./generate {} --count 10", TextKind::sentences,
-         settings<UniVaeSettings>, fresh<UniVaeRun, UniVaeSettings>, load<UniVaeRun>},
+        {"univae", "a text VAE inside one Transformer", TextKind::sentences, settings<UniVaeSettings>,
+         fresh<UniVaeRun, UniVaeSettings>, load<UniVaeRun>},
         {"unilm", "one stack as BERT, a language model or sequence to sequence, by its objective",
-         "./generate {} < SOURCES", TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>,
-         load<UniLmRun>},
-        {"seq2seq", "an encoder and a decoder, on pairs or as MASS", "./generate {} < SOURCES",
-         TextKind::pairs, settings<Seq2SeqSettings>, fresh<Seq2SeqRun, Seq2SeqSettings>, load<Seq2SeqRun>},
+         TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>, load<UniLmRun>},
+        {"seq2seq", "an encoder and a decoder, on pairs or as MASS", TextKind::pairs,
+         settings<Seq2SeqSettings>, fresh<Seq2SeqRun, Seq2SeqSettings>, load<Seq2SeqRun>},
     };
     return all;
 }

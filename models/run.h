@@ -42,6 +42,8 @@ class Run {
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
+    // A command that shows what the run in this folder writes; empty where it was not trained to write.
+    virtual std::string writing_command(const std::string& folder) const = 0;
 
     std::string text(const std::vector<int>& tokens) const { return tokenizer.decode(tokens); }
     // [PAD], [UNK], [CLS], [SEP], [MASK], those that there are.
@@ -67,7 +69,6 @@ void write_config(const std::string& folder, const nlohmann::json& config);
 
 struct ModelKind {
     const char *name, *what;
-    const char* try_it;  // a command for a run {0}
     TextKind reads;
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage,

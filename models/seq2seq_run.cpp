@@ -19,6 +19,7 @@ EncoderDecoderOptions model_options(const Seq2SeqSettings& s, int vocabulary) {
 }  // namespace
 
 Seq2SeqSettings::Seq2SeqSettings() {
+    objective = "seq2seq";
     batch_tokens = 2000;
     model.stack.width = 256;
     model.stack.heads = 4;
@@ -36,17 +37,15 @@ void Seq2SeqSettings::declare(Config& c) {
     c.add("decoder_layers", &model.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1,
           1024);
     c.add("rotary_cross", &model.rotary_cross, "rotary positions in the cross-attention as well");
-    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
-    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
-    c.add("source_type", &source_type, "segment id of a source", 0, 1);
-    c.add("target_type", &target_type, "segment id of a target", 0, 1);
-    c.add("label_smoothing", &label_smoothing,
-          "of the training loss: share of every target that all tokens have alike", 0, 0.99);
+    declare_reading(c, model.stack);
     c.add("span", &span, "mass: share of the tokens that are hidden", 0, 1);
-    c.add("positions", &model.stack.positions, "P, positions at least; 0: as many as the lengths need", 0,
-          1000000);
-    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
-    declare_training(c);
+    declare_rest(c, model.stack);
+}
+
+void Seq2SeqSettings::adopt(const EncoderDecoderOptions& stacks) {
+    model.stack = stacks.stack;
+    model.decoder_layers = stacks.decoder_layers > 0 ? stacks.decoder_layers : stacks.stack.layers;
+    if (stacks.decoder_layers > 0) model.rotary_cross = stacks.rotary_cross;
 }
 
 Seq2SeqRun::Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary vocabulary, DType storage, Device device)
@@ -54,6 +53,7 @@ Seq2SeqRun::Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary vocabulary, DType st
       settings(s),
       mixture(PairMixture::parse(s.objective)),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+    expect_types(s, s.model.stack);
     parameters.allocate(settings.train.seed);
 }
 
@@ -92,11 +92,6 @@ void Seq2SeqRun::save_config(const std::string& folder) const {
     write_config(folder, config);
 }
 
-std::vector<Sentence> Seq2SeqRun::sentences(const std::vector<std::string>& sources,
-                                            const std::vector<std::string>& targets) const {
-    return encode_pairs(tokenizer, sources, targets, settings.max_length, settings.max_target);
-}
-
 ObjectiveOptions Seq2SeqRun::objective_options() const {
     ObjectiveOptions o;
     o.vocabulary = model.encoder.options.vocabulary;
@@ -113,7 +108,8 @@ std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const S
                                                        SearchOptions options, std::uint64_t seed) const {
     std::vector<SearchSource> about;
     for (const Sentence* s : sources)
-        about.push_back(search_source(*s, s->ids.front(), std::min(options.maximum, settings.max_target)));
+        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().sep(),
+                                      std::min(options.maximum, settings.max_target)));
     Seq2SeqDecoder decoder(model, settings.source_type, settings.target_type, settings.max_target);
     return written(decoder, about, sources, std::move(options), seed);
 }

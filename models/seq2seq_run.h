@@ -6,17 +6,13 @@
 
 namespace masquerade {
 
-struct Seq2SeqSettings : RunSettings {
+struct Seq2SeqSettings : TargetSettings {
     EncoderDecoderOptions model;
-    std::string objective = "seq2seq";
-    int max_length = 64;  // tokens of a source, [CLS] and [SEP] among them
-    int max_target = 24;  // tokens of a target, its [SEP] among them
-    int source_type = 0, target_type = 1;
     double span = 0.5;
-    double label_smoothing = 0;
 
     Seq2SeqSettings();
     void declare(Config& config) override;
+    void adopt(const EncoderDecoderOptions& stacks) override;
 };
 
 class Seq2SeqRun : public TargetRun {
@@ -26,14 +22,12 @@ class Seq2SeqRun : public TargetRun {
     static std::unique_ptr<Seq2SeqRun> load(const std::string& path, bool to_train = false,
                                             Device device = Device::cpu);
 
-    const RunSettings& common() const override { return settings; }
+    const Seq2SeqSettings& common() const override { return settings; }
+    EncoderDecoderOptions stacks() const override { return model.options; }
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
 
-    const std::string& objective() const override { return settings.objective; }
-    std::vector<Sentence> sentences(const std::vector<std::string>& sources,
-                                    const std::vector<std::string>& targets = {}) const override;
     bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override { return reads_pairs(); }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "models/unilm_decoder.h"
 
+#include <algorithm>
+
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -13,27 +15,36 @@ UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
 
 void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
     const int L = model_.backbone.options.layers;
-    rows_ = last_ = TokenRows();
+    rows_ = edge_ = TokenRows();
     begin_ = {0};
     names_.clear();
-    last_rows_.clear();
+    next_.clear();
+    edge_rows_.clear();
     write_rows_.clear();
     Documents documents;
     for (const Sentence* s : sources) {
         const int n = int(s->ids.size());
-        for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], options_.source_type, i, s->name);
+        const int start = options_.backward ? std::min(options_.longest, options_.room - n) : 0;
+        const int edge = options_.backward ? 0 : n - 1;
+        for (int i = 0; i < n; i++)
+            rows_.push(s->ids[std::size_t(i)], options_.source_type, start + i, s->name);
         documents.push_back({n, 0});
+        edge_rows_.push_back(begin_.back() + edge);
+        edge_.push(s->ids[std::size_t(edge)], options_.source_type, start + edge, s->name);
         begin_.push_back(rows_.count());
         names_.push_back(s->name);
-        last_rows_.push_back(rows_.count() - 1);
-        last_.push(s->ids.back(), options_.source_type, n - 1, s->name);
+        next_.push_back(options_.backward           ? start - 1
+                        : options_.target_start < 0 ? n
+                                                    : options_.target_start);
     }
     for (int row = 0; row < rows_.count(); row++) write_rows_.push_back(row);
-    graph_ = options_.causal ? causal_mask(documents) : full_mask(documents);
-    last_graph_ = only_queries(graph_, last_rows_);
+    graph_ = options_.backward ? anticausal_mask(documents)
+             : options_.causal ? causal_mask(documents)
+                               : full_mask(documents);
+    edge_graph_ = only_queries(graph_, edge_rows_);
 
     memory_.allocate(model_.backbone, "cache.source", rows_.count());
-    cache_.start(model_.backbone, most_rows, options_.longest);
+    cache_.start(model_.backbone, most_rows, options_.longest, options_.backward);
     asked_ = false;
     tape_.begin("read");
     Pass pass = model_.backbone.pass(tape_, rows_, graph_);
@@ -42,9 +53,9 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         LayerCache cache{nullptr, memory_.layer(i), tape_.ints(write_rows_)};
         pass.cache = &cache;
         if (i == L - 1) {
-            pass.query_rows = tape_.ints(last_rows_);
-            pass.query_names = last_.names(tape_);
-            pass.graph = &last_graph_;
+            pass.query_rows = tape_.ints(edge_rows_);
+            pass.query_names = edge_.names(tape_);
+            pass.graph = &edge_graph_;
         }
         x = model_.backbone.layers[std::size_t(i)](tape_, x, pass);  // in the end (sources, C)
     }
@@ -64,11 +75,11 @@ View UniLmDecoder::feed(const std::vector<Row>& rows) {
     std::vector<CachedDocument> documents;
     for (std::size_t i = 0; i < rows.size(); i++) {
         const auto s = std::size_t(rows[i].source);
-        const int start = options_.target_start < 0 ? begin_[s + 1] - begin_[s] : options_.target_start;
-        rows_.push(rows[i].token, options_.target_type, start + written, names_[s]);
+        const int position = options_.backward ? next_[s] - written : next_[s] + written;
+        rows_.push(rows[i].token, options_.target_type, position, names_[s]);
         documents.push_back({begin_[s], begin_[s + 1], cache_.first_row(i), written, 1});
     }
-    graph_ = cached_mask(documents, 1);
+    graph_ = options_.backward ? cached_before_mask(documents, 1) : cached_mask(documents, 1);
     Pass pass = model_.backbone.pass(tape_, rows_, graph_);
     Tensor* x = model_.backbone.embed(tape_, rows_);  // (n,C)
     for (int i = 0; i < model_.backbone.options.layers; i++) {

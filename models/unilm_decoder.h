@@ -16,6 +16,10 @@ struct ReadingOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     int longest = 64;                      // tokens of a target, at most
+    // Sources are endings, and what is written comes before them, from right to left. The first of the `longest` tokens that
+    // may be missing has position 0, where a whole text of at most `room` tokens has its [CLS].
+    bool backward = false;
+    int room = 64;
 };
 
 class UniLmDecoder : public SourceReader {
@@ -39,13 +43,14 @@ class UniLmDecoder : public SourceReader {
     TargetCache cache_;
     std::vector<int> begin_;    // (sources + 1) rows of memory
     std::vector<int> names_;    // of the sources
+    std::vector<int> next_;     // positions of the first tokens written
     bool asked_ = false;        // whether any step was
     std::vector<float> after_sources_;  // (sources, V)
     std::vector<float> logits_;
     // what the ops of a step read
-    TokenRows rows_, last_;
-    SegmentGraph graph_, last_graph_;
-    std::vector<int> write_rows_, last_rows_;
+    TokenRows rows_, edge_;
+    SegmentGraph graph_, edge_graph_;
+    std::vector<int> write_rows_, edge_rows_;  // the row of each source that writing starts from
 };
 
 }  // namespace masquerade

@@ -19,6 +19,7 @@ BackboneOptions model_options(const UniLmSettings& s, int vocabulary) {
 }  // namespace
 
 UniLmSettings::UniLmSettings() {
+    objective = "unilm";
     batch_tokens = 2000;
     model.width = 256;
     model.heads = 4;
@@ -32,24 +33,13 @@ UniLmSettings::UniLmSettings() {
 void UniLmSettings::declare(Config& c) {
     c.add("objective", &objective, "what it is trained to do; several with weights: mlm:2,unilm:1");
     declare_backbone(c, model);
-    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
-    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
+    declare_reading(c, model);
     c.add(
         "fixed_target_start", &fixed_target_start,
         "a target's positions start at max_length; false: after its source, which tells the source's length");
-    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
-    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
-    c.add("types", &model.types, "segment ids there are", 1, 65536);
-    c.add("embedding", &model.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
-    c.add("rotary_value", &model.rotary_value, "rotary positions turn values, too");
-    c.add("norm_eps", &model.eps, "epsilon of the layer norms", 0, 1);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
-    c.add("label_smoothing", &label_smoothing,
-          "share of the target that is spread over all words, in training", 0, 0.99);
-    c.add("positions", &model.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
-    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
-    declare_training(c);
+    declare_rest(c, model);
 }
 
 UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
@@ -57,9 +47,7 @@ UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage,
       settings(s),
       mixture(ObjectiveMixture::parse(s.objective)),
       model(parameters, model_options(s, tokenizer.vocabulary().size())) {
-    if (std::max(s.source_type, s.target_type) >= s.model.types)
-        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
-                                        " must lie below types=", s.model.types));
+    expect_types(s, s.model);
     parameters.allocate(settings.train.seed);
 }
 
@@ -96,11 +84,6 @@ void UniLmRun::save_config(const std::string& folder) const {
     write_config(folder, config);
 }
 
-std::vector<Sentence> UniLmRun::sentences(const std::vector<std::string>& sources,
-                                          const std::vector<std::string>& targets) const {
-    return encode_pairs(tokenizer, sources, targets, settings.max_length, settings.max_target);
-}
-
 ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o;
     o.vocabulary = model.backbone.options.vocabulary;
@@ -119,6 +102,12 @@ bool UniLmRun::writes() const {
     return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
         const std::string name = p.objective->name;
         return name == "unilm" || name == "prefix-lm" || name == "lm" || name == "lm-target";
+    });
+}
+
+bool UniLmRun::writes_backward() const {
+    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
+        return p.objective->name == std::string("lm-reverse");
     });
 }
 
@@ -144,10 +133,21 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     std::vector<SearchSource> about;
     for (const Sentence* s : sources) {
         const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;
-        about.push_back(search_source(*s, s->ids.back(), std::min(options.maximum, room)));
+        about.push_back(
+            search_source(*s, s->ids.back(), tokenizer.vocabulary().sep(), std::min(options.maximum, room)));
     }
     UniLmDecoder decoder(model, reading_options());
     return written(decoder, about, sources, std::move(options), seed);
+}
+
+std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
+    if (!writes_backward()) return nullptr;
+    ReadingOptions r;
+    r.backward = true;
+    r.source_type = r.target_type = settings.source_type;
+    r.longest = most;
+    r.room = settings.max_length;
+    return std::make_unique<UniLmDecoder>(model, r);
 }
 
 std::vector<PartLoss> UniLmRun::losses(const std::vector<const Sentence*>& some, bool targets) const {

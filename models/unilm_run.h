@@ -6,19 +6,15 @@
 
 namespace masquerade {
 
-struct UniLmSettings : RunSettings {
+struct UniLmSettings : TargetSettings {
     BackboneOptions model;
-    std::string objective = "unilm";
-    int max_length = 64;  // tokens of a source, [CLS] and [SEP] among them
-    int max_target = 24;  // tokens of a target, its [SEP] among them
     bool fixed_target_start =
         false;  // the target's positions start at max_length, whatever the source's length
-    int source_type = 0, target_type = 1;
     double hidden = 0.15, predicted = 1.0 / 6;
-    double label_smoothing = 0;  // of the loss that is trained on
 
     UniLmSettings();
     void declare(Config& config) override;
+    void adopt(const EncoderDecoderOptions& stacks) override { model = stacks.stack; }
 };
 
 class UniLmRun : public TargetRun {
@@ -28,16 +24,15 @@ class UniLmRun : public TargetRun {
     static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false,
                                           Device device = Device::cpu);
 
-    const RunSettings& common() const override { return settings; }
+    const UniLmSettings& common() const override { return settings; }
+    EncoderDecoderOptions stacks() const override { return {model.backbone.options, 0}; }
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
 
-    const std::string& objective() const override { return settings.objective; }
-    std::vector<Sentence> sentences(const std::vector<std::string>& sources,
-                                    const std::vector<std::string>& targets = {}) const override;
     bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override;
+    bool writes_backward() const override;
     bool continues() const override { return writes() && !reads_pairs(); }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const override;
@@ -48,6 +43,9 @@ class UniLmRun : public TargetRun {
     UniLmSettings settings;
     ObjectiveMixture mixture;
     UniLm model;
+
+  protected:
+    std::unique_ptr<SourceReader> backward_reader(int most) const override;
 };
 
 }  // namespace masquerade

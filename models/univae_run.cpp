@@ -69,6 +69,10 @@ std::string UniVaeRun::description() const {
                             model.options.backbone.width);
 }
 
+std::string UniVaeRun::writing_command(const std::string& folder) const {
+    return "./generate " + folder + " --count 10";
+}
+
 bool UniVaeRun::load_prior() {
     const std::string path = prior_file(step_folder);
     if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;

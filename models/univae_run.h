@@ -34,6 +34,7 @@ class UniVaeRun : public Run {
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
+    std::string writing_command(const std::string& folder) const override;
 
     // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();

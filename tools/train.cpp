@@ -8,7 +8,7 @@
 #include "engine/base/memory.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
-#include "models/unilm_start.h"
+#include "models/start.h"
 #include "models/univae_task.h"
 #include "tools/new_model.h"
 #include "tools/origin.h"
@@ -56,6 +56,7 @@ struct Prepared {
     std::unique_ptr<RunFolder> folder;
     TrainingText text;
     std::unique_ptr<Task> task;
+    std::string initial;  // what it started with; empty: from nothing
 };
 
 Prepared resumed(const Arguments& a, const Common& common) {
@@ -74,13 +75,14 @@ Prepared resumed(const Arguments& a, const Common& common) {
 }
 
 // What a new run starts with, where it does not start from nothing.
-std::unique_ptr<UniLmStart> start_of(const Arguments& a, RunSettings& settings) {
+std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSettings& settings) {
     if (a.init.empty()) return nullptr;
-    auto* ours = dynamic_cast<UniLmSettings*>(&settings);
+    auto* ours = dynamic_cast<TargetSettings*>(&settings);
     if (!ours)
-        throw BadUsage("--init is of ./train unilm: no other model starts with the weights of another");
+        throw BadUsage(text("--init is of ./train unilm and ./train seq2seq: ", kind.name,
+                            " does not start with the weights of another model"));
     if (!a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
-    std::unique_ptr<UniLmStart> start = UniLmStart::open(a.init);
+    std::unique_ptr<Start> start = Start::open(a.init, kind.name);
     start->adopt(*ours);
     return start;
 }
@@ -89,7 +91,7 @@ Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
     p.kind = &find_model(model_name(a.words));
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
-    const std::unique_ptr<UniLmStart> initial = start_of(a, *settings);
+    const std::unique_ptr<Start> initial = start_of(a, *p.kind, *settings);
     Config config;
     settings->declare(config);
     if (!a.config.empty()) config.load(a.config);
@@ -101,7 +103,9 @@ Prepared started(const Arguments& a, const Common& common) {
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
     p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
-    if (initial) initial->give_weights(dynamic_cast<UniLmRun&>(*p.run));
+    if (initial)
+        p.initial =
+            text(initial->source(), "\n        ", initial->give_weights(dynamic_cast<TargetRun&>(*p.run)));
     p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
                                                          : RunFolder::create(a.out));
@@ -130,6 +134,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     fmt::print("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
                double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
                shown(common.device));
+    if (!p.initial.empty()) fmt::print("init    {}\n", p.initial);
     fmt::print("run     {}\n", p.folder->path());
     Trainer trainer(p.run->parameters, *p.task, *p.folder, options);
     NanTrace nan_trace;
@@ -147,8 +152,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
                p.folder->path(), double(peak_resident_bytes()) / (1 << 20));
-    fmt::print("next    {1}\n        ./evaluate {0}\n        ./train --resume {0} --minutes 10\n",
-               p.folder->path(), fmt::format(fmt::runtime(p.kind->try_it), p.folder->path()));
+    const std::string write = p.run->writing_command(p.folder->path());
+    fmt::print("next    {1}./evaluate {0}\n        ./train --resume {0} --minutes 10\n", p.folder->path(),
+               write.empty() ? "" : write + "\n        ");
 }
 
 // The settings of every model, under its name.
@@ -184,8 +190,8 @@ int main(int argc, char** argv) {
             app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")
                 ->option_text("FILE");
             app.add_option("--init", a.init,
-                           "unilm: start with the weights and the vocabulary of this run, or of a BERT or "
-                           "RoFormer of Hugging Face's")
+                           "unilm and seq2seq: start with the weights and the vocabulary of this run (of "
+                           "unilm; for seq2seq of either), or of a BERT or RoFormer of Hugging Face's")
                 ->option_text("FOLDER");
             app.add_option("--out", a.out, "run folder (default: runs/MODEL-NNN)")->option_text("DIR");
             app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");

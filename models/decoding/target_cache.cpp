@@ -18,7 +18,8 @@ void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int
     }
 }
 
-void TargetCache::start(const Backbone& stack, int slots, int longest) {
+void TargetCache::start(const Backbone& stack, int slots, int longest, bool backward) {
+    backward_ = backward;
     slots_ = slots;
     longest_ = longest;
     written_ = 0;
@@ -47,8 +48,8 @@ void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
         taken[std::size_t(free)] = 1;
         slot[i] = free;
         for (int t = 0; t < written_; t++) {
-            from_.push_back(slot_of_[std::size_t(rows[i].parent)] * longest_ + t);
-            to_.push_back(free * longest_ + t);
+            from_.push_back(row(slot_of_[std::size_t(rows[i].parent)], t));
+            to_.push_back(row(free, t));
         }
     }
     slot_of_ = slot;
@@ -59,7 +60,7 @@ void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
 
 std::vector<int> TargetCache::next_rows() const {
     std::vector<int> rows;
-    for (int slot : slot_of_) rows.push_back(slot * longest_ + written_);
+    for (int slot : slot_of_) rows.push_back(row(slot, written_));
     return rows;
 }
 

@@ -32,23 +32,29 @@ class KeptKeys {
     std::vector<Buffer> buffers_;
 };
 
-// The written rows of every prefix.
+// The written rows of every prefix, in reading order: what is written from right to left fills its slot from the end.
 class TargetCache {
   public:
     // Empty, with room for so many prefixes of at most `longest` tokens.
-    void start(const Backbone& stack, int slots, int longest);
+    void start(const Backbone& stack, int slots, int longest, bool backward = false);
     // The prefixes of this step: each keeps the slot of the one it continues; where several continue one, all but the first
     // get a copy of its rows.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows);
-    // After follow(): the first row of prefix i, and where its next token goes.
-    int first_row(std::size_t i) const { return slot_of_[i] * longest_; }
+    // After follow(): the first row of prefix i, its next token among them, and where that goes.
+    int first_row(std::size_t i) const { return row(slot_of_[i], backward_ ? written_ : 0); }
     std::vector<int> next_rows() const;
     Tensor* layer(int i) { return keys_.layer(i); }
     int written() const { return written_; }  // tokens of every prefix that are in it
     void advance() { written_++; }
 
   private:
+    // Of a token, counted as they are written.
+    int row(int slot, int token) const {
+        return slot * longest_ + (backward_ ? longest_ - 1 - token : token);
+    }
+
     KeptKeys keys_;
+    bool backward_ = false;
     int slots_ = 0, longest_ = 0, written_ = 0;
     std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
     std::vector<int> from_, to_;

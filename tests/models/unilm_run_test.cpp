@@ -1,46 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
-// writes as it wrote, and one run that starts with the weights of another.
+// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read again
+// writes as it wrote.
 #include <doctest/doctest.h>
 
-#include "models/hugging_face/hugging_face.h"
-#include "models/unilm_start.h"
 #include "tests/models/tiny_training.h"
 
 using namespace masquerade;
 
 namespace {
 
-UniLmSettings tiny(const std::string& objective) {
-    UniLmSettings s;
-    s.objective = objective;
-    s.model.layers = 2;
-    make_tiny(s, s.model);
-    return s;
-}
-
-using Training = TinyTraining<UniLmRun>;
-
 const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
 
 }  // namespace
 
 TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    for (DType precision : {DType::f32, DType::bf16}) {
-        UniLmSettings s = tiny(everything);
-        s.precision = precision;
-        set_threads(1);
-        const std::vector<char> once = Training::trained(s, 24);
-        for (int n : {2, 3}) {
-            set_threads(n);
-            CHECK(once == Training::trained(s, 24));
-        }
-        set_threads(0);
-        s.train.plan_memory = false;
-        CHECK(once == Training::trained(s, 24));
-        s.train.recompute = "*layer.*";
-        CHECK(once == Training::trained(s, 24));
-    }
+    check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
 }
 
 // The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
@@ -49,7 +23,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
         double trained, held_out;
     };
     auto losses = [](double label_smoothing) {
-        UniLmSettings s = tiny("unilm");
+        UniLmSettings s = tiny_unilm("unilm");
         s.label_smoothing = label_smoothing;
         const TrainingText text = questions();
         UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
@@ -70,97 +44,41 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
 }
 
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
-    UniLmSettings s = tiny(everything);
     TemporaryFolder folder;
-    Training straight(s, RunFolder::create(folder.file("straight")), 30);
-    straight.trainer.run(never);
-    {
-        Training half(s, RunFolder::create(folder.file("halves")), 15);
-        half.trainer.run(never);
-    }
-    Training rest(s, RunFolder::resume(folder.file("halves")), 30);
-    rest.trainer.resume();
-    rest.trainer.run(never);
-    CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
-
-    const auto loaded = UniLmRun::load(folder.file("straight"));
-    CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
+    const auto loaded = check_resume<UniLmRun>(tiny_unilm(everything), 30, folder);
     CHECK(loaded->settings.objective == everything);
-    const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
-    const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
-    SearchOptions beams;
-    beams.beams = beams.n_best = 3;
-    const auto here = straight.run.write(all, beams, 1), there = loaded->write(all, beams, 1);
-    REQUIRE(here.size() == 2);
-    for (std::size_t i = 0; i < here.size(); i++) {
-        REQUIRE(here[i].size() == 3);
-        for (std::size_t n = 0; n < 3; n++) {
-            CHECK(here[i][n].tokens == there[i][n].tokens);
-            CHECK(here[i][n].score == there[i][n].score);
-            CHECK(here[i][n].tokens.size() < std::size_t(s.max_target));
-        }
-    }
     CHECK(std::string(model_of_run(folder.file("straight")).name) == "unilm");
     CHECK_SAYS(message_of<BadInput>([&] { UniVaeRun::load(folder.file("straight")); }),
                "describes a model of type unilm, expected univae");
-}
-
-TEST_CASE("unilm run: one starts with the weights of another, if it is of its sizes") {
-    TemporaryFolder folder;
-    Training first(tiny("lm"), RunFolder::create(folder.file("first")), 5);
-    first.trainer.run(never);
-    const auto initial = UniLmStart::open(folder.file("first"));
-    UniLmSettings s;  // the sizes come with the weights
-    initial->adopt(s);
-    UniLmRun second(s, initial->vocabulary());
-    initial->give_weights(second);
-    CHECK(bits_of(second.parameters.values()) == bits_of(first.run.parameters.values()));
-    s.model.width = 24;
-    UniLmRun third(s, initial->vocabulary());
-    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(third); }),
-               "its sizes must be those of the checkpoint");
-    CHECK_SAYS(message_of<BadInput>([&] { UniLmStart::open(folder.file("nowhere")); }), "there is no folder");
-}
-
-TEST_CASE("unilm run: one starts with a BERT of Hugging Face's, and goes back there") {
-    TemporaryFolder folder;
-    UniLmSettings bert = tiny("mlm");
-    bert.model.rotary = false;
-    bert.model.positions = 64;
-    bert.model.types = 3;
-    UniLmRun first(bert, train_vocabulary(questions().train, 200));
-    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
-                      first.tokenizer.vocabulary());
-    const auto initial = UniLmStart::open(folder.file("bert"));
-    UniLmSettings s = tiny("unilm");
-    initial->adopt(s);
-    CHECK(s.model.types == 3);
-    UniLmRun second(s, initial->vocabulary());
-    initial->give_weights(second);
-    CHECK(bits_of(second.parameters.values()) == bits_of(first.parameters.values()));
-    s.max_length = 60;
-    UniLmRun longer(s, initial->vocabulary());
-    CHECK_SAYS(message_of<BadInput>([&] { initial->give_weights(longer); }),
-               "knows 64 positions; max_length + max_target is 72");
 }
 
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     struct {
         const char* objective;
-        bool writes, continues, causal;
-    } rows[] = {{"unilm", true, false, false},      {"lm-target", true, false, true},
-                {"lm", true, true, true},           {"prefix-lm", true, true, false},
-                {"mlm", false, false, false},       {"mlm,unilm", true, false, false},
-                {"lm-reverse", false, false, false}};
+        bool writes, backward, continues, causal;
+    } rows[] = {{"unilm", true, false, false, false},      {"lm-target", true, false, false, true},
+                {"lm", true, false, true, true},           {"prefix-lm", true, false, true, false},
+                {"mlm", false, false, false, false},       {"mlm,unilm", true, false, false, false},
+                {"plm", false, false, false, false},       {"plm-shuffled", false, false, false, false},
+                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, false}};
     for (const auto& row : rows) {
         CAPTURE(std::string(row.objective));
-        const UniLmRun run(tiny(row.objective), words);
+        const UniLmRun run(tiny_unilm(row.objective), words);
         CHECK(run.writes() == row.writes);
+        CHECK(run.writes_backward() == row.backward);
+        const bool reads = row.writes && !row.continues;
+        CHECK(run.writing_command("r") == (reads                        ? "./generate r < SOURCES"
+                                           : row.writes || row.backward ? "./generate r --count 10"
+                                                                        : ""));
+        for (bool backward : {false, true}) {
+            const std::string said = message_of<BadUsage>([&] { run.expect_to_write(backward); });
+            CHECK(said.empty() == (backward ? row.backward : row.writes));
+        }
         CHECK(run.continues() == row.continues);
         CHECK(run.reading_options().causal == row.causal);
     }
-    UniLmRun run(tiny("unilm"), words);
+    UniLmRun run(tiny_unilm("unilm"), words);
     TrainingText text = questions();
     text.train_targets.clear();
     CHECK_SAYS(message_of<BadInput>([&] { run.task(text); }), "objective unilm needs pairs");
@@ -169,7 +87,7 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
 TEST_CASE(
     "unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
-    UniLmRun run(tiny("lm"), words);
+    UniLmRun run(tiny_unilm("lm"), words);
     std::vector<Sentence> begun = run.beginnings(
         {"", "what is", "what is the longest of all the rivers that there are in the world today"});
     CHECK(begun[0].ids == std::vector<int>{words.cls()});
@@ -190,4 +108,56 @@ TEST_CASE(
             CHECK(h.tokens.size() ==
                   std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
     }
+}
+
+TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, in reading order") {
+    UniLmSettings s = tiny_unilm("lm-reverse");
+    s.model.width = 32;
+    s.model.dropout = s.model.attention_dropout = 0;
+    s.model.rotary = false;  // positions count
+    s.max_length = 64;
+    s.train.learning_rate = 1e-2;
+    s.train.schedule_start = 200;
+    s.train.schedule_steps = 400;
+    TrainingText two;
+    two.train = {"how long is the river that runs past the mill",
+                 "who painted the small door of the old house"};
+    for (int i = 0; i < 6; i++)
+        two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
+    TemporaryFolder folder;
+    TinyTraining<UniLmRun> training(s, RunFolder::create(folder.file("run")), 200, two);
+    training.trainer.run(never);
+    UniLmRun& run = training.run;
+    auto written = [&](const std::vector<std::string>& lines, int maximum) {
+        const std::vector<Sentence> endings = run.endings(lines);
+        SearchOptions options;
+        options.maximum = maximum;
+        std::vector<std::string> all;
+        for (const auto& hypotheses : run.write_before(pointers_to(endings), options, 1))
+            all.push_back(run.text(hypotheses.at(0).tokens));
+        return all;
+    };
+    // As many tokens as are missing, [CLS] among them: then every position is that of training.
+    const int words = int(run.sentences({"how long is the river"})[0].ids.size()) - 1;
+    CHECK(written({"that runs past the mill"}, words).at(0) == "how long is the river");
+    CHECK(written({two.train[1]}, 1).at(0) == "");
+    // Not further than [CLS] at position 0; of an ending that is too long the last tokens.
+    std::string much = "it is old";
+    for (int i = 0; i < 30; i++) much += " and small";
+    const std::vector<Sentence> endings = run.endings({"", "the mill", much});
+    const Vocabulary& words_of = run.tokenizer.vocabulary();
+    CHECK(endings[0].ids == std::vector<int>{words_of.sep()});
+    CHECK(int(endings[2].ids.size()) == run.settings.max_length - 1);
+    CHECK(run.text(endings[2].ids).find("it is old") == std::string::npos);
+    SearchOptions draw;
+    draw.samples = 2;
+    draw.sampling.temperature = 1;
+    draw.minimum = 100;  // none may end before it is full
+    const auto full = run.write_before(pointers_to(endings), draw, 3);
+    for (std::size_t i = 0; i < full.size(); i++)
+        for (const Hypothesis& h : full[i]) {
+            CHECK(int(h.tokens.size()) == run.settings.max_length - int(endings[i].ids.size()));
+            for (int id : run.special_tokens())
+                if (id != words_of.unk()) CHECK(std::count(h.tokens.begin(), h.tokens.end(), id) == 0);
+        }
 }

@@ -93,6 +93,68 @@ TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alon
     check_branches([&] { return UniLmDecoder(m.model, reading); }, 3, text);
 }
 
+namespace {
+
+// Texts that end with the last `given` tokens or more of them, with `missing` tokens before: [CLS] and ordinary ones.
+constexpr int missing = 6;
+std::vector<Sentence> texts_with_endings(int count) {
+    std::vector<Sentence> all = pairs(count, 17);
+    Sequence random(4, "beginnings");
+    for (Sentence& s : all) {
+        s.target.clear();
+        while (s.size() < missing + 2) s.ids.insert(s.ids.begin() + 1, 5 + int(random.below(V - 5)));
+    }
+    return all;
+}
+std::vector<Sentence> endings_of(std::vector<Sentence> all) {
+    for (Sentence& s : all) s.ids.erase(s.ids.begin(), s.ids.begin() + missing);
+    return all;
+}
+ReadingOptions backward_reading() {
+    ReadingOptions reading;
+    reading.backward = true;
+    reading.target_type = reading.source_type;
+    reading.longest = missing;
+    reading.room = 40;
+    return reading;
+}
+
+}  // namespace
+
+TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for every ending of a batch") {
+    for (bool pre_norm : {false, true})
+        for (bool rotary : {false, true}) {
+            Model m(small(pre_norm, rotary));
+            const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
+            const ObjectiveBatch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
+            const auto forced = m.forced(batch);
+            UniLmDecoder decoder(m.model, backward_reading());
+            decoder.read(pointers_to(endings), int(text.size()));
+            std::map<int, int> before;  // source -> its row of the step before
+            for (int t = 0; t < missing; t++) {
+                std::vector<NextToken::Row> rows;
+                std::map<int, int> now;
+                for (int s = t / 2; s < int(text.size()); s++) {  // some leave
+                    now[s] = int(rows.size());
+                    rows.push_back({s, t == 0 ? -1 : before[s],
+                                    t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
+                }
+                const float* logits = decoder.step(rows);
+                // the token before place p is asked of scored row p - 1: [CLS] is no row
+                for (const auto& [s, row] : now)
+                    CHECK(row_of(logits, std::size_t(row)) ==
+                          forced[std::size_t(batch.scored_begin[std::size_t(s)] + missing - t - 1)]);
+                before = now;
+            }
+        }
+}
+
+TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits it has alone") {
+    Model m(small(false, false));
+    check_branches([&] { return UniLmDecoder(m.model, backward_reading()); }, 3,
+                   endings_of(texts_with_endings(2)));
+}
+
 TEST_CASE("unilm: the gradient of every objective against the complex step") {
     for (const Objective& objective : objectives()) {
         CAPTURE(std::string(objective.name));

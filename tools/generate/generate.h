@@ -41,7 +41,7 @@ struct TargetWriting {
     SearchOptions search;
     std::string length_form = "hf", stop = "heuristic";
     std::vector<std::string> forbidden;
-    bool scores = false;
+    bool scores = false, backward = false;
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
@@ -49,7 +49,9 @@ struct TargetWriting {
 
   private:
     SearchOptions options_for(const TargetRun& run) const;
-    void write_for(const TargetRun& run, std::vector<Sentence> sources, std::uint32_t first,
+    // Whether the lines are endings: asked for, or all that the run has learned.
+    bool goes_backward(const TargetRun& run) const;
+    void write_for(const TargetRun& run, const std::vector<std::string>& lines, std::uint32_t first,
                    const SearchOptions& options, std::uint64_t seed) const;
 };
 

@@ -57,6 +57,9 @@ void TargetWriting::declare(CLI::App& app) {
         ->option_text("N");
     group->add_option("--forbid", forbidden, "tokens of the vocabulary that are never written")
         ->option_text("TOKEN ...");
+    group->add_flag("--backward", backward,
+                    "lines are endings: write what comes before them, of a unilm trained on lm-reverse (the "
+                    "default where it was trained on nothing else that writes)");
     group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
@@ -78,16 +81,24 @@ SearchOptions TargetWriting::options_for(const TargetRun& run) const {
     return options;
 }
 
-// A line for each source, numbered from `first`; what has nothing to be read stays empty.
-void TargetWriting::write_for(const TargetRun& run, std::vector<Sentence> sources, std::uint32_t first,
-                              const SearchOptions& options, std::uint64_t seed) const {
-    const std::size_t least = run.continues() ? 1 : 3;  // tokens
+bool TargetWriting::goes_backward(const TargetRun& run) const {
+    return backward || (run.writes_backward() && !run.writes());
+}
+
+// A line for each of `lines`, numbered from `first`; what has nothing to be read stays empty.
+void TargetWriting::write_for(const TargetRun& run, const std::vector<std::string>& lines,
+                              std::uint32_t first, const SearchOptions& options, std::uint64_t seed) const {
+    const bool before = goes_backward(run), after = !before && run.continues();
+    const std::size_t least = before || after ? 1 : 3;  // tokens
+    std::vector<Sentence> sources = before  ? run.endings(lines)
+                                    : after ? run.beginnings(lines)
+                                            : run.sentences(lines);
     std::vector<const Sentence*> some;
     for (std::size_t i = 0; i < sources.size(); i++) {
         sources[i].name = int(first + i);
         if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
     }
-    const auto written = run.write(some, options, seed);
+    const auto written = before ? run.write_before(some, options, seed) : run.write(some, options, seed);
     std::size_t next = 0;
     for (const Sentence& s : sources) {
         std::string line;
@@ -104,24 +115,20 @@ void TargetWriting::write_for(const TargetRun& run, std::vector<Sentence> source
 void TargetWriting::generate(const Common& common) const {
     const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
     const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
-    if (!run->writes())
-        throw BadUsage(text(choice.run, " was trained on ", run->objective(),
-                            ", which is asked for single tokens: it cannot go on with a text"));
+    const bool before = goes_backward(*run);
+    run->expect_to_write(before);
     const SearchOptions options = options_for(*run);
-    if (choice.count > 0 && !run->continues())
+    if (choice.count > 0 && !before && !run->continues())
         throw BadUsage(
             "--count is of models of one text; this one writes a target for each line of standard input");
     if (choice.count > 0) {
         for (int first = 0; first < choice.count && !stop_requested(); first += 64)
-            write_for(
-                *run,
-                run->beginnings(std::vector<std::string>(std::size_t(std::min(64, choice.count - first)))),
-                std::uint32_t(first), options, common.seed);
+            write_for(*run, std::vector<std::string>(std::size_t(std::min(64, choice.count - first))),
+                      std::uint32_t(first), options, common.seed);
         return;
     }
     each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
-        write_for(*run, run->continues() ? run->beginnings(lines) : run->sentences(lines), first, options,
-                  common.seed);
+        write_for(*run, lines, first, options, common.seed);
     });
 }
 
