@@ -115,19 +115,19 @@ for model in unilm seq2seq; do
 
     # ---- what is refused ----
     refuses "$model: an unknown objective" 2 'no objective unlm; there are ' \
-        train $model objective=unlm $on_pairs --out refused
-    refuses "$model: a weight that is none" 2 'objective mass:x' train $model objective=mass:x $on_pairs --out refused
+        train $model objective=unlm $on_pairs --steps 1 --out refused
+    refuses "$model: a weight that is none" 2 'objective mass:x' train $model objective=mass:x $on_pairs --steps 1 --out refused
     refuses "$model: an unknown setting" 2 'unknown setting wdith; did you mean width?' \
-        train $model wdith=64 $on_pairs --out refused
-    refuses "$model: a setting out of range" 2 'max_length' train $model max_length=2 $on_pairs --out refused
+        train $model wdith=64 $on_pairs --steps 1 --out refused
+    refuses "$model: a setting out of range" 2 'max_length' train $model max_length=2 $on_pairs --steps 1 --out refused
     refuses "$model: a size that cannot be" 2 'width 30 does not divide into 4 heads' \
-        train $model width=30 heads=4 $on_pairs --out refused
+        train $model width=30 heads=4 $on_pairs --steps 1 --out refused
     refuses "$model: no pairs" 1 "objective $model needs pairs, and sentences.txt holds none" \
-        train $model --data sentences.txt --out refused
+        train $model --data sentences.txt --steps 1 --out refused
     refuses "$model: no pairs held out" 1 'sentences.txt holds no pairs, but pairs.tsv does' \
-        train $model --data pairs.tsv --dev sentences.txt --out refused
-    refuses "$model: no text" 1 'none.tsv' train $model --data none.tsv --out refused
-    refuses "$model: no corpus" 1 'the built-in grammar holds no pairs; give --data FILE' train $model --out refused
+        train $model --data pairs.tsv --dev sentences.txt --steps 1 --out refused
+    refuses "$model: no text" 1 'none.tsv' train $model --data none.tsv --steps 1 --out refused
+    refuses "$model: no corpus" 1 'the built-in grammar holds no pairs; give --data FILE' train $model --steps 1 --out refused
     is "$model: what is refused leaves no folder" 0 "$(ls -d refused 2> /dev/null | wc -l)"
     refuses "$model: a folder that is there" 1 "go on with --resume $model" train $model $on_pairs --out $model
     refuses "$model: a resume with settings" 2 '--resume goes on as the run was started' \
@@ -169,21 +169,24 @@ is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\
 train seq2seq $small layers=1 objective=mass --data sentences.txt --steps 5 --out mass > /dev/null
 is 'mass needs no pairs' 0 $?
 train unilm $small layers=1 objective=mlm --data sentences.txt --steps 5 --out mlm > /dev/null
-refuses 'mlm does not write' 2 'mlm was trained on mlm, which is asked for single tokens' generate mlm
+refuses 'mlm does not write' 2 'objective mlm does not teach to go on with a text' generate mlm
 refuses 'mlm writes no outputs' 2 '--outputs: targets are written for pairs; mlm was trained on mlm' \
     evaluate mlm --outputs none.tsv
 refuses 'other sizes' 1 'its sizes must be those of the checkpoint' \
-    train unilm --init lm width=48 $on_pairs --out refused
-refuses 'more layers' 1 'its sizes must be those of the checkpoint' \
-    train unilm --init lm layers=3 $on_pairs --out refused
+    train unilm --init lm width=48 $on_pairs --steps 1 --out refused
+refuses 'more layers' 1 'has 2 layers to give, and layers is 3; choose at most 2' \
+    train unilm --init lm layers=3 $on_pairs --steps 1 --out refused
 refuses 'a vocabulary of its own' 2 '--init brings its vocabulary' \
-    train unilm --init lm --vocab lm/vocab.txt $on_pairs --out refused
-refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --out refused
-refuses 'a run of another model' 1 'describes a model of type seq2seq, expected unilm' \
-    train unilm --init seq2seq $on_pairs --out refused
-refuses '--init of seq2seq' 2 '--init is of ./train unilm' train seq2seq --init lm $on_pairs --out refused
+    train unilm --init lm --vocab lm/vocab.txt $on_pairs --steps 1 --out refused
+refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --steps 1 --out refused
+refuses 'a run of another model' 1 'seq2seq is a run of seq2seq; --init of unilm takes a run of unilm' \
+    train unilm --init seq2seq $on_pairs --steps 1 --out refused
+refuses '--init of univae' 2 '--init is of ./train unilm and ./train seq2seq' train univae --init lm --steps 1 --out refused
+train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
+is 'two stacks start with one' 0 $?
+is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"
 refuses 'seq2seq is no unilm' 2 'two stacks have no objective unilm; there are seq2seq, mass' \
-    train seq2seq objective=unilm $on_pairs --out refused
+    train seq2seq objective=unilm $on_pairs --steps 1 --out refused
 refuses 'no run' 1 'none' generate none
 refuses 'no run' 1 'none' evaluate none
 
