@@ -37,8 +37,13 @@ std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sourc
 }
 
 std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& lines) const {
-    std::vector<Sentence> all = sentences(lines);
-    for (Sentence& s : all) s.ids.pop_back();
+    const int most = common().max_length - common().max_length / 4;
+    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+    for (Sentence& s : all) {
+        s.ids.pop_back();
+        const auto after_cls = s.ids.begin() + 1;
+        s.ids.erase(after_cls, after_cls + std::max(0, int(s.ids.size()) - most));
+    }
     return all;
 }
 

@@ -61,7 +61,8 @@ class TargetRun : public Run {
     virtual std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences,
                                          bool targets) const = 0;
 
-    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone.
+    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone; of longer ones the last
+    // tokens are kept, so that a quarter of max_length is left to write.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
     // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty line
     // gives [SEP] alone.

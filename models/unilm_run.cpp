@@ -27,6 +27,8 @@ UniLmSettings::UniLmSettings() {
     model.layers = 3;
     model.positions = 0;
     model.deviation = 0.035;
+    model.dropout = 0.1;
+    label_smoothing = 0.1;
     train.learning_rate = 1.5e-3;
 }
 
@@ -46,7 +48,8 @@ UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage,
     : TargetRun(s, std::move(vocabulary), storage, device),
       settings(s),
       mixture(ObjectiveMixture::parse(s.objective)),
-      model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+      model(parameters, model_options(s, tokenizer.vocabulary().size())),
+      pairs_(mixture.has(Objective::pairs)) {
     expect_types(s, s.model);
     parameters.allocate(settings.train.seed);
 }
@@ -59,11 +62,15 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
     auto run = std::make_unique<UniLmRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
                                           to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
+    const auto record = nlohmann::json::parse(run->run_json, nullptr, false);
+    if (record.is_object())
+        run->pairs_ = run->pairs_ || record.value(nlohmann::json::json_pointer("/data/pairs"), false);
     return run;
 }
 
 std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {
     expect_fitting(t, mixture.has(Objective::mask_token));
+    pairs_ = !t.train_targets.empty();
     return std::make_unique<TaskOf<UniLmRun, ObjectiveBatch>>(*this, sentences(t.train, t.train_targets),
                                                               sentences(t.held_out, t.held_out_targets));
 }
@@ -98,27 +105,22 @@ ObjectiveOptions UniLmRun::objective_options() const {
     return o;
 }
 
-bool UniLmRun::writes() const {
-    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
-        const std::string name = p.objective->name;
-        return name == "unilm" || name == "prefix-lm" || name == "lm" || name == "lm-target";
+bool UniLmRun::trained_on(std::initializer_list<const char*> objectives) const {
+    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
+        return std::find(objectives.begin(), objectives.end(), std::string(p.objective->name)) !=
+               objectives.end();
     });
 }
 
-bool UniLmRun::writes_backward() const {
-    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
-        return p.objective->name == std::string("lm-reverse");
-    });
-}
+bool UniLmRun::writes() const { return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}); }
 
-// A model that learned sources from left to right alone reads them so.
+bool UniLmRun::writes_backward() const { return trained_on({"lm-reverse"}); }
+
+// As the objectives that write read in training: in both directions where one of them did so, else from left to right.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
     ReadingOptions r;
-    r.causal = std::all_of(mixture.parts.begin(), mixture.parts.end(), [](const ObjectiveMixture::Part& p) {
-        const std::string name = p.objective->name;
-        return name == "lm" || name == "lm-target";
-    });
+    r.causal = !trained_on({"unilm", "prefix-lm"});
     r.source_type = o.source_type;
     r.target_type = o.target_type;
     r.target_start = o.target_start;

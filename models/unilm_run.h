@@ -33,7 +33,7 @@ class UniLmRun : public TargetRun {
     bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override;
     bool writes_backward() const override;
-    bool continues() const override { return writes() && !reads_pairs(); }
+    bool continues() const override { return writes() && !pairs_; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const override;
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const override;
@@ -46,6 +46,11 @@ class UniLmRun : public TargetRun {
 
   protected:
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
+
+  private:
+    bool trained_on(std::initializer_list<const char*> objectives) const;  // on one of them
+
+    bool pairs_ = false;  // whether its text has targets, asked for or not
 };
 
 }  // namespace masquerade

@@ -78,7 +78,7 @@ SearchRules::SearchRules(const SearchSource& source, const SearchOptions& option
       ends_(sorted(source.ends)),
       seen_(options.penalise_source ? source.tokens : std::vector<int>()),
       exempt_(sorted(options.exempt)) {
-    seen_.push_back(source.begin);
+    if (!is_end(source.begin)) seen_.push_back(source.begin);  // the text before ended; this one has not
     seen_ = sorted(seen_);
     for (int token : options.prefix) prefix_.push_back({token});
 }
@@ -131,7 +131,8 @@ void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& writte
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
-        if (same == tail && !holds(exempt_, token(i + tail))) row.forbid(token(i + tail));
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // it ended what was before
+        if (same == tail && !by_begin && !holds(exempt_, token(i + tail))) row.forbid(token(i + tail));
     }
 }
 

@@ -77,6 +77,25 @@ TEST_CASE("search: rules hold in everything that is found") {
         [](const Hypothesis& h) { return h.tokens.size() >= 2 && h.tokens[0] == 4 && h.tokens[1] == 2; });
 }
 
+TEST_CASE("search: a begin that is an end may end the text; another one counts as written") {
+    auto ended = [](int begin, const std::function<void(SearchOptions&)>& change) {
+        auto from = toy::sources(60);
+        for (SearchSource& s : from) s.begin = begin;
+        SearchOptions options;
+        options.maximum = 12;
+        change(options);
+        int count = 0;
+        for (const auto& list : toy::run(V, from, options)) count += list.front().ended;
+        return count;
+    };
+    const int end = toy::sources(1)[0].ends[0];
+    CHECK(ended(end, [](SearchOptions& o) { o.no_repeat_ngram = 1; }) > 0);
+    const int freely = ended(end, [](SearchOptions&) {});
+    CHECK(freely > 0);
+    // Every other token costs more once it is written; the end, which was not, comes no later.
+    CHECK(ended(end, [](SearchOptions& o) { o.repetition_penalty = 1.5; }) >= freely);
+}
+
 TEST_CASE("search: n-grams with an exempt token may repeat, others not") {
     const auto from = toy::sources(40);
     for (const SearchOptions& options :

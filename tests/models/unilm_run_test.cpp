@@ -40,7 +40,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
     CHECK(std::abs(difference) > 1e-4);
     CHECK(std::abs(more.trained - none.trained - 2 * difference) <= 5e-6);
     CHECK(some.held_out == none.held_out);
-    CHECK(UniLmSettings().label_smoothing == 0);
+    CHECK(UniLmSettings().label_smoothing == 0.1);
 }
 
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
@@ -61,7 +61,8 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
                 {"lm", true, false, true, true},           {"prefix-lm", true, false, true, false},
                 {"mlm", false, false, false, false},       {"mlm,unilm", true, false, false, false},
                 {"plm", false, false, false, false},       {"plm-shuffled", false, false, false, false},
-                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, false}};
+                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, true},
+                {"mlm,lm", true, false, true, true},       {"lm,unilm", true, false, false, false}};
     for (const auto& row : rows) {
         CAPTURE(std::string(row.objective));
         const UniLmRun run(tiny_unilm(row.objective), words);
@@ -76,7 +77,19 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
             CHECK(said.empty() == (backward ? row.backward : row.writes));
         }
         CHECK(run.continues() == row.continues);
-        CHECK(run.reading_options().causal == row.causal);
+        if (row.writes) CHECK(run.reading_options().causal == row.causal);
+    }
+    for (const char* objective : {"lm", "prefix-lm", "mlm,lm"}) {  // on pairs they learn to write targets
+        UniLmRun run(tiny_unilm(objective), words);
+        const int source = run.settings.source_type, target = run.settings.target_type;
+        const bool prefix = objective == std::string("prefix-lm");
+        CHECK(run.reading_options().target_type == (prefix ? target : source));
+        CHECK(run.reading_options().longest == run.settings.max_length);
+        run.task(questions());
+        CHECK_FALSE(run.continues());
+        CHECK(run.reading_options().target_type == target);
+        CHECK(run.reading_options().longest == run.settings.max_target);
+        CHECK(run.reading_options().causal != prefix);
     }
     UniLmRun run(tiny_unilm("unilm"), words);
     TrainingText text = questions();
