@@ -104,6 +104,9 @@ class AttentionCase : public BenchCase {
             } catch (const PeerError& error) {
                 peer_.reset();
                 log_line("note: ", error.what());
+            } catch (const Stopped&) {
+                peer_.reset();
+                return;
             }
     }
 
@@ -159,6 +162,8 @@ class AttentionCase : public BenchCase {
             log_line("note: ", error.what());
             peer_.reset();
             found = Found();
+        } catch (const Stopped&) {
+            peer_.reset();
         }
     }
 

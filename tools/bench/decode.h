@@ -48,7 +48,9 @@ class UniLmWriting {
 
   private:
     nlohmann::ordered_json measure(const std::string& model, BeamWork& work);
-    nlohmann::ordered_json ask(BeamWork& work, const std::string& model);
+    // Does it where there is a peer; one that fails is not asked again.
+    template <class Ask>
+    void with_peer(Ask ask);
     void print(const nlohmann::ordered_json& row);
     void head();
 

@@ -21,7 +21,7 @@ class GeneratePeer {
     nlohmann::json load(const BeamWork& work, double seconds);
     double run();
     // Of its best: "same_targets", how many sources it writes the same for as ours, and "score_error", the largest
-    // difference of a score of those, null of a greedy search.
+    // difference of the scores of a source's best, null of a greedy search.
     nlohmann::json compare(const Written& ours);
 
   private:

@@ -47,11 +47,24 @@ void UniLmWriting::head() {
             peer_ = std::make_unique<GeneratePeer>(a_.peer, common_.device);
         } catch (const PeerError& error) {
             log_line("note: ", error.what(), "; no peer (--peer PYTHON names one with transformers)");
+        } catch (const Stopped&) {  // the loops that follow ask, too
         }
     if (!a_.table) return;
     if (peer_) fmt::print("peer        {}\n", peer_->version());
     fmt::print(fmt::runtime(columns), fmt::format("beam {}, f32", a_.beams), "sources", "sent/s", "uncached",
                "ratio", "generate", "ratio");
+}
+
+template <class Ask>
+void UniLmWriting::with_peer(Ask ask) {
+    try {
+        if (peer_) ask();
+    } catch (const PeerError& error) {
+        log_line("note: ", error.what());
+        peer_.reset();
+    } catch (const Stopped&) {
+        peer_.reset();
+    }
 }
 
 void UniLmWriting::measure(const std::string& model, Json& rows) {
@@ -81,27 +94,17 @@ Json UniLmWriting::measure(const std::string& model, BeamWork& work) {
                 {"beams", work.sizes.beams},
                 {"source_tokens", work.sizes.source_tokens},
                 {"target_tokens", work.sizes.target_tokens}};
-    try {
-        if (peer_) {
-            progress("generate, its ways");
-            row["peer"] = peer_->load(work, run_seconds);
-            row["peer"].update(peer_->compare(written));
-        }
-    } catch (const PeerError& error) {
-        log_line("note: ", error.what());
-        peer_.reset();
-    }
+    with_peer([&] {
+        progress("generate, its ways");
+        row["peer"] = peer_->load(work, run_seconds);
+        row["peer"].update(peer_->compare(written));
+    });
     std::vector<double> ours, uncached, theirs;
     for (int i = 0; i == 0 || (i < a_.repeats && !stop_requested()); i++) {
         progress(fmt::format("{} of {}", i + 1, a_.repeats));
         ours.push_back(seconds_of([&] { work.with_cache(); }));
         if (a_.uncached) uncached.push_back(seconds_of([&] { work.without_cache(); }));
-        try {
-            if (peer_) theirs.push_back(peer_->run());
-        } catch (const PeerError& error) {
-            log_line("note: ", error.what());
-            peer_.reset();
-        }
+        with_peer([&] { theirs.push_back(peer_->run()); });
     }
     show_progress("");
     row["seconds"] = spread_of(ours).median;
@@ -132,7 +135,7 @@ void UniLmWriting::print(const Json& row) {
     const Json& error = row.at("peer").at("score_error");
     if (same < all || (error.is_number() && error.get<double>() > 1e-5))
         log_line("note: generate writes ", same, " of ", all,
-                 " targets as ours does; scores of those differ by up to ", error.dump());
+                 " targets as ours does; scores of the best differ by up to ", error.dump());
 }
 
 }  // namespace masquerade
