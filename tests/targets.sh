@@ -149,6 +149,19 @@ is 'lines without a tab: status' 0 $?
 is 'lines without a tab' 'warning: holes.tsv: 2 lines without both a source and a target skipped' "$(cat error)"
 is 'the others are read' 1 "$(grep -c '99 pairs to train on' report)"
 
+# ---- so are columns after the second ----
+sed '1,3s/$/\tmore/' pairs.tsv > columns.tsv
+train unilm $small layers=1 --data columns.tsv --dev held_out.tsv --steps 2 --out columns > report 2> error
+is 'a third column: status' 0 $?
+is 'a third column' 'warning: columns.tsv: 3 lines cut after the second column' "$(cat error)"
+is 'all pairs are read' 1 "$(grep -c '99 pairs to train on' report)"
+
+# ---- a run without its link ----
+rm columns/latest
+generate columns < sources.txt > first 2> error
+is 'no latest: status' 0 $?
+is 'no latest: one warning' 'warning: columns/latest is missing or no link; using columns/step-000002' "$(cat error)"
+
 # ---- text that changes ----
 cp pairs.tsv changing.tsv
 train seq2seq $small layers=1 --data changing.tsv --steps 2 --out changing > /dev/null
