@@ -214,5 +214,14 @@ wait $pid
 is 'Ctrl-C: status' 0 $?
 is 'Ctrl-C: saved' 1 "$(grep -c '^stopped as asked after [0-9]* steps, saved in stopped' report)"
 is 'Ctrl-C: it writes' 9 "$(generate stopped < sources.txt | wc -l)"
+# interrupted ARGUMENTS...: the status of ./generate when Ctrl-C comes after a second
+interrupted() {
+    timeout --preserve-status -k 5 -s INT 1 env --default-signal=INT "$root/generate" --device cpu "$@" > written
+    echo $?
+}
+is 'Ctrl-C while it waits' 130 "$({ cat sources.txt; sleep 2; } | interrupted unilm)"
+is 'Ctrl-C where lines are left' 130 "$(yes 'the red cup is made of tin' | interrupted unilm)"
+is 'Ctrl-C: what was written before' 'tin red cup' "$(head -n -1 written | sort -u)"
+is 'Ctrl-C where samples are left' 130 "$(interrupted lm --count 100000000)"
 cd "$root"
 finish targets

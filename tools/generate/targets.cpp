@@ -122,7 +122,7 @@ void TargetWriting::generate(const Common& common) const {
         throw BadUsage(
             "--count is of models of one text; this one writes a target for each line of standard input");
     if (choice.count > 0) {
-        for (int first = 0; first < choice.count && !stop_requested(); first += 64)
+        for (int first = 0; first < choice.count; first += 64)
             write_for(*run, std::vector<std::string>(std::size_t(std::min(64, choice.count - first))),
                       std::uint32_t(first), options, common.seed);
         return;
