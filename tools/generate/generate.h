@@ -48,6 +48,8 @@ struct TargetWriting {
     void generate(const Common& common) const;
 
   private:
+    // BadUsage where options exclude each other.
+    void expect_agreement() const;
     SearchOptions options_for(const TargetRun& run) const;
     // Whether the lines are endings: asked for, or all that the run has learned.
     bool goes_backward(const TargetRun& run) const;
