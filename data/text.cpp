@@ -56,6 +56,7 @@ std::string warning_about(const TextCounts& counts, const std::string& name, con
     add(counts.invalid_bytes, "invalid byte", "dropped");
     add(counts.cut, "sentence", text("cut to ", options.longest, " bytes"));
     add(counts.halves, "line", "without both a source and a target skipped");
+    add(counts.further, "line", "cut after the second column");
     return what.empty() ? what : name + what;
 }
 
@@ -141,6 +142,7 @@ Text parse_text(std::string_view bytes, const std::string& name, const TextOptio
             counts.halves += pairs;
             continue;
         }
+        counts.further += pairs && !is_blank(line);
         result.source.push_back(std::move(source));
         if (pairs) result.target.push_back(std::move(target));
     }

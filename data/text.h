@@ -22,6 +22,7 @@ struct TextCounts {
     std::uint64_t invalid_bytes = 0;  // not UTF-8, or zero
     std::uint64_t cut = 0;            // sentences longer than TextOptions::longest
     std::uint64_t halves = 0;         // lines of a pair file without a source or without a target
+    std::uint64_t further = 0;        // pairs with a column after the target, which is not read
 };
 
 struct Text {

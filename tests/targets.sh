@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Models that write targets for sources, as a user meets them: ./train unilm and ./train seq2seq on pairs that are made
-# here, then ./generate and ./evaluate; what they refuse, and in which words. Ten seconds on two cores.
+# here, then ./generate and ./evaluate; what they refuse, and in which words. A quarter of a minute on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -78,6 +78,8 @@ for model in unilm seq2seq; do
     is "$model: three of a beam, each with its score" 6 "$(awk -F '\t' '{ print NF }' best | sort -u)"
     is "$model: the best first" 0 "$(awk -F '\t' '!($2 >= $4 && $4 >= $6)' best | wc -l)"
     is "$model: the first is the beam's" "$(cat targets.txt)" "$(cut -f 1 best)"
+    is "$model: --temperature 0 is greedy" "$(cat greedy)" "$(generate $model --temperature 0 < sources.txt)"
+    is "$model: --temperature 0 of a beam" "$(cat targets.txt)" "$(generate $model --beam 4 --temperature 0 < sources.txt)"
     is "$model: --top-k 1 is greedy" "$(cat greedy)" "$(generate $model --top-k 1 < sources.txt)"
     generate $model --samples 3 --temperature 3 --seed 5 < sources.txt > drawn
     is "$model: three draws" 3 "$(awk -F '\t' '{ print NF }' drawn | sort -u)"
@@ -87,9 +89,18 @@ for model in unilm seq2seq; do
         "$(head -n 1 sources.txt | generate $model --samples 3 --temperature 3 --seed 5)"
     generate $model --samples 3 --temperature 3 --seed 6 < sources.txt | cmp -s - drawn
     is "$model: another seed" 1 $?
+    yes 'the red cup is made of tin' | head -n 300 | generate $model --samples 3 --temperature 100 --maximum 1 > drawn
+    is "$model: some first targets are empty" 1 "$(grep -c -m 1 $'^\t' drawn)"
+    is "$model: an empty target keeps its tab" 3 "$(awk -F '\t' '{ print NF }' drawn | sort -u)"
     is "$model: --maximum" '1' "$(generate $model --maximum 2 < sources.txt | awk 'NF > m { m = NF } END { print m <= 2 }')"
     is "$model: --minimum" 0 "$(generate $model --minimum 6 < sources.txt | awk 'NF < 5' | wc -l)"
     is "$model: --forbid" 0 "$(generate $model --forbid tin < sources.txt | grep -c tin)"
+    is "$model: two times --forbid" 0 "$(generate --forbid tin --forbid oak $model < sources.txt | grep -cE 'tin|oak')"
+    is "$model: --forbid [UNK]" "$(cat greedy)" "$(generate $model --forbid '[UNK]' < sources.txt)"
+    is "$model: --forbid [SEP]" 0 "$(generate $model --forbid '[SEP]' --maximum 7 < sources.txt | awk 'NF <= 3' | wc -l)"
+    sed 's/$/\tthe grey door is made of clay/' sources.txt | generate $model > of_pairs 2> error
+    is "$model: pairs" "$(cat greedy)" "$(cat of_pairs)"
+    is "$model: pairs" 'note: standard input: of a line with a tab the source before it is read' "$(cat error)"
     { yes 'the red cup is made of tin' | head -n 20000 | generate $model 2> error; echo "${PIPESTATUS[2]}" > status; } |
         head -n 1 > first
     is "$model: a closed pipe" 'tin red cup 141 ' "$(cat first status error | tr '\n' ' ')"
@@ -137,6 +148,19 @@ for model in unilm seq2seq; do
         generate $model --reconstruct
     refuses "$model: --count" 2 '--count is of models of one text' generate $model --count 3
     refuses "$model: a token that is not" 2 'there is no token copper in the vocabulary' generate $model --forbid copper
+    refuses "$model: --n-best alone" 2 'give --beam 4 or more' generate $model --n-best 4
+    refuses "$model: --n-best of samples" 2 'give --samples 4 in place of it' generate $model --n-best 4 --top-k 5
+    refuses "$model: a beam that draws" 2 '--beam 4 searches, and --temperature, --top-k or --top-p draws' \
+        generate $model --beam 4 --top-k 5
+    refuses "$model: a beam that draws" 2 'leave out one of them' generate $model --beam 4 --temperature 0.8
+    refuses "$model: a beam and samples" 2 '--beam 4 searches, and --samples 2 draws' generate $model --beam 4 --samples 2
+    refuses "$model: samples of the most likely" 2 'leave out --temperature 0, or --samples' \
+        generate $model --samples 2 --temperature 0
+    refuses "$model: --groups alone" 2 '--beam 1 does not divide into --groups 2: give --beam 2' generate $model --groups 2
+    refuses "$model: --groups" 2 '--beam 4 does not divide into --groups 3: give --beam 6' generate $model --beam 4 --groups 3
+    refuses "$model: --minimum" 2 '--minimum 9 is above --maximum 8' generate $model --minimum 9 --maximum 8
+    refuses "$model: --bert4keras" 2 'leave out --groups and --n-best' \
+        generate $model --beam 4 --bert4keras --n-best 2
     refuses "$model: options of univae" 2 'is an option of univae' evaluate $model --importance 3
     refuses "$model: sentences" 1 "objective $model needs pairs, and sentences.txt holds none" \
         evaluate $model --data sentences.txt
@@ -148,6 +172,19 @@ train unilm $small layers=1 --data holes.tsv --dev held_out.tsv --steps 2 --out 
 is 'lines without a tab: status' 0 $?
 is 'lines without a tab' 'warning: holes.tsv: 2 lines without both a source and a target skipped' "$(cat error)"
 is 'the others are read' 1 "$(grep -c '99 pairs to train on' report)"
+
+# ---- so are columns after the second ----
+sed '1,3s/$/\tmore/' pairs.tsv > columns.tsv
+train unilm $small layers=1 --data columns.tsv --dev held_out.tsv --steps 2 --out columns > report 2> error
+is 'a third column: status' 0 $?
+is 'a third column' 'warning: columns.tsv: 3 lines cut after the second column' "$(cat error)"
+is 'all pairs are read' 1 "$(grep -c '99 pairs to train on' report)"
+
+# ---- a run without its link ----
+rm columns/latest
+generate columns < sources.txt > first 2> error
+is 'no latest: status' 0 $?
+is 'no latest: one warning' 'warning: columns/latest is missing or no link; using columns/step-000002' "$(cat error)"
 
 # ---- text that changes ----
 cp pairs.tsv changing.tsv
@@ -201,5 +238,14 @@ wait $pid
 is 'Ctrl-C: status' 0 $?
 is 'Ctrl-C: saved' 1 "$(grep -c '^stopped as asked after [0-9]* steps, saved in stopped' report)"
 is 'Ctrl-C: it writes' 9 "$(generate stopped < sources.txt | wc -l)"
+# interrupted ARGUMENTS...: the status of ./generate when Ctrl-C comes after a second
+interrupted() {
+    timeout --preserve-status -k 5 -s INT 1 env --default-signal=INT "$root/generate" --device cpu "$@" > written
+    echo $?
+}
+is 'Ctrl-C while it waits' 130 "$({ cat sources.txt; sleep 2; } | interrupted unilm)"
+is 'Ctrl-C where lines are left' 130 "$(yes 'the red cup is made of tin' | interrupted unilm)"
+is 'Ctrl-C: what was written before' 'tin red cup' "$(head -n -1 written | sort -u)"
+is 'Ctrl-C where samples are left' 130 "$(interrupted lm --count 100000000)"
 cd "$root"
 finish targets

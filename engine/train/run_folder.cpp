@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -67,6 +69,14 @@ std::string problem_of(const std::string& folder, bool with_state) {
         return e.what();
     }
     return {};
+}
+
+// A program opens a run more than once and need not hear the same each time.
+void warn_once(const std::string& warning) {
+    static std::mutex mutex;
+    static std::set<std::string> given;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (given.insert(warning).second) log_line(warning);
 }
 
 // Puts a folder where another may be: then the two change places in one step, so that there always is one.
@@ -185,14 +195,17 @@ std::int64_t RunFolder::latest_step() const {
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
     const bool leads_to_a_step = !error && step_of(target) >= 0 && fs::exists(file(target), error);
     if (leads_to_a_step) problem = problem_of(file(target), with_state);
-    else problem = target.empty() ? text(file("latest"), " is missing or no link") : text(file("latest"), " leads to ", target, ", which is no step");
+    else if (target.empty())
+        problem = text(file("latest"), " is missing or no link");
+    else
+        problem = text(file("latest"), " leads to ", target, ", which is no step");
     if (problem.empty()) return step_of(target);
     std::vector<std::int64_t> all = steps();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
         if (!problem_of(step_folder(*step), with_state).empty()) continue;
         // A damaged checkpoint is not passed over in silence: which older one to take is the user's choice.
         if (leads_to_a_step) throw BadInput(text(problem, ". An earlier one is complete: ", step_folder(*step)));
-        log_line("warning: ", problem, "; using ", step_folder(*step));
+        warn_once(text("warning: ", problem, "; using ", step_folder(*step)));
         return *step;
     }
     if (all.empty())

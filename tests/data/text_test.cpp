@@ -58,7 +58,9 @@ TEST_CASE("text: pairs, with a further column and lines that lack a half") {
     CHECK(text.source == Lines{"a", "c d", "h"});
     CHECK(text.target == Lines{"b", "e f", "i"});
     CHECK(text.counts.halves == 3);
-    CHECK(text.warning == "x: 3 lines without both a source and a target skipped");
+    CHECK(text.counts.further == 1);
+    CHECK(text.warning ==
+          "x: 3 lines without both a source and a target skipped, 1 line cut after the second column");
 }
 
 TEST_CASE("text: a tab in few lines is white space") {

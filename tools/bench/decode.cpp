@@ -36,8 +36,9 @@ class DecodeCase : public BenchCase {
         app.add_option("--beams", a_.beams, "UniLM: of each source; 1 is greedy (default: 4)")
             ->check(CLI::Range(1, 1024))
             ->option_text("N");
-        app.add_flag("!--cached-only", a_.uncached,
-                     "UniLM: leave out the search without a cache, which takes minutes on unilm-base");
+        app.add_flag_callback(
+            "--cached-only", [this] { a_.uncached = false; },
+            "UniLM: leave out the search without a cache, which takes minutes on unilm-base");
         app.add_option("--peer", a_.peer,
                        "a Python that has torch and transformers, or none (default: the first found)")
             ->option_text("PYTHON");

@@ -48,6 +48,8 @@ struct TargetWriting {
     void generate(const Common& common) const;
 
   private:
+    // BadUsage where options exclude each other.
+    void expect_agreement() const;
     SearchOptions options_for(const TargetRun& run) const;
     // Whether the lines are endings: asked for, or all that the run has learned.
     bool goes_backward(const TargetRun& run) const;
@@ -56,6 +58,7 @@ struct TargetWriting {
 };
 
 // Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.
+// Nothing here asks whether to stop: so Ctrl-C ends the program at once, with status 130, also where it waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");
@@ -63,7 +66,7 @@ void each_batch_of_lines(Use use) {
     std::uint32_t first = 0;
     std::vector<std::string> lines;
     std::string line;
-    while (!stop_requested() && reader.next(line)) {
+    while (reader.next(line)) {
         lines.push_back(line);
         if (lines.size() < together) continue;
         use(lines, first);

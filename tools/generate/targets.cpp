@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/log.h"
 #include "models/target_run.h"
 #include "tools/generate/generate.h"
 
 namespace masquerade {
+namespace {
+
+// Of source<TAB>target the source alone. Whether there was a tab.
+bool keep_sources(std::vector<std::string>& lines) {
+    bool tabs = false;
+    for (std::string& line : lines) {
+        const std::size_t tab = line.find('\t');
+        if (tab == line.npos) continue;
+        line.resize(tab);
+        tabs = true;
+    }
+    return tabs;
+}
+
+}  // namespace
 
 void TargetWriting::declare(CLI::App& app) {
     CLI::Option_group* group = app.add_option_group("of unilm and seq2seq");
@@ -55,12 +74,47 @@ void TargetWriting::declare(CLI::App& app) {
     group->add_option("--maximum", search.maximum, "tokens of a target at most, its end counted")
         ->check(CLI::Range(1, 65536))
         ->option_text("N");
-    group->add_option("--forbid", forbidden, "tokens of the vocabulary that are never written")
-        ->option_text("TOKEN ...");
+    // One value each time, and brackets are part of it: CLI11 would take [UNK] for a list of one, UNK.
+    group
+        ->add_option("--forbid", forbidden,
+                     "a token of the vocabulary that is never written; once for each of them")
+        ->expected(1)
+        ->take_all()
+        ->allow_extra_args(false)
+        ->option_text("TOKEN");
     group->add_flag("--backward", backward,
                     "lines are endings: write what comes before them, of a unilm trained on lm-reverse (the "
                     "default where it was trained on nothing else that writes)");
     group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
+}
+
+// What the search would refuse, in the words of the options.
+void TargetWriting::expect_agreement() const {
+    const std::string beam = text("--beam ", search.beams);
+    const bool draws = search.samples > 0 || choice.sampling.temperature > 0 ||
+                       (choice.count > 0 && !choice.temperature_given);
+    if (search.beams > 1 && draws)
+        throw BadUsage(text(beam, " searches, and ",
+                            search.samples > 0 ? text("--samples ", search.samples)
+                            : choice.count > 0 ? text("--count ", choice.count)
+                                               : std::string("--temperature, --top-k or --top-p"),
+                            " draws: leave out one of them"));
+    if (search.samples > 0 && choice.temperature_given && choice.sampling.temperature == 0)
+        throw BadUsage(text("--samples ", search.samples,
+                            " draws at a temperature above 0: leave out --temperature 0, or --samples"));
+    if (search.n_best > search.beams)
+        throw BadUsage(text("--n-best ", search.n_best, " needs a beam of as many, found ", beam, ": give ",
+                            draws ? text("--samples ", search.n_best, " in place of it")
+                                  : text("--beam ", search.n_best, " or more")));
+    if (search.beams % search.groups != 0)
+        throw BadUsage(text(beam, " does not divide into --groups ", search.groups, ": give --beam ",
+                            (search.beams / search.groups + 1) * search.groups, ", or any multiple of ",
+                            search.groups));
+    if (search.bert4keras && (search.groups > 1 || search.n_best > 1))
+        throw BadUsage("--bert4keras writes the best of one beam: leave out --groups and --n-best");
+    if (search.minimum > search.maximum)
+        throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum,
+                            ": give --maximum ", search.minimum, " or more"));
 }
 
 SearchOptions TargetWriting::options_for(const TargetRun& run) const {
@@ -71,8 +125,9 @@ SearchOptions TargetWriting::options_for(const TargetRun& run) const {
                    : stop == "never" ? SearchOptions::Stop::never
                                      : SearchOptions::Stop::heuristic;
     options.sampling = choice.sampling;
-    if ((choice.temperature_given || choice.count > 0) && options.samples == 0) options.samples = 1;
-    if (options.samples > 0 && !choice.temperature_given) options.sampling.temperature = 1;
+    if (!choice.temperature_given && (options.samples > 0 || choice.count > 0))
+        options.sampling.temperature = 1;
+    if (options.sampling.temperature > 0) options.samples = std::max(options.samples, 1);
     for (const std::string& token : forbidden) {
         const int id = run.tokenizer.vocabulary().id(token);
         if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));
@@ -102,17 +157,20 @@ void TargetWriting::write_for(const TargetRun& run, const std::vector<std::strin
     std::size_t next = 0;
     for (const Sentence& s : sources) {
         std::string line;
-        if (s.ids.size() >= least)
-            for (const Hypothesis& h : written[next++]) {
-                line += (line.empty() ? "" : "\t") + run.text(h.tokens);
+        if (s.ids.size() >= least) {
+            const std::vector<Hypothesis>& of_source = written[next++];
+            for (const Hypothesis& h : of_source) {
+                line += (&h == &of_source.front() ? "" : "\t") + run.text(h.tokens);
                 if (scores) line += fmt::format("\t{:.4f}", h.score);
             }
+        }
         fmt::print("{}\n", line);
     }
     std::fflush(stdout);
 }
 
 void TargetWriting::generate(const Common& common) const {
+    expect_agreement();
     const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
     const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
     const bool before = goes_backward(*run);
@@ -122,12 +180,16 @@ void TargetWriting::generate(const Common& common) const {
         throw BadUsage(
             "--count is of models of one text; this one writes a target for each line of standard input");
     if (choice.count > 0) {
-        for (int first = 0; first < choice.count && !stop_requested(); first += 64)
+        for (int first = 0; first < choice.count; first += 64)
             write_for(*run, std::vector<std::string>(std::size_t(std::min(64, choice.count - first))),
                       std::uint32_t(first), options, common.seed);
         return;
     }
-    each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
+    const bool sources = !before && !run->continues();
+    bool noted = false;
+    each_batch_of_lines([&](std::vector<std::string>& lines, std::uint32_t first) {
+        if (sources && keep_sources(lines) && !std::exchange(noted, true))
+            log_line("note: standard input: of a line with a tab the source before it is read");
         write_for(*run, lines, first, options, common.seed);
     });
 }

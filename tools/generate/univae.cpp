@@ -54,13 +54,14 @@ class Generator {
     void samples(int count) {
         SamplingOptions sampling = a_.choice.sampling;
         if (run_->model.options.latent_layers == 0 && !a_.choice.temperature_given) sampling.temperature = 1;
-        for (int first = 0; first < count && !stop_requested(); first += 64) {
+        for (int first = 0; first < count; first += 64) {
             std::vector<DecodeRequest> requests;
             for (int i = first; i < std::min(count, first + 64); i++)
                 requests.push_back(
                     {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
             for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
                 fmt::print("{}\n", run_->text(t));
+            std::fflush(stdout);
         }
     }
 
