@@ -97,20 +97,10 @@ std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
                                                         const std::vector<SearchSource>& about,
                                                         const std::vector<const Sentence*>& sources,
                                                         SearchOptions options, std::uint64_t seed) const {
-    constexpr std::size_t at_a_time = 64;
-    std::vector<std::vector<Hypothesis>> all;
-    if (sources.empty()) return all;
+    if (sources.empty()) return {};
     for (int id : special_tokens())
         if (id != about[0].ends[0] && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
-    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
-        const auto from = std::ptrdiff_t(first),
-                   to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));
-        reader.read({sources.begin() + from, sources.begin() + to},
-                    int(to - from) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(reader, {about.begin() + from, about.begin() + to}, options, seed))
-            all.push_back(std::move(hypotheses));
-    }
-    return all;
+    return write_targets(reader, about, sources, options, seed);
 }
 
 void TargetRun::expect_types(const TargetSettings& s, const BackboneOptions& stack) const {
@@ -119,11 +109,13 @@ void TargetRun::expect_types(const TargetSettings& s, const BackboneOptions& sta
                                         " must lie below types=", stack.types));
 }
 
+void TargetRun::refuse_sentences(const std::string& name) const {
+    throw BadInput(masquerade::text("objective ", objective(), " needs pairs, and ", name,
+                                    " holds none; give --data FILE with source<TAB>target on every line"));
+}
+
 void TargetRun::expect_fitting(const TrainingText& t, bool mask_token) const {
-    if (reads_pairs() && t.train_targets.empty())
-        throw BadInput(
-            masquerade::text("objective ", objective(), " needs pairs, and ", t.origin.name,
-                             " holds none; give --data FILE with source<TAB>target on every line"));
+    if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
     if (mask_token && tokenizer.vocabulary().mask() < 0)
         throw BadInput(
             masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));

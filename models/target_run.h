@@ -49,6 +49,8 @@ class TargetRun : public Run {
     virtual bool writes_backward() const { return false; }  // ... what comes before
     // BadUsage where it was not.
     void expect_to_write(bool backward) const;
+    // BadInput: the text of this name has no targets.
+    [[noreturn]] void refuse_sentences(const std::string& name) const;
     // Of one text: no pair was ever seen, so what it writes goes on with what it read.
     virtual bool continues() const { return false; }
     // Targets of sources by `options`: for each its hypotheses, the best first.
@@ -74,7 +76,7 @@ class TargetRun : public Run {
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
     // What a search needs to know of a source, to write at most so many tokens until `end`.
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // By `reader`, 64 sources at a time.
+    // By `reader`; of special tokens the end alone is written, and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,
                                                  SearchOptions options, std::uint64_t seed) const;

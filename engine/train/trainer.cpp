@@ -53,7 +53,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       folder_(folder),
       options_(options),
       optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
-      arena_(parameters.device(), options.plan_memory ? Blocks::planned : Blocks::loose),
+      arena_(parameters.device(), options.blocks()),
       tape_(arena_, parameters.storage()),
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),

@@ -34,6 +34,7 @@ struct TrainOptions {
     bool graph = true;  // on a GPU a step is one CUDA graph (tape/captured_step.h)
 
     void declare(Config& config);
+    Blocks blocks() const { return plan_memory ? Blocks::planned : Blocks::loose; }
 };
 
 // A number for the progress line and log.jsonl.

@@ -20,6 +20,12 @@ class SourceReader : public NextToken {
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };
 
+// search() by this reader, 64 sources at a time; `about` says what the search knows of each.
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader,
+                                                   const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed);
+
 // One tensor (rows,2C) for every layer of a stack.
 class KeptKeys {
   public:

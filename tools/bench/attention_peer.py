@@ -18,10 +18,7 @@ import train_peer_system as system  # noqa: E402
 class Bench:
     def __init__(self, request):
         self.device = request["device"]
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise RuntimeError(f"torch {torch.__version__} finds no GPU")
-        torch.set_num_threads(request["threads"])
-        torch.set_float32_matmul_precision("highest")
+        system.prepare(torch, request)
 
     def mean(self, work, budget):
         """As ours is taken: one call that is not counted; a GPU is waited for after several."""

@@ -9,7 +9,7 @@
 namespace masquerade {
 namespace {
 
-constexpr int at_a_time = 64, first_ordinary = 5, cls = 2, sep = 3;
+constexpr int first_ordinary = 5, cls = 2, sep = 3;
 
 struct Mark {
     const char* name;
@@ -82,22 +82,15 @@ BeamWork::BeamWork(const BeamSizes& s, Device device, std::uint64_t seed)
 }
 
 Written BeamWork::write(SourceReader& reader) const {
-    Written all;
-    for (std::size_t first = 0; first < sources_.size(); first += at_a_time) {
-        std::vector<const Sentence*> some;
-        std::vector<SearchSource> about;
-        for (std::size_t i = first; i < std::min(sources_.size(), first + at_a_time); i++) {
-            SearchSource source;
-            source.line = std::uint32_t(i);
-            source.begin = sep;
-            source.ends = {end()};
-            some.push_back(&sources_[i]);
-            about.push_back(source);
-        }
-        reader.read(some, int(some.size()) * options_.beams);
-        for (auto& hypotheses : search(reader, about, options_, seed_)) all.push_back(std::move(hypotheses));
+    std::vector<SearchSource> about;
+    for (const Sentence& s : sources_) {
+        SearchSource source;
+        source.line = std::uint32_t(s.name);
+        source.begin = sep;
+        source.ends = {end()};
+        about.push_back(source);
     }
-    return all;
+    return write_targets(reader, about, pointers_to(sources_), options_, seed_);
 }
 
 void BeamWork::save(const std::string& folder) const {

@@ -26,7 +26,7 @@ using Written = std::vector<std::vector<Hypothesis>>;
 class BeamWork {
   public:
     BeamWork(const BeamSizes& sizes, Device device, std::uint64_t seed);
-    // Both 64 sources at a time, as ./generate. No token ends a target before it is full.
+    // Both as ./generate writes. No token ends a target before it is full.
     Written with_cache() { return write(cached_); }
     Written without_cache() { return write(uncached_); }
 

@@ -216,10 +216,7 @@ def start(request):
     import torch
     import train_peer_models as models
 
-    if request["device"] == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError(f"torch {torch.__version__} finds no GPU")
-    torch.set_float32_matmul_precision("highest")
-    torch.set_num_threads(request["threads"])
+    system.prepare(torch, request)
     versions = {"version": torch.__version__, "python": platform.python_version()}
     slow = request["device"] == "cpu" and system.slow_blas()
     return Bench(request), dict(versions, features=system.features(request["device"]), slow_blas=slow)

@@ -17,6 +17,14 @@ def serve(answer):
         print(json.dumps(found), file=answers, flush=True)
 
 
+def prepare(torch, request):
+    """What every measurement asks of PyTorch: a GPU where one is named, so many threads, products in f32 as f32."""
+    if request["device"] == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError(f"torch {torch.__version__} finds no GPU")
+    torch.set_num_threads(request["threads"])
+    torch.set_float32_matmul_precision("highest")
+
+
 def first_number(lines, key):
     return next((int(line.split()[1]) for line in lines if line.startswith(key)), 0)
 

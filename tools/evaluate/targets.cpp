@@ -120,9 +120,7 @@ std::vector<Row> TargetMeasuring::measure(const Common& common) const {
         rows.push_back({name + ".perplexity", "a token", "its exponential", std::exp(loss.per_token)});
     }
     if (rows.size() == 1)  // every objective asks for targets
-        throw BadInput(text("objective ", run->objective(), " needs pairs, and ",
-                            choice.data.empty() ? t.origin.name : choice.data,
-                            " holds none; give --data FILE with source<TAB>target on every line"));
+        run->refuse_sentences(choice.data.empty() ? t.origin.name : choice.data);
     if (!pairs || !run->writes()) {
         if (!outputs.empty())
             throw BadUsage(text("--outputs: targets are written for pairs; ", choice.run, " was trained on ",

@@ -63,7 +63,7 @@ SmallStep::SmallStep(const SmallModel& m, DType storage)
     : run(m.kind.fresh(*m.settings, m.vocabulary, storage, Device::cpu)),
       task_(run->task(m.text)),
       seed_(m.settings->train.seed),
-      arena(Device::cpu, m.settings->train.plan_memory ? Blocks::planned : Blocks::loose),
+      arena(Device::cpu, m.settings->train.blocks()),
       tape(arena, storage),
       bucket(task_->next_batch(step)) {
     const std::string& recompute = m.settings->train.recompute;
