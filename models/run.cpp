@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/text.h"
+#include "engine/tensor/runtime.h"
 #include "engine/train/safetensors.h"
 #include "models/seq2seq_run.h"
 #include "models/unilm_run.h"
@@ -65,6 +66,7 @@ void RunSettings::declare_training(Config& c) {
 
 Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device)
     : tokenizer(std::move(vocabulary), tokenizer_options(settings)), parameters(storage, device) {
+    if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
     const Vocabulary& v = tokenizer.vocabulary();
     if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
         throw BadInput("the vocabulary must hold [PAD] as its first line, and [UNK], [CLS] and [SEP]");

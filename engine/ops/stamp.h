@@ -28,7 +28,7 @@ inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
 }
 
 // Raise it when what crosses the seam changes its meaning but neither a signature nor a size.
-inline constexpr std::uint32_t interface_edition = 2;
+inline constexpr std::uint32_t interface_edition = 3;
 
 namespace detail {
 
@@ -45,10 +45,11 @@ inline auto members_of(const SegmentGraph& graph) {
 }
 inline auto members_of(const DeviceRuntime& runtime) {
     const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin,
-                 launch, abandon, tf32] = runtime;
+                 launch, abandon, products, cublas] = runtime;
     return TypeList<decltype(answer), decltype(facts), decltype(allocate), decltype(release), decltype(copy),
                     decltype(fill), decltype(synchronise), decltype(note), decltype(between),
-                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon), decltype(tf32)>{};
+                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon), decltype(products),
+                    decltype(cublas)>{};
 }
 
 class InterfaceHash {

@@ -20,6 +20,16 @@ struct DeviceFacts {
     int major = 0, minor = 0;    // compute capability
     std::size_t bytes = 0;       // of memory
     std::size_t bytes_free = 0;  // of them at present
+    std::size_t bytes_of_ops = 0;  // taken by ops to work in, cuBLASLt's included; kept until the program ends
+};
+
+// How matrix products are made on the device.
+struct ProductRule {
+    // Factors of f32 are rounded to TF32, ten bits behind the point, before they are multiplied.
+    bool tf32 = false;
+    // Every product is made by the engine's own kernels, whose bits depend on the row, the column and K alone: a document
+    // has the same bits alone and in any batch. Otherwise cuBLASLt multiplies, whose bits may change with the shape.
+    bool deterministic = false;
 };
 
 enum class Way : int { to_device, from_device, within_device };
@@ -47,8 +57,11 @@ struct DeviceRuntime {
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
     void (*abandon_graph)() noexcept = nullptr;  // what was kept is dropped
-    // From now on factors of f32 are rounded to TF32, ten bits behind the point, before they are multiplied; or not.
-    void (*round_to_tf32)(bool on) = nullptr;
+    // From now on products are made so.
+    void (*choose_products)(ProductRule rule) = nullptr;
+    // Opens cuBLASLt. "" if it multiplies from now on; otherwise the reason why not, in one line: then the engine's own
+    // kernels make all products.
+    const char* (*why_no_cublas)() = nullptr;
 };
 
 // The runtime of Device::cuda; an Error where no library is in use.

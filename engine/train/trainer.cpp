@@ -44,6 +44,8 @@ void TrainOptions::declare(Config& c) {
     c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
     c.add("tf32", &tf32,
           "on a GPU in f32, factors of products rounded to TF32: faster, ten bits behind the point");
+    c.add("deterministic", &deterministic,
+          "on a GPU, products by the engine's own kernels: a document has the same bits in any batch; slower");
     c.add("graph", &graph, "on a GPU, a step as one CUDA graph; false: op by op, as a debugger wants it");
 }
 
@@ -58,7 +60,8 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
-    if (parameters.device() != Device::cpu) cuda_runtime().round_to_tf32(options.tf32);
+    if (parameters.device() != Device::cpu) 
+        cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
 

@@ -30,7 +30,8 @@ struct TrainOptions {
     std::uint64_t seed = 1;
     std::string recompute;  // scopes to compute again in the backward: "decoder.layer.*"
     bool plan_memory = true;
-    bool tf32 = false;  // on a GPU factors of f32 are rounded to TF32
+    bool tf32 = false;           // on a GPU factors of f32 are rounded to TF32
+    bool deterministic = false;  // on a GPU the engine's own kernels make all products
     bool graph = true;  // on a GPU a step is one CUDA graph (tape/captured_step.h)
 
     void declare(Config& config);

@@ -180,6 +180,7 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         s.prior_sentences = 100;
         s.train.graph = precision == DType::bf16;
         s.train.tf32 = precision == DType::f32;
+        s.train.deterministic = precision == DType::bf16;
         TemporaryFolder folder;
         TinyRun here(s, RunFolder::create(folder.file("here")), 25);
         TinyRun there(s, RunFolder::create(folder.file("there")), 25, Device::cuda);
@@ -188,7 +189,8 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         CHECK((here.bits() == there.bits()));
         check_same_run(here.folder, there.folder);
         CHECK((fake.control->graphs > 0) == s.train.graph);
-        CHECK(fake.control->tf32 == s.train.tf32);
+        CHECK(fake.control->products.tf32 == s.train.tf32);
+        CHECK(fake.control->products.deterministic == s.train.deterministic);
     }
 }
 

@@ -24,7 +24,7 @@ namespace masquerade::cuda {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t(32) << 20;
-bool tf32 = false;
+ProductRule rule;
 struct Parts {};
 
 // The functions by their names in cublasLt.h, from the library of that version.
@@ -141,7 +141,7 @@ cublasLtMatmulAlgo_t algorithm_for(const Plan& plan, const Multiplication& p) {
 
 Plan make_plan(const Multiplication& p) {
     Plan plan;
-    const cublasComputeType_t sums = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t sums = rule.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA,
         std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
@@ -175,7 +175,7 @@ const Plan& plan_for(const Multiplication& p) {
                   alignment_of(p.c.data),
                   p.bias != nullptr,
                   alignment_of(p.bias),
-                  tf32};
+                  rule.tf32};
     auto found = plans.find(key);
     if (found == plans.end()) found = plans.emplace(key, make_plan(p)).first;
     return found->second;
@@ -183,7 +183,19 @@ const Plan& plan_for(const Multiplication& p) {
 
 }  // namespace
 
-void round_to_tf32(bool on) { tf32 = on; }
+void choose_products(ProductRule wanted) { rule = wanted; }
+
+const char* why_no_cublas() {
+    static const std::string reason = []() -> std::string {
+        try {
+            lt();
+            return "";
+        } catch (const Error& e) {
+            return e.what();
+        }
+    }();
+    return reason.c_str();
+}
 
 void multiply(const Multiplication& p) {
     const Plan& plan = plan_for(p);

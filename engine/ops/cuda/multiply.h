@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "engine/tensor/dtype.h"
+#include "engine/tensor/runtime.h"
 
 namespace masquerade {
 
@@ -25,7 +26,7 @@ struct DeviceProduct {
 
 // C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float; M, N, K > 0.
 //     A and B        C
-//     f32, f32       f32         the factors are taken as they are; rounded to TF32 where round_to_tf32(true) was said
+//     f32, f32       f32         the factors are taken as they are; rounded to TF32 where choose_products asked for it
 //     bf16, bf16     f32, bf16   with a bias only f32: cuBLASLt would have the bias of C's type
 struct Multiplication {
     std::int64_t m, n, k;
@@ -37,7 +38,8 @@ struct Multiplication {
 // One stream, no allocation after the first product, no read-back; for one shape always the same bits.
 namespace cuda {
 void multiply(const Multiplication& what);
-void round_to_tf32(bool on);
+void choose_products(ProductRule rule);
+const char* why_no_cublas();
 }  // namespace cuda
 namespace fibers {
 void multiply(const Multiplication& what);

@@ -124,7 +124,7 @@ void forget_moment(DeviceEvent* event) noexcept { cudaEventDestroy(event_of(even
 DeviceRuntime runtime() {
     return {answer,      facts,        allocate,      release,         copy,
             fill,        synchronise,  note_moment,   seconds_between, forget_moment,
-            begin_graph, launch_graph, abandon_graph, round_to_tf32};
+            begin_graph, launch_graph, abandon_graph, choose_products, why_no_cublas};
 }
 
 }  // namespace masquerade::cuda

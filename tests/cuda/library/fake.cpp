@@ -191,7 +191,8 @@ EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
         &table,
         has,
         {answer, facts, allocate, release, copy, fill, synchronise, note_moment, seconds_between,
-         forget_moment, begin_graph, launch_graph, abandon_graph, [](bool on) { control.tf32 = on; }}};
+         forget_moment, begin_graph, launch_graph, abandon_graph, [](ProductRule rule) { control.products = rule; },
+         [] { return ""; }}};
     return &library;
 }
 

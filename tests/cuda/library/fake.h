@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "engine/ops/ops.h"
+#include "engine/tensor/runtime.h"
 
 namespace masquerade {
 
@@ -15,7 +16,7 @@ struct FakeControl {
     int allocations = 0;               // asked for so far
     int ways[3] = {};                  // copies each way
     int graphs = 0;                    // launched so far
-    bool tf32 = false;
+    ProductRule products;              // as asked for last
     int kept = 0;                      // calls that the last one held
     int fault = 0;                     // synchronise throws: 1 Error, 2 BadInput, 3 std::bad_alloc
 };
