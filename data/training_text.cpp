@@ -28,12 +28,25 @@ void hold_out(TrainingText& t) {
     std::swap(t.train_targets, t.held_out_targets);
 }
 
-TrainingText grammar_text() {
+void read_held_out(TrainingText& t, const std::string& file) {
+    t.origin.held_out_file = std::filesystem::absolute(file).string();
+    Text held_out = read_text(file);
+    t.origin.held_out_hash = held_out.hash;
+    if (t.origin.pairs && held_out.target.empty())
+        throw BadInput(text(file, " holds no pairs, but ", t.origin.file,
+                            " does; expected source<TAB>target on every line of both"));
+    t.held_out = std::move(held_out.source);
+    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
+}
+
+// The held-out lines are those of the file, if one is named; the lines to train on are the same either way.
+TrainingText grammar_text(const std::string& held_out_file) {
     TrainingText t;
     t.origin.name = "built-in grammar of questions";
     t.train = grammar_questions(1, 12000);
     t.origin.lines = t.train.size();
     hold_out(t);
+    if (!held_out_file.empty()) read_held_out(t, held_out_file);
     return t;
 }
 
@@ -52,14 +65,13 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
         hold_out(t);
         return t;
     }
-    t.origin.held_out_file = std::filesystem::absolute(held_out_file).string();
-    Text held_out = read_text(held_out_file);
-    if (t.origin.pairs && held_out.target.empty())
-        throw BadInput(text(held_out_file, " holds no pairs, but ", file,
-                            " does; expected source<TAB>target on every line of both"));
-    t.held_out = std::move(held_out.source);
-    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
+    read_held_out(t, held_out_file);
     return t;
+}
+
+void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
+    if (found != expected)
+        throw BadInput(text(file, " has changed since the run was started; what goes on with a run needs the same text"));
 }
 
 }  // namespace
@@ -73,9 +85,7 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                 "give --data FILE with source<TAB>target on every line");
         log_line(
             "note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
-        TrainingText t = grammar_text();
-        if (!held_out_file.empty()) t.held_out = read_text(held_out_file).source;
-        return t;
+        return grammar_text(held_out_file);
     }
     Corpus corpus = read_corpus("corpus");
     const std::string* files = wanted == TextKind::pairs ? corpus.pairs : corpus.sentences;
@@ -87,13 +97,11 @@ TrainingText find_training_text(const std::string& file, const std::string& held
 }
 
 TrainingText read_again(const TextOrigin& origin) {
-    if (origin.file.empty()) return grammar_text();
-    TrainingText t = text_of(origin.name, origin.file, origin.held_out_file,
-                             origin.pairs ? TextKind::pairs : TextKind::sentences);
-    if (t.origin.hash != origin.hash)
-        throw BadInput(
-            text(origin.file,
-                 " has changed since the run was started; what goes on with a run needs the same text"));
+    TrainingText t = origin.file.empty() ? grammar_text(origin.held_out_file)
+                                         : text_of(origin.name, origin.file, origin.held_out_file,
+                                                   origin.pairs ? TextKind::pairs : TextKind::sentences);
+    expect_same(origin.file, t.origin.hash, origin.hash);
+    if (origin.held_out_hash != 0) expect_same(origin.held_out_file, t.origin.held_out_hash, origin.held_out_hash);
     return t;
 }
 

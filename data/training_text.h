@@ -11,8 +11,9 @@ namespace masquerade {
 struct TextOrigin {
     std::string name;                // for people
     std::string file, held_out_file; // absolute; empty: the built-in grammar, or lines held out of `file`
-    std::uint64_t lines = 0, hash = 0;
-    bool pairs = false;  // source<TAB>target a line: the targets are read, too
+    std::uint64_t lines = 0, hash = 0;  // of `file`
+    bool pairs = false;               // source<TAB>target a line: the targets are read, too
+    std::uint64_t held_out_hash = 0;  // of `held_out_file`; 0: none, or a run that did not keep it
 };
 
 struct TrainingText {

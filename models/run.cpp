@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "models/run.h"
 
+#include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "data/text.h"
+#include "engine/base/random.h"
 #include "engine/tensor/runtime.h"
 #include "engine/train/safetensors.h"
 #include "models/seq2seq_run.h"
 #include "models/unilm_run.h"
 #include "models/univae_run.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
 namespace {
@@ -87,6 +92,36 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
     for (const Tensor& p : parameters.all()) weights.copy_to(p.path, parameters.master(p));
     parameters.round();
     run_json = read_bytes(folder.file("run.json"));
+    const std::string path = folder.file("tokenizer.json");
+    if (!std::filesystem::exists(path)) return;
+    HuggingFace read = read_tokenizer_json(path);
+    if (read.vocabulary.size() != tokenizer.vocabulary().size())
+        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(), " tokens, vocab.txt beside it ",
+                            tokenizer.vocabulary().size(), "; expected as many: was one of them edited?"));
+    read.options.recognise_special = false;
+    tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
+}
+
+void Run::save_tokenizer(const RunFolder& folder) const {
+    folder.write("vocab.txt", tokenizer.vocabulary().lines());
+    if (tokenizer.options().rules == Rules::hugging_face)
+        write_tokenizer_json(folder.file("tokenizer.json"), tokenizer.vocabulary(), tokenizer.options(),
+                             tokenizer.added());
+}
+
+std::string hash_text(const std::string& bytes) {
+    std::ostringstream digits;
+    digits << std::hex << std::setw(16) << std::setfill('0') << hash_of(bytes);
+    return digits.str();
+}
+
+Vocabulary vocabulary_of(const RunFolder& folder) {
+    const std::string path = folder.file("vocab.txt");
+    const nlohmann::json record = nlohmann::json::parse(read_bytes(folder.file("run.json")), nullptr, false);
+    const std::string expected = record.is_object() ? record.value("vocabulary_hash", "") : "";
+    if (!expected.empty() && hash_text(read_bytes(path)) != expected)
+        throw BadInput(text(path, " has changed since the run was started; the weights belong to the old one: put that back"));
+    return Vocabulary::load(path);
 }
 
 nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
@@ -115,6 +150,10 @@ void read_settings(const RunFolder& folder, std::int64_t step, const std::string
     Config keys;
     settings.declare(keys);
     keys.from_json(config[model], path);
+    // A run of version 0.1 kept its seed in run.json alone.
+    const nlohmann::json record = nlohmann::json::parse(read_bytes(folder.file("run.json")), nullptr, false);
+    if (!config[model].contains("seed") && record.is_object())
+        settings.train.seed = record.value("seed", settings.train.seed);
 }
 
 void write_config(const std::string& folder, const nlohmann::json& config) {

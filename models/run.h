@@ -37,9 +37,12 @@ class Run {
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
+    virtual RunSettings& settings_to_change() = 0;  // for a resumed run: the numbers of its optimiser
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     virtual void save_config(const std::string& folder) const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
+    // vocab.txt, and tokenizer.json if the settings do not say all of the tokenizer: one that --init brought.
+    void save_tokenizer(const RunFolder& folder) const;
     // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
     // A command that shows what the run in this folder writes; empty where it was not trained to write.
@@ -57,10 +60,14 @@ class Run {
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    // The weights and records of a checkpoint, into a model that is there.
+    // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
     nlohmann::json hugging_face_sizes(const BackboneOptions& backbone) const;
 };
+
+// vocab.txt of a run; BadInput if it has changed since the run was started.
+Vocabulary vocabulary_of(const RunFolder& folder);
+std::string hash_text(const std::string& bytes);  // 16 digits, as run.json keeps it
 
 // config.json of a run's latest checkpoint, of this model: its settings. BadInput where it is of another.
 void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,

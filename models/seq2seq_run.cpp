@@ -62,7 +62,7 @@ std::unique_ptr<Seq2SeqRun> Seq2SeqRun::load(const std::string& path, bool to_tr
     const std::int64_t step = folder.latest_step();
     Seq2SeqSettings settings;
     read_settings(folder, step, "seq2seq", settings);
-    auto run = std::make_unique<Seq2SeqRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
+    auto run = std::make_unique<Seq2SeqRun>(settings, vocabulary_of(folder),
                                             to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
     return run;

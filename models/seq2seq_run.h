@@ -23,6 +23,7 @@ class Seq2SeqRun : public TargetRun {
                                             Device device = Device::cpu);
 
     const Seq2SeqSettings& common() const override { return settings; }
+    RunSettings& settings_to_change() override { return settings; }
     EncoderDecoderOptions stacks() const override { return model.options; }
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;

@@ -19,7 +19,7 @@ class FromRun : public Start {
     explicit FromRun(std::unique_ptr<Run> run)
         : held_(std::move(run)), run_(dynamic_cast<const TargetRun&>(*held_)) {}
     std::string source() const override { return run_.step_folder; }
-    const Vocabulary& vocabulary() const override { return run_.tokenizer.vocabulary(); }
+    WordPiece tokenizer() const override { return run_.tokenizer; }
 
     void adopt(TargetSettings& s) const override {
         const TargetSettings& theirs = run_.common();
@@ -59,7 +59,11 @@ class FromHuggingFace : public Start {
         has_head_ = load_hugging_face(path, stack_, parameters_).head;
     }
     std::string source() const override { return path_; }
-    const Vocabulary& vocabulary() const override { return tokenizer_.vocabulary; }
+    WordPiece tokenizer() const override {
+        WordPiece::Options options = tokenizer_.options;
+        options.recognise_special = false;  // "[SEP]" in a training text is text
+        return {tokenizer_.vocabulary, options, tokenizer_.added};
+    }
 
     void adopt(TargetSettings& s) const override {
         s.adopt(stacks());

@@ -14,7 +14,8 @@ class Start {
   public:
     virtual ~Start() = default;
     virtual std::string source() const = 0;  // for run.json
-    virtual const Vocabulary& vocabulary() const = 0;
+    virtual WordPiece tokenizer() const = 0;
+    Vocabulary vocabulary() const { return tokenizer().vocabulary(); }
     // Makes the sizes those of the weights; what else is set stays.
     virtual void adopt(TargetSettings& settings) const = 0;
     // Says what was taken and what is new. A stack may have fewer layers than there are; BadInput where another size has

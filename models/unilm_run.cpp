@@ -59,7 +59,7 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
     const std::int64_t step = folder.latest_step();
     UniLmSettings settings;
     read_settings(folder, step, "unilm", settings);
-    auto run = std::make_unique<UniLmRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
+    auto run = std::make_unique<UniLmRun>(settings, vocabulary_of(folder),
                                           to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
     const auto record = nlohmann::json::parse(run->run_json, nullptr, false);

@@ -25,6 +25,7 @@ class UniLmRun : public TargetRun {
                                           Device device = Device::cpu);
 
     const UniLmSettings& common() const override { return settings; }
+    RunSettings& settings_to_change() override { return settings; }
     EncoderDecoderOptions stacks() const override { return {model.backbone.options, 0}; }
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;

@@ -53,7 +53,7 @@ std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_trai
     const std::int64_t step = folder.latest_step();
     UniVaeSettings settings;
     read_settings(folder, step, "univae", settings);
-    auto run = std::make_unique<UniVaeRun>(settings, Vocabulary::load(folder.file("vocab.txt")),
+    auto run = std::make_unique<UniVaeRun>(settings, vocabulary_of(folder),
                                            to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
     return run;

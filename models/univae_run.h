@@ -31,6 +31,7 @@ class UniVaeRun : public Run {
                                            Device device = Device::cpu);
 
     const RunSettings& common() const override { return settings; }
+    RunSettings& settings_to_change() override { return settings; }
     void save_config(const std::string& folder) const override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;

@@ -51,13 +51,20 @@ Vocabulary Vocabulary::load(const std::string& path) {
     return Vocabulary(std::move(tokens));
 }
 
-void Vocabulary::save(const std::string& path) const {
-    std::ofstream file(path, std::ios::binary);
+std::string Vocabulary::lines() const {
+    std::string all;
     for (const std::string& token : tokens_) {
         if (token.find('\n') != std::string::npos)
-            throw TokenizerError("a token with a line feed in it cannot be saved to " + path);
-        file << token << '\n';
+            throw TokenizerError("a token with a line feed in it cannot be saved as a line");
+        all += token + '\n';
     }
+    return all;
+}
+
+void Vocabulary::save(const std::string& path) const {
+    const std::string all = lines();
+    std::ofstream file(path, std::ios::binary);
+    file << all;
     file.close();
     if (!file) throw TokenizerError("cannot write the vocabulary " + path + ": " + std::strerror(errno));
 }

@@ -22,6 +22,7 @@ class Vocabulary {
     // lines count.
     static Vocabulary load(const std::string& path);
     void save(const std::string& path) const;
+    std::string lines() const;  // what save() writes; TokenizerError if a token has a line feed in it
 
     int size() const { return int(tokens_.size()); }
 

@@ -14,6 +14,7 @@ inline nlohmann::json json_of(const TextOrigin& o) {
     return {{"name", o.name},
             {"file", o.file},
             {"held_out_file", o.held_out_file},
+            {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
             {"lines", o.lines},
             {"hash", fmt::format("{:016x}", o.hash)},
             {"pairs", o.pairs}};
@@ -29,7 +30,8 @@ inline TextOrigin origin_of(const std::string& run_json, const std::string& path
                 d.at("held_out_file"),
                 d.at("lines"),
                 std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
-                d.value("pairs", false)};
+                d.value("pairs", false),
+                std::stoull(d.value("held_out_hash", "0"), nullptr, 16)};
     } catch (const std::exception&) {
         throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
     }

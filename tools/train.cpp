@@ -2,6 +2,7 @@
 // ./train: with no argument, UniVAE on the default corpus, sized for this machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -57,18 +58,38 @@ struct Prepared {
     TrainingText text;
     std::unique_ptr<Task> task;
     std::string initial;  // what it started with; empty: from nothing
+    json changes = json::object();  // settings that a resumed run has changed
 };
 
+// Changes settings of a run that goes on: those of its optimiser and of its checkpoints.
+json changed(RunSettings& settings, const std::vector<std::string>& words) {
+    static const std::vector<std::string> may_change = {"learning_rate",  "warmup",         "clip",
+                                                        "schedule_start", "schedule_steps", "save_every"};
+    Config keys;
+    settings.declare(keys);
+    json changes = json::object();
+    for (const std::string& word : words) {
+        const std::string key = word.substr(0, word.find('='));
+        if (std::find(may_change.begin(), may_change.end(), key) == may_change.end())
+            throw BadUsage(text("--resume goes on as the run was started: ", key, " stays as it is; ",
+                                fmt::format("{}", fmt::join(may_change, ", ")), " can be changed"));
+        keys.set(word);
+        changes[key] = keys.value(key);
+    }
+    return changes;
+}
+
 Prepared resumed(const Arguments& a, const Common& common) {
-    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() ||
-        !a.out.empty() || !a.precision.empty() || !a.config.empty() || common.seed_given)
+    if (!a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() || !a.out.empty() ||
+        !a.precision.empty() || !a.config.empty() || common.seed_given)
         throw BadUsage(
-            "--resume goes on as the run was started: only --steps, --minutes, --threads and --device go "
-            "with it");
+            "--resume goes on as the run was started: only --steps, --minutes, --threads, --device and settings of the "
+            "optimiser (learning_rate=...) go with it");
     Prepared p;
     p.folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
     p.kind = &model_of_run(p.folder->path());
     p.run = p.kind->load(p.folder->path(), true, common.device);
+    p.changes = changed(p.run->settings_to_change(), a.words);
     p.text = read_again(origin_of(p.run->run_json, p.folder->file("run.json")));
     p.task = p.run->task(p.text);
     return p;
@@ -97,15 +118,19 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.config.empty()) config.load(a.config);
     apply_words(a.words, config);
     if (!a.precision.empty()) config.set("precision=" + a.precision);
-    if (common.seed_given) settings->train.seed = common.seed;
+    if (common.seed_given) config.set("seed=" + std::to_string(common.seed));
     p.text = find_training_text(a.data, a.dev, p.kind->reads);
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
     p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
-    if (initial)
+    if (initial) {
+        WordPiece::Options options = initial->tokenizer().options();
+        options.lower = !settings->cased;  // of the weights, unless the user said otherwise
+        p.run->tokenizer = WordPiece(initial->vocabulary(), options, initial->tokenizer().added());
         p.initial =
             text(initial->source(), "\n        ", initial->give_weights(dynamic_cast<TargetRun&>(*p.run)));
+    }
     p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
                                                          : RunFolder::create(a.out));
@@ -117,8 +142,9 @@ Prepared started(const Arguments& a, const Common& common) {
                    {"device", name_of(common.device)},
                    {"dtype", name_of(settings->precision)}};
     if (initial) record["init"] = initial->source();
+    record["vocabulary_hash"] = hash_text(p.run->tokenizer.vocabulary().lines());
     p.folder->write("run.json", record.dump(2) + "\n");
-    p.run->tokenizer.vocabulary().save(p.folder->file("vocab.txt"));
+    p.run->save_tokenizer(*p.folder);
     return p;
 }
 
@@ -145,7 +171,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     if (resuming) {
         trainer.resume();
         json record = json::parse(p.run->run_json);
-        record["resumed"].push_back({{"step", trainer.step()}, {"device", name_of(common.device)}});
+        json sitting = {{"step", trainer.step()}, {"device", name_of(common.device)}};
+        if (!p.changes.empty()) sitting["settings"] = p.changes;
+        record["resumed"].push_back(sitting);
         p.folder->write("run.json", record.dump(2) + "\n");
     }
     StopReason reason = trainer.run(stop_requested);

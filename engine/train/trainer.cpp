@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -29,6 +30,7 @@ std::string entry(const std::string& name, double value) {
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
+    c.add("seed", &seed, "of every random number of the run; --seed sets it, too");
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
@@ -38,7 +40,7 @@ void TrainOptions::declare(Config& c) {
     c.add("weight_decay", &weight_decay, "of matrices, decoupled", 0, 10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
           1000000000);
-    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: chosen from measured speed", 0,
+    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed", 0,
           1000000000);
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
@@ -93,9 +95,7 @@ double Trainer::train_step() {
     metrics_ = task_.metrics();  // while the tensors of the step are there
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(norm_))
-        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_,
-                         "; a lower learning_rate or a longer warmup helps. Earlier checkpoints in ",
-                         folder_.path(), " are intact"));
+        throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice()));
     tokens_ += task_.batch_tokens();
     step_++;
     return value;
@@ -104,10 +104,15 @@ double Trainer::train_step() {
 // From the speed so far: the steps that fit into the time that is left, a little less.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
-    schedule_start_ = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
-    schedule_steps_ = schedule_start_ + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step));
+    const auto start = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
+    set_schedule(start, start + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step)));
     log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}",
                                    1e3 * seconds_per_step, schedule_start_, schedule_steps_));
+}
+
+void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
+    schedule_start_ = start;
+    schedule_steps_ = steps;
 }
 
 void Trainer::report_memory() const {
@@ -125,9 +130,22 @@ void Trainer::report_memory() const {
     std::fflush(stdout);
 }
 
+// What to do where numbers are no longer finite.
+std::string Trainer::advice() const {
+    const std::vector<std::int64_t> steps = folder_.steps();
+    if (steps.empty())
+        return text("; there is no checkpoint yet: start again with a lower learning_rate than ", options_.learning_rate,
+                    " or a longer warmup than ", options_.warmup);
+    return text("; the last checkpoint, ", folder_.step_folder(steps.back()), ", is healthy: ./train --resume ",
+                folder_.path(), " learning_rate=", options_.learning_rate / 2, " goes on from there",
+                std::filesystem::exists(folder_.file("best")) ? text("; the best one is ", folder_.file("best")) : "");
+}
+
 void Trainer::save() {
     if (saved_step_ == step_) return;
     std::vector<Metric> held_out = task_.validate();
+    if (!held_out.empty() && !std::isfinite(held_out[0].value))  // no checkpoint: healthy ones would make room for it
+        throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
     // Before the checkpoint: a crash between the two leaves a line that the next resume drops, not one that is missing.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
@@ -170,8 +188,8 @@ void Trainer::resume() {
         throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
                             "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);
-    schedule_start_ = numbers[2];
-    schedule_steps_ = numbers[3];
+    schedule_start_ = options_.schedule_start ? std::uint64_t(options_.schedule_start) : numbers[2];
+    schedule_steps_ = options_.schedule_steps ? std::uint64_t(options_.schedule_steps) : numbers[3];
     task_.move_to({numbers.begin() + 4, numbers.end()});
     best_ = state.reals("best").at(0);
     folder_.rewind(step_);
@@ -224,6 +242,8 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     double measured_from = 0;
     std::int64_t measured_step = -1;
     bool minutes_count = options_.minutes > 0;
+    if (schedule_steps_ == 0 && options_.steps > 0 && !minutes_count)
+        set_schedule(schedule_start_, std::uint64_t(options_.steps));
     if (minutes_count) deadline -= std::min(closing_seconds, 0.1 * deadline);
     std::optional<StopReason> reason;
     auto reached = [&]() -> std::optional<StopReason> {

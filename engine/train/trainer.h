@@ -21,8 +21,8 @@ struct TrainOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
     double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, weight_decay = 0;
-    // The learning rate decays from schedule_start to schedule_steps. 0: chosen once from measured speed so that the run
-    // of `minutes` ends there; then printed and kept in the checkpoint.
+    // The learning rate decays from schedule_start to schedule_steps. 0: `steps` if no minutes are given, else chosen once
+    // from measured speed so that the run of `minutes` ends there; then printed and kept in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;       // stop after so many; 0: no limit
     double minutes = 10;          // stop after so long; 0: no limit
@@ -73,7 +73,7 @@ class Trainer {
   public:
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
 
-    // Goes on from the folder's latest checkpoint.
+    // Goes on from the folder's latest checkpoint. A schedule that the options name counts, else that of the checkpoint.
     void resume();
     // Trains until a limit, the end of the schedule, or `stop` says so; saves; returns why it ended.
     StopReason run(const std::function<bool()>& stop);
@@ -89,7 +89,9 @@ class Trainer {
   private:
     double train_step();
     void choose_schedule(double now, double seconds_per_step);
+    void set_schedule(std::uint64_t start, std::uint64_t steps);
     void report_memory() const;
+    std::string advice() const;
     void save();
     void log(double loss, double now) const;
     void progress(double loss, double now) const;
