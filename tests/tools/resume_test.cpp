@@ -99,6 +99,24 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
     }
 }
 
+PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
+    const Place place;
+    place.expect("train", "unilm " + small + "--data pairs --out first");
+    place.expect("inspect", "checkpoint first --save folder");
+    place.write("folder/tokenizer_config.json",
+                "{\"do_lower_case\": true, \"strip_accents\": false, \"tokenize_chinese_chars\": false, "
+                "\"tokenizer_class\": \"BertTokenizer\"}");
+    const std::string started = "unilm --init folder --data pairs save_every=3 --threads 1 --steps 6 batch_tokens=90 ";
+    check(place, started);
+    for (const char* run : {"straight", "halves"}) {
+        const std::string kept = read_bytes(place.file(std::string(run) + "/tokenizer.json"));
+        for (const char* option : {"\"strip_accents\": false", "\"handle_chinese_chars\": false", "\"lowercase\": true"})
+            CHECK(kept.find(option) != std::string::npos);
+    }
+    place.expect("train", "unilm --init straight --data pairs --steps 1 --out next");  // and goes on to the next run
+    CHECK(place.same("next/tokenizer.json", "straight/tokenizer.json"));
+}
+
 PROGRAM_CASE("resume: --fit-prior gives the prior that the run ended with, whatever its seed") {
     const Place place;
     place.expect("train", of_univae + "--data text --seed 7 --out run");
