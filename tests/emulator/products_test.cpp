@@ -72,7 +72,7 @@ TEST_CASE("products: the bits of an element are those of its row and its column 
                                     M, N, K);
                 other.run(size);
                 CAPTURE(form);
-                CHECK(other.c.bits(0, M * N) == all.c.bits(0, M * N));
+                CHECK((other.c.bits(0, M * N) == all.c.bits(0, M * N)));
             }
         for (std::int64_t i : {0, 15, 16, 63, 64, 65})
             for (std::int64_t j : {0, 7, 63, 64, 127, 128, 130}) {
@@ -90,12 +90,12 @@ TEST_CASE("products: the bits of an element are those of its row and its column 
                 CAPTURE(i);
                 CAPTURE(j);
                 one.run();
-                CHECK(one.c.bits(0, 1) == all.c.bits(i * N + j, 1));
+                CHECK((one.c.bits(0, 1) == all.c.bits(i * N + j, 1)));
                 if (j == 0) row.run();
-                if (j == 0) CHECK(row.c.bits(0, N) == all.c.bits(i * N, N));
+                if (j == 0) CHECK((row.c.bits(0, N) == all.c.bits(i * N, N)));
                 if (i > 0) continue;
                 column.run();
-                for (std::int64_t r = 0; r < M; r++) CHECK(column.c.bits(r, 1) == all.c.bits(r * N + j, 1));
+                for (std::int64_t r = 0; r < M; r++) CHECK((column.c.bits(r, 1) == all.c.bits(r * N + j, 1)));
             }
     }
 }
@@ -112,7 +112,7 @@ TEST_CASE("products: one result in every order of blocks, warps and lanes") {
                 const Product again(form, 67, 133, 100);
                 again.run(size);
                 CAPTURE(form.name());
-                CHECK(again.c.bits(0, 67 * 133) == first.c.bits(0, 67 * 133));
+                CHECK((again.c.bits(0, 67 * 133) == first.c.bits(0, 67 * 133)));
             }
         }
 }
@@ -164,7 +164,7 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
         refused.forward();
         CHECK(asked == 1);
         CHECK(emulator::counts().launches - before - of_plain == of_plain + 1);
-        CHECK(refused.values[3].bytes() == plain.values[3].bytes());
+        CHECK((refused.values[3].bytes() == plain.values[3].bytes()));
         refused.backward();  // dx sums over 5, dw over 17: neither is refused
         CHECK(asked == 3);
     }

@@ -122,13 +122,18 @@ struct NextTile {
     }
 };
 
+template <class T, int M, int N, int K>
+struct Tiles {
+    Tile<T, M, K> left;
+    Tile<T, N, K> right;
+};
+
 // One tile (M,N) of C, in chunks of K steps of the depth.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
     product_kernel(Lines<T> a, Lines<T> b, S* c, const float* bias, std::int64_t m, std::int64_t n,
                    std::int64_t depth, bool add) {
-    __shared__ Tile<T, M, K> left;
-    __shared__ Tile<T, N, K> right;
+    Tiles<T, M, N, K>& tiles = *dynamic_shared<Tiles<T, M, N, K>>();
     const unsigned across = unsigned((n + N - 1) / N);
     const std::int64_t row = std::int64_t(blockIdx.x / across) * M,
                        column = std::int64_t(blockIdx.x % across) * N;
@@ -140,10 +145,11 @@ __global__ void __launch_bounds__(tile_threads)
     NextTile<T, N, K> next_right(b.deep);
     next_left.read(a, row, 0), next_right.read(b, column, 0);
     for (std::int64_t k = 0; k < depth; k += K) {
-        next_left.store(left, a.deep), next_right.store(right, b.deep);
+        next_left.store(tiles.left, a.deep), next_right.store(tiles.right, b.deep);
         __syncthreads();
         next_left.read(a, row, k + K), next_right.read(b, column, k + K);
-        sum.template add<Form::rows_by_rows>(left, right, rows, columns, int(depth - k < K ? depth - k : K));
+        sum.template add<Form::rows_by_rows>(tiles.left, tiles.right, rows, columns,
+                                             int(depth - k < K ? depth - k : K));
         __syncthreads();
     }
     sum.each([&](int i, int j, float x) {
@@ -169,7 +175,7 @@ void launch_product(const Multiplication& p) {
     if (tiles > INT_MAX)
         throw Error(
             text("tiled_multiply: ", name_of(p), " has ", tiles, " tiles; expected at most ", INT_MAX));
-    launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, 0,
+    launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
                                           lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
                                           lines_of<T>(p.b, p.n, p.k, p.b.transposed),
                                           static_cast<S*>(p.c.data), p.bias, p.m, p.n, p.k, p.c.add);
