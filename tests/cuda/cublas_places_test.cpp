@@ -102,12 +102,14 @@ TEST_CASE("cublas places: beside the packages of every Python, the newest first"
     machine.make("shims");
     machine.link("shims/python3", "real/bin/python3");  // its packages lie beside what it leads to
     machine.make("empty");                              // no python there
+    machine.make("active/lib/python3.12/site-packages/nvidia/cublas/lib");
     machine.make("user/.local/lib/python3.12/site-packages/nvidia/cublas/lib");
     machine.make("usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib");
     machine.make("usr/lib/python3/dist-packages/nvidia/cublas/lib");
     variables["PATH"] = machine.folder.file("empty") + "::" + machine.folder.file("shims") + ":" +
                         machine.folder.file("venv/bin") + ":" + machine.folder.file("missing");
-    variables["VIRTUAL_ENV"] = machine.folder.file("venv");
+    variables["PATH"] += ":" + machine.folder.file("venv/bin");
+    variables["VIRTUAL_ENV"] = machine.folder.file("active");
     variables["HOME"] = machine.folder.file("user");
     Places all = machine.places();
     all.erase(all.begin(), all.begin() + 7);
@@ -115,6 +117,7 @@ TEST_CASE("cublas places: beside the packages of every Python, the newest first"
                         "/venv/bin/../lib/python3.12/site-packages/nvidia/cu99/lib",
                         "/venv/bin/../lib/python3.12/site-packages/nvidia/cublas/lib",
                         "/venv/bin/../lib/python3.9/site-packages/nvidia/cublas/lib",
+                        "/active/lib/python3.12/site-packages/nvidia/cublas/lib",
                         "/user/.local/lib/python3.12/site-packages/nvidia/cublas/lib",
                         "/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib",
                         "/usr/lib/python3/dist-packages/nvidia/cublas/lib"});

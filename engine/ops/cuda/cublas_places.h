@@ -113,7 +113,7 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
         const std::size_t end = std::min(all.find(':', from), all.size());
         const path python = path(all.substr(from, end - from)) / "python3";
         from = end + 1;
-        if (!exists(python, ignored)) continue;
+        if (python.is_relative() || !exists(python, ignored)) continue;
         add_packages((python.parent_path() / "../lib").string());
         add_packages((canonical(python, ignored).parent_path() / "../lib").string());
     }
