@@ -137,8 +137,7 @@ TEST_CASE("cublas places: the first that opens is taken, and where none does eac
     CHECK(none.reason.find('\n') == std::string::npos);
 
     const std::string good = machine.make("opt/cuda/lib") + "/libcublasLt.so.99";
-    std::filesystem::copy_file(beside_the_tests("partial_cuda.so"),
-                               good);
+    std::filesystem::copy_file(beside_the_tests("partial_cuda.so"), good);
     const CublasOpened found = open_cublas(machine.search);
     CHECK(found.library != nullptr);
     CHECK(found.place == good);

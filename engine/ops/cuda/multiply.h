@@ -49,7 +49,8 @@ inline void expect_known(const Multiplication& p) {
     const bool bf16 = p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 &&
                       (p.c.dtype == DType::f32 || (p.c.dtype == DType::bf16 && !p.bias));
     if ((!f32 && !bf16) || p.m <= 0 || p.n <= 0 || p.k <= 0)
-        throw Error(text("no kernel makes ", name_of(p), "; expected f32 throughout, or bf16 in f32 or, without a ",
+        throw Error(text("no kernel makes ", name_of(p),
+                         "; expected f32 throughout, or bf16 in f32 or, without a ",
                          "bias, in bf16, and sizes above 0"));
 }
 

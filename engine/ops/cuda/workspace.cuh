@@ -49,7 +49,8 @@ class Workspace {
     }
     static void forget(void*, std::size_t, std::size_t) {}
 #else
-    static void* instead_of(void* outgrown, std::size_t before, std::size_t bytes) {  // no step is captured here
+    static void* instead_of(void* outgrown, std::size_t before,
+                            std::size_t bytes) {  // no step is captured here
         void* data = allocate_aligned(bytes);
         if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
         std::free(outgrown);
