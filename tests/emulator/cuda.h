@@ -62,6 +62,8 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
 // d += a b by the lanes of a warp, as mma.sync.m16n8k16 on bf16 does; tests/emulator/fragments.cpp.
 void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b,
                         const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// CUDA takes so many bytes at once only from an address that is a multiple of them.
+void expect_aligned(const void* address, std::size_t size);
 // The bytes that the launch asked for.
 void* dynamic_shared_memory();
 

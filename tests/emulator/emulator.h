@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 
+#include "engine/ops/cuda/multiply.h"
 #include "engine/ops/table.h"
 
 namespace masquerade::emulator {
@@ -27,6 +28,9 @@ struct Counts {
     long launches = 0, switches = 0, accesses = 0;
 };
 const Counts& counts();
+
+// Which products the plain loop in the place of cuBLASLt does not make; null: it makes all.
+extern bool (*refuses_product)(const Multiplication&);
 
 // The ops of namespace fibers; one that is not there throws its name.
 const OpTable& ops();

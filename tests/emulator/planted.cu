@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/emulator/planted.h"
 
+#include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -18,6 +19,9 @@ __global__ void block_sums_kernel(int rounds, const float* x, float* y) {
     for (int round = 0; round < rounds; round++) {
         if (fault != Fault::unwritten || t != 5)
             terms[t + past] = x[(round * int(gridDim.x) + int(blockIdx.x)) * width + t];
+#ifdef CUDA_EMULATED
+        if (fault == Fault::misaligned) emulator::expect_aligned(x + 1, 16);
+#endif
         if (fault == Fault::early_return && t == 63) return;
         if (fault == Fault::warp_waits_for_block && t == 40) __syncwarp();
         if (fault == Fault::two_barriers && t >= 32)
@@ -146,6 +150,7 @@ void block_sums(Fault fault, bool shared, int blocks, int rounds, const float* x
         WITH(next_block_is_read)
         WITH(lent_stack)
         WITH(past_the_end)
+        WITH(misaligned)
 #undef WITH
         default: return block_sums_with<Fault::none>(shared, unsigned(blocks), rounds, x, y);
     }
@@ -170,6 +175,13 @@ void words(const unsigned* given, unsigned* to) { launch<words_kernel>(1, 32, 0,
 
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count) {
     for_each_row(1, Verbs{x, found, y, stored, add, count, n});
+}
+
+struct Kept {};
+std::size_t growth_by(std::int64_t bytes) {
+    const std::size_t before = bytes_of_workspaces();
+    workspace<Kept, char>(bytes);
+    return bytes_of_workspaces() - before;
 }
 
 }  // namespace masquerade::DEVICE

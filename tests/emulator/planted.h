@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Kernels of the tests (planted.cu): what each CUDA word does, the verbs of a warp, and kernels with one fault each.
+// Kernels of the tests (planted.cu): what each CUDA word does, the verbs of a warp, and kernels with one fault each; and
+// how working memory is counted.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace masquerade {
@@ -18,6 +20,7 @@ enum class Fault {
     next_block_is_read,
     lent_stack,
     past_the_end,
+    misaligned,
     no_warp_barrier,  // of warp_sums
     shuffle_for_barrier,
     half_a_shuffle,
@@ -38,6 +41,9 @@ void warp_sums(Fault fault, int blocks, const float* x, float* y);
 void words(const unsigned* given, unsigned* to);
 // By one warp: the verbs on n numbers. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
+
+// How the count of the ops' bytes grows by one workspace that is asked for so many.
+std::size_t growth_by(std::int64_t bytes);
 
 }  // namespace fibers
 }  // namespace masquerade

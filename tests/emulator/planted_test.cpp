@@ -94,6 +94,7 @@ TEST_CASE("emulator: a fault is named, with kernel, block and thread") {
         {Fault::next_block_is_read, true, "nothing orders blocks"},
         {Fault::lent_stack, true, "that is another thread's own"},
         {Fault::past_the_end, true, "past the 256 bytes that the launch asked for"},
+        {Fault::misaligned, false, "reaches 16 bytes at once, 4 bytes past a multiple of 16"},
         {Fault::no_warp_barrier, true, "of shared memory at 0x"},
         {Fault::shuffle_for_barrier, true, "; no barrier lies between"},
         {Fault::half_a_shuffle, false, "has finished"},
@@ -204,4 +205,14 @@ TEST_CASE("emulator: the verbs of a warp, whatever the length") {
     int count = 0;
     fibers::verbs(3, with_nan, found.data(), y.data(), stored.data(), false, &count);
     CHECK(std::isnan(found[3]));
+}
+
+// In powers of two, from 64 KiB on; here what is outgrown is given back.
+TEST_CASE("emulator: the bytes that ops work in are counted") {
+    CHECK(fibers::growth_by(0) == 0);
+    CHECK(fibers::growth_by(1) == 65536);
+    CHECK(fibers::growth_by(65536) == 0);
+    CHECK(fibers::growth_by(65537) == 65536);
+    CHECK(fibers::growth_by(500000) == 524288 - 131072);
+    CHECK(fibers::growth_by(5) == 0);
 }

@@ -184,6 +184,12 @@ void access_atomically(const void* address, std::size_t size) {
     if (running) memory::atomic(address, size);
 }
 
+void expect_aligned(const void* address, std::size_t size) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(address) % size;
+    if (running && past != 0)
+        fail(text("reaches ", size, " bytes at once, ", past, " bytes past a multiple of ", size));
+}
+
 void* dynamic_shared_memory() { return const_cast<char*>(places.asked.begin); }
 
 void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes, void (*body)(const void*),

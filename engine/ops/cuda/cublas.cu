@@ -8,15 +8,15 @@
 // dimension. What lies there as we read it (not transposed) is already the transpose that is asked for; what lies there
 // transposed is transposed by cuBLASLt. Its bias has an element for every row of C^T, that is for every column of C.
 //
-// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept. Where K is split, the parts are
-// summed in float in a step of their own, in a fixed order: one product always has the same bits on one GPU. Those of a
-// row may differ with the number of rows beside it, because another shape may get another algorithm.
+// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept; so is that it suggests none. Where K
+// is split, the parts are summed in float in a step of their own, in a fixed order: one product always has the same bits
+// on one GPU. Those of a row may differ with the number of rows beside it, because another shape may get another algorithm.
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <map>
 
+#include "engine/ops/cuda/cublas_places.h"
 #include "engine/ops/cuda/multiply.h"
 #include "engine/ops/cuda/workspace.cuh"
 
@@ -24,29 +24,28 @@ namespace masquerade::cuda {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t(32) << 20;
-ProductRule rule;
 struct Parts {};
 
 // The functions by their names in cublasLt.h, from the library of that version.
 struct Lt {
-    void* library;
+    void* library = nullptr;
+    std::string place;
     cublasLtHandle_t handle = nullptr;
 
     template <class Function>
     void find(Function*& function, const char* name) {
         function = reinterpret_cast<Function*>(dlsym(library, name));
-        if (!function) throw Error(text("CUDA: ", file(), " has no ", name, "; expected cuBLAS ", version()));
+        if (!function)
+            throw Error(text("CUDA: ", place, " has no ", name, "; expected cuBLAS ", CUBLAS_VER_MAJOR, ".",
+                             CUBLAS_VER_MINOR, "; name another one in MASQUERADE_CUBLAS"));
     }
-    static std::string file() { return text("libcublasLt.so.", CUBLAS_VER_MAJOR); }
-    static std::string version() { return text(CUBLAS_VER_MAJOR, ".", CUBLAS_VER_MINOR); }
 
-    Lt() : library(dlopen(file().c_str(), RTLD_NOW | RTLD_LOCAL)) {
-        if (!library) {
-            const char* why = dlerror();
-            throw Error(text("CUDA: matrix products need ", file(),
-                             " of the CUDA Toolkit, which cannot be opened (", why ? why : "no reason given",
-                             "); install it, or name its folder in LD_LIBRARY_PATH"));
-        }
+    Lt() {
+        CublasSearch search;
+        search.major = CUBLAS_VER_MAJOR;
+        const CublasOpened opened = open_cublas(search);
+        if (!opened.library) throw Error("CUDA: " + opened.reason);
+        library = opened.library, place = opened.place;
         find(status_name, "cublasLtGetStatusName");
         find(create, "cublasLtCreate");
         find(make_operation, "cublasLtMatmulDescCreate");
@@ -83,19 +82,15 @@ const Lt& lt() {
 
 cudaDataType_t type_of(DType type) { return type == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
 
-// The largest power of two that the address is a multiple of, at most 256.
+// The largest power of two that the address is a multiple of, at most 16: no access of an algorithm is wider.
 std::int64_t alignment_of(const void* address) {
-    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 256;
+    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | 16;
     return std::int64_t(bits & (~bits + 1));
-}
-
-std::string name_of_product(const Multiplication& p) {
-    return text("a product (", p.m, ",", p.k, ") ", name_of(p.a.dtype), " times (", p.k, ",", p.n, ") ",
-                name_of(p.b.dtype), " in ", name_of(p.c.dtype));
 }
 
 // How products of one shape are asked for.
 struct Plan {
+    bool possible = false;  // cuBLASLt makes them
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
@@ -116,7 +111,7 @@ cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t rows,
     return layout;
 }
 
-cublasLtMatmulAlgo_t algorithm_for(const Plan& plan, const Multiplication& p) {
+void choose_algorithm(Plan& plan, const Multiplication& p) {
     cublasLtMatmulPreference_t preference = nullptr;
     lt().expect(lt().make_preference(&preference), "making a preference");
     auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, auto value) {
@@ -133,15 +128,15 @@ cublasLtMatmulAlgo_t algorithm_for(const Plan& plan, const Multiplication& p) {
     const cublasStatus_t status = lt().suggest(lt().handle, plan.operation, plan.first, plan.second,
                                                plan.result, plan.result, preference, 1, &best, &found);
     lt().forget_preference(preference);
-    lt().expect(status, text("choosing an algorithm for ", name_of_product(p)));
-    if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS)
-        throw Error(text("CUDA: cuBLASLt has no algorithm for ", name_of_product(p)));
-    return best.algo;
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+        lt().expect(status, text("choosing an algorithm for ", name_of(p)));
+    plan.possible = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+    plan.algorithm = best.algo;
 }
 
 Plan make_plan(const Multiplication& p) {
     Plan plan;
-    const cublasComputeType_t sums = rule.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t sums = product_rule().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA,
         std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
@@ -155,11 +150,11 @@ Plan make_plan(const Multiplication& p) {
     plan.first = layout_of(p.b.dtype, p.b.transposed, p.k, p.n);
     plan.second = layout_of(p.a.dtype, p.a.transposed, p.m, p.k);
     plan.result = layout_of(p.c.dtype, false, p.m, p.n);
-    plan.algorithm = algorithm_for(plan, p);
+    choose_algorithm(plan, p);
     return plan;
 }
 
-const Plan& plan_for(const Multiplication& p) {
+Plan& plan_for(const Multiplication& p) {
     using Key = std::array<std::int64_t, 14>;
     static std::map<Key, Plan> plans;
     const Key key{p.m,
@@ -175,7 +170,7 @@ const Plan& plan_for(const Multiplication& p) {
                   alignment_of(p.c.data),
                   p.bias != nullptr,
                   alignment_of(p.bias),
-                  rule.tf32};
+                  product_rule().tf32};
     auto found = plans.find(key);
     if (found == plans.end()) found = plans.emplace(key, make_plan(p)).first;
     return found->second;
@@ -183,7 +178,7 @@ const Plan& plan_for(const Multiplication& p) {
 
 }  // namespace
 
-void choose_products(ProductRule wanted) { rule = wanted; }
+void choose_products(ProductRule wanted) { product_rule() = wanted; }
 
 const char* why_no_cublas() {
     static const std::string reason = []() -> std::string {
@@ -197,14 +192,20 @@ const char* why_no_cublas() {
     return reason.c_str();
 }
 
-void multiply(const Multiplication& p) {
-    const Plan& plan = plan_for(p);
+bool multiply(const Multiplication& p) {
+    expect_known(p);
+    if (*why_no_cublas() != 0) return false;
+    Plan& plan = plan_for(p);
+    if (!plan.possible) return false;
     if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     const float one = 1, kept = p.c.add ? 1 : 0;
-    lt().expect(lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second,
-                              &kept, p.c.data, plan.result, p.c.data, plan.result, &plan.algorithm,
-                              workspace<Parts, char>(workspace_bytes), workspace_bytes, cuda_stream()),
-                name_of_product(p));
+    const cublasStatus_t status =
+        lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second, &kept,
+                      p.c.data, plan.result, p.c.data, plan.result, &plan.algorithm,
+                      workspace<Parts, char>(workspace_bytes), workspace_bytes, cuda_stream());
+    plan.possible = status != CUBLAS_STATUS_NOT_SUPPORTED;
+    if (plan.possible) lt().expect(status, name_of(p));
+    return plan.possible;
 }
 
 }  // namespace masquerade::cuda

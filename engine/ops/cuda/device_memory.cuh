@@ -20,7 +20,9 @@ class Upload {
     }
     const char* send() {
         char* to = static_cast<char*>(memory_.reserve(bytes_));
-        check(cudaMemcpyAsync(to, from_, bytes_, cudaMemcpyHostToDevice, cuda_stream()), "sending a table");
+        if (bytes_ > 0)
+            check(cudaMemcpyAsync(to, from_, bytes_, cudaMemcpyHostToDevice, cuda_stream()),
+                  "sending a table");
         return to;
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What stands between the ops and the one product that is multiplied elsewhere: empty sums, factors of two types, and a
-// product that must not be rounded before its bias is added.
+// What stands between the ops and the products: who makes one, empty sums, factors of two types, and a product that must
+// not be rounded before its bias is added.
 #include "engine/ops/cuda/gemm.h"
 
 #include "engine/ops/cuda/workspace.cuh"
@@ -61,7 +61,16 @@ struct Column {
     HD float operator()(std::int64_t row, int c) const { return float(x[row * columns + c]); }
 };
 
+void make_product(const Multiplication& p) {
+    if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
+}
+
 }  // namespace
+
+ProductRule& product_rule() {
+    static ProductRule rule;
+    return rule;
+}
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, DeviceFactor b, DeviceProduct c,
           const float* bias) {
@@ -77,11 +86,11 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     if (a.dtype != b.dtype) a = widened<WideA>(a, m * k), b = widened<WideB>(b, k * n);
     if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {
         float* wide = workspace<WideC>(m * n);
-        multiply({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
+        make_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
         for_each_point(m * n, Copy<float, bfloat16>{wide, bias, static_cast<bfloat16*>(c.data), n, c.add});
         return;
     }
-    multiply({m, n, k, a, b, c, bias});
+    make_product({m, n, k, a, b, c, bias});
 }
 
 void column_sums(const View& x, const Grad& sums) {

@@ -8,6 +8,7 @@
 #include "engine/ops/cuda/capture.h"
 #include "engine/ops/cuda/kernel.cuh"
 #include "engine/ops/cuda/multiply.h"
+#include "engine/ops/cuda/workspace.cuh"
 
 namespace masquerade::cuda {
 namespace {
@@ -49,6 +50,7 @@ DeviceFacts facts() {
     facts.major = properties.major;
     facts.minor = properties.minor;
     check(cudaMemGetInfo(&facts.bytes_free, &facts.bytes), "asking for the GPU's memory");
+    facts.bytes_of_ops = bytes_of_workspaces();
     return facts;
 }
 
@@ -79,6 +81,7 @@ void wait(const char* for_what) {
 constexpr std::size_t most_staged = std::size_t(1) << 20;
 
 void copy(void* to, const void* from, std::size_t bytes, Way way) {
+    if (bytes == 0) return;  // an empty copy or fill may not be part of a graph
     if (way == Way::to_device && (capturing() || bytes <= most_staged)) {
         from = std::memcpy(stage(bytes), from, bytes);
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copying to the GPU");
@@ -93,6 +96,7 @@ void copy(void* to, const void* from, std::size_t bytes, Way way) {
 }
 
 void fill(void* to, int byte, std::size_t bytes) {
+    if (bytes == 0) return;
     check(cudaMemsetAsync(to, byte, bytes, stream()), "filling");
 }
 

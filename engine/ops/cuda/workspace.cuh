@@ -20,13 +20,19 @@
 
 namespace masquerade::DEVICE {
 
+// What all workspaces have taken and not given back.
+inline std::size_t& bytes_of_workspaces() {
+    static std::size_t bytes = 0;
+    return bytes;
+}
+
 class Workspace {
   public:
     void* reserve(std::size_t bytes) {
         if (bytes > capacity_) {
             std::size_t larger = std::size_t(64) << 10;
             while (larger < bytes) larger *= 2;
-            data_ = instead_of(data_, larger);
+            data_ = instead_of(data_, capacity_, larger);
             capacity_ = larger;
         }
         forget(data_, bytes, capacity_);
@@ -35,17 +41,20 @@ class Workspace {
 
   private:
 #ifdef __CUDACC__
-    static void* instead_of(void*, std::size_t bytes) {
+    static void* instead_of(void*, std::size_t, std::size_t bytes) {
         void* data = nullptr;
         check(cudaMalloc(&data, bytes), text("taking ", bytes, " bytes of memory for an op to work in"));
+        bytes_of_workspaces() += bytes;
         return data;
     }
     static void forget(void*, std::size_t, std::size_t) {}
 #else
-    static void* instead_of(void* outgrown, std::size_t bytes) {  // no step is captured here
+    static void* instead_of(void* outgrown, std::size_t before,
+                            std::size_t bytes) {  // no step is captured here
         void* data = allocate_aligned(bytes);
         if (!data) throw Error(text("no ", bytes, " bytes of memory for an op to work in"));
         std::free(outgrown);
+        bytes_of_workspaces() += bytes - before;
         return data;
     }
     // NaN; what lies behind the bytes that were asked for, the address sanitizer takes for no memory.

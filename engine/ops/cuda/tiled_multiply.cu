@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The engine's own matrix product, where cuBLASLt is not wanted, not there, or has no algorithm for a shape.
+//
+// A block of 128 threads makes one tile of C. Both factors come in chunks of the depth K: into registers, while the
+// chunk before is multiplied, from there into shared memory. There the depth always runs along a tile's rows, whichever
+// way a factor lies, so all forms of the product are one loop. Where a tile reaches past the matrices it holds zeros.
+//
+// The bits of an element depend on its row of A, its column of B and K alone. One thread (of float) or one place of the
+// tensor cores' instruction (of bf16) adds all its terms, 16 steps of K after the other, whatever the tile, the chunk
+// and the grid; a block never shares K with another one.
+#include <algorithm>
+#include <climits>
+
+#include "engine/ops/cuda/multiply.h"
+#include "engine/ops/cuda/tile_product.cuh"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// 16 bytes, which one access moves.
+struct alignas(16) Packet {
+    std::uint32_t words[4];
+};
+template <class T>
+constexpr int per_packet = 16 / int(sizeof(T));
+
+__device__ inline Packet packet_at(const void* from) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(from, sizeof(Packet));
+    Packet packet;
+    __builtin_memcpy(&packet, from, sizeof packet);
+    return packet;
+#else
+    return *static_cast<const Packet*>(from);
+#endif
+}
+__device__ inline void store_packet(void* to, Packet packet) {
+#ifdef CUDA_EMULATED
+    emulator::expect_aligned(to, sizeof packet);
+    __builtin_memcpy(to, &packet, sizeof packet);
+#else
+    *static_cast<Packet*>(to) = packet;
+#endif
+}
+template <class T>
+__device__ T number_of(const Packet& packet, int i) {
+    if constexpr (sizeof(T) == 4) {
+        return float_of(packet.words[i]);
+    } else {
+        T x;
+        x.bits = std::uint16_t(packet.words[i / 2] >> i % 2 * 16);
+        return x;
+    }
+}
+template <class T>
+__device__ void set_number(Packet& packet, int i, T x) {
+    if constexpr (sizeof(T) == 4)
+        packet.words[i] = bits_of(x);
+    else
+        packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
+}
+
+// A factor as it lies in memory: lines that follow each other. A line runs along the depth (`deep`: one for each row of A
+// or column of B), or across it (one for each step of the depth).
+template <class T>
+struct Lines {
+    const T* data;
+    std::int64_t count, length;
+    bool deep;
+    bool packed;  // every packet of a line may be read at once
+
+    // The numbers of a line from `at` on, zeros behind its end and behind the last line.
+    __device__ Packet read(std::int64_t line, std::int64_t at) const {
+        Packet packet{};
+        if (line >= count || at >= length) return packet;
+        const T* from = data + line * length + at;
+        if (packed) return packet_at(from);
+#pragma unroll
+        for (int i = 0; i < per_packet<T>; i++)
+            if (at + i < length) set_number(packet, i, from[i]);
+        return packet;
+    }
+};
+
+// What the threads bring for the next tile (`rows` of A or columns of B, `depth` steps of K).
+template <class T, int rows, int depth>
+struct NextTile {
+    static constexpr int along = depth / per_packet<T>, packets = rows * along / tile_threads;
+    static constexpr int row_step = rows / packets;  // from one packet of a thread to its next
+    static_assert(packets * tile_threads == rows * along && tile_threads % (2 * depth) == 0, "whole packets");
+    Packet all[packets];
+    int row, k;  // where the first one begins
+
+    // Neighbouring threads read along a line: all of them where it is deep, else two of them, 32 bytes, so that a
+    // warp stores numbers of 16 steps of the depth, which lie in different banks.
+    __device__ explicit NextTile(bool deep) {
+        const int thread = int(threadIdx.x);
+        row = deep ? thread / along : (thread / 2 / depth * 2 + thread % 2) * per_packet<T>;
+        k = deep ? thread % along * per_packet<T> : thread / 2 % depth;
+    }
+    __device__ void read(const Lines<T>& from, std::int64_t first_row, std::int64_t first_k) {
+#pragma unroll
+        for (int n = 0; n < packets; n++) {
+            const std::int64_t at_row = first_row + row + n * row_step, at_k = first_k + k;
+            all[n] = from.read(from.deep ? at_row : at_k, from.deep ? at_k : at_row);
+        }
+    }
+    __device__ void store(Tile<T, rows, depth>& to, bool deep) const {
+#pragma unroll
+        for (int n = 0; n < packets; n++) {
+            const int at = row + n * row_step;
+            if (deep && sizeof(T) == 2)
+                store_packet(&to(at, k), all[n]);
+            else if (deep)
+#pragma unroll
+                for (int i = 0; i < per_packet<T>; i++) to(at, k + i) = number_of<T>(all[n], i);
+            else
+#pragma unroll
+                for (int i = 0; i < per_packet<T>; i++) to(at + i, k) = number_of<T>(all[n], i);
+        }
+    }
+};
+
+template <class T, int M, int N, int K>
+struct Tiles {
+    Tile<T, M, K> left;
+    Tile<T, N, K> right;
+};
+
+// One tile (M,N) of C, in chunks of K steps of the depth.
+template <class T, class S, int M, int N, int K>
+__global__ void __launch_bounds__(tile_threads)
+    product_kernel(Lines<T> a, Lines<T> b, S* c, const float* bias, std::int64_t m, std::int64_t n,
+                   std::int64_t depth, bool add) {
+    Tiles<T, M, N, K>& tiles = *dynamic_shared<Tiles<T, M, N, K>>();
+    const unsigned across = unsigned((n + N - 1) / N);
+    const std::int64_t row = std::int64_t(blockIdx.x / across) * M,
+                       column = std::int64_t(blockIdx.x % across) * N;
+    const int rows = int(m - row < M ? m - row : M), columns = int(n - column < N ? n - column : N);
+
+    TileSum<T, M, N> sum;
+    sum.clear();
+    NextTile<T, M, K> next_left(a.deep);
+    NextTile<T, N, K> next_right(b.deep);
+    next_left.read(a, row, 0), next_right.read(b, column, 0);
+    for (std::int64_t k = 0; k < depth; k += K) {
+        next_left.store(tiles.left, a.deep), next_right.store(tiles.right, b.deep);
+        __syncthreads();
+        next_left.read(a, row, k + K), next_right.read(b, column, k + K);
+        sum.template add<Form::rows_by_rows>(tiles.left, tiles.right, rows, columns,
+                                             int(depth - k < K ? depth - k : K));
+        __syncthreads();
+    }
+    sum.each([&](int i, int j, float x) {
+        if (i < rows && j < columns) put(c[(row + i) * n + column + j], bias ? x + bias[column + j] : x, add);
+    });
+}
+
+std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
+    return (p.m + rows - 1) / rows * ((p.n + columns - 1) / columns);
+}
+
+// Of A (rows: M, lies along the depth) or B (rows: N, its transpose lies so).
+template <class T>
+Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
+    const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows;
+    const bool packed = length % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(f.data) % 16 == 0;
+    return {static_cast<const T*>(f.data), count, length, deep, packed};
+}
+
+template <class T, class S, int M, int N, int K>
+void launch_product(const Multiplication& p) {
+    const std::int64_t tiles = tiles_of(p, M, N);
+    if (tiles > INT_MAX)
+        throw Error(
+            text("tiled_multiply: ", name_of(p), " has ", tiles, " tiles; expected at most ", INT_MAX));
+    launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
+                                          lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
+                                          lines_of<T>(p.b, p.n, p.k, p.b.transposed),
+                                          static_cast<S*>(p.c.data), p.bias, p.m, p.n, p.k, p.c.add);
+}
+
+// Large tiles read less; small ones keep a GPU busy where there are few, and waste less of few rows.
+template <class T, class S>
+void choose_tiles(const Multiplication& p, TileSize size) {
+    constexpr int enough = 256;  // two for each of some 130 multiprocessors
+    if (size == TileSize::fitting)
+        size = p.m > 16 && tiles_of(p, 64, 128) >= enough ? TileSize::large : TileSize::small;
+    if (size == TileSize::large)
+        launch_product<T, S, 64, 128, 64 / sizeof(T)>(p);
+    else
+        launch_product<T, S, 16, 64, 128 / sizeof(T)>(p);
+}
+
+}  // namespace
+
+void tiled_multiply(const Multiplication& p, TileSize size) {
+    expect_known(p);
+    if (p.a.dtype == DType::f32) return choose_tiles<float, float>(p, size);
+    if (p.c.dtype == DType::f32) return choose_tiles<bfloat16, float>(p, size);
+    choose_tiles<bfloat16, bfloat16>(p, size);
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// The engine's own matrix product as fibers: its numbers against double, its bits in any surroundings, and when it is
+// chosen.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/emulator/products.h"
+
+using namespace masquerade;
+using namespace masquerade::ladder;
+using emulator::AsCuda;
+using emulator::Order;
+using emulator::Settings;
+
+namespace {
+
+// Tiles are 16 x 64 and 64 x 128, chunks of the depth 16 to 64 steps, packets 4 or 8 numbers: in each row of sizes
+// something ends there, one before it or one behind it.
+const std::vector<std::vector<std::int64_t>> sizes = {
+    {1, 1, 1},    {1, 65, 33},  {2, 1, 31},   {33, 2, 1},   {1, 129, 127}, {15, 63, 17}, {17, 16, 15},
+    {16, 64, 64}, {63, 17, 65}, {65, 33, 63}, {129, 15, 2}, {31, 127, 16}, {65, 72, 40},
+};
+
+struct WithRule {
+    explicit WithRule(ProductRule rule) { fibers::product_rule() = rule; }
+    WithRule(const WithRule&) = delete;
+    ~WithRule() { fibers::product_rule() = {}; }
+};
+
+struct Refusal {
+    explicit Refusal(bool (*refuses)(const Multiplication&)) { emulator::refuses_product = refuses; }
+    Refusal(const Refusal&) = delete;
+    ~Refusal() { emulator::refuses_product = nullptr; }
+};
+
+const Op& row_of(const std::string& name) {
+    for (const Op& op : ops_table())
+        if (op.name == name) return op;
+    throw Error("the table has no row " + name);
+}
+
+}  // namespace
+
+TEST_CASE("products: every form and size, in tiles of both sizes, against double") {
+    std::size_t turn = 0;
+    for (Form form : all_forms())
+        for (std::int64_t shift : {0, 1}) {
+            form.shift = shift;
+            for (std::size_t s = 0; s < sizes.size(); s++) {
+                const TileSize size = turn++ % 2 ? TileSize::small : TileSize::large;
+                const Product product(form, sizes[s][0], sizes[s][1], sizes[s][2]);
+                CAPTURE(form.name());
+                CAPTURE(s);
+                CAPTURE(int(size));
+                CHECK(product.run_and_compare(size) == "");
+            }
+        }
+}
+
+// The rows and columns that end at tiles, begin there and lie within; tiles and addresses of both kinds; any form.
+TEST_CASE("products: the bits of an element are those of its row and its column alone") {
+    const std::int64_t M = 66, N = 131, K = 130;
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Product all({type, DType::f32, false, false, false, true}, M, N, K);
+        all.run(TileSize::large);
+        for (TileSize size : {TileSize::small, TileSize::large, TileSize::fitting})
+            for (int form = 0; form < 8; form++) {
+                const Product other({type, DType::f32, bool(form & 1), bool(form & 2), false, true, form / 4},
+                                    M, N, K);
+                other.run(size);
+                CAPTURE(form);
+                CHECK((other.c.bits(0, M * N) == all.c.bits(0, M * N)));
+            }
+        for (std::int64_t i : {0, 15, 16, 63, 64, 65})
+            for (std::int64_t j : {0, 7, 63, 64, 127, 128, 130}) {
+                const Product row({type, DType::f32, false, false, false, true}, 1, N, K),
+                    column({type, DType::f32, false, false, false, true}, M, 1, K),
+                    one({type, DType::f32, false, true, false, true}, 1, 1, K);
+                for (std::int64_t l = 0; l < K; l++) {
+                    for (const Product* p : {&row, &one}) p->a.set(l, all.a[i * K + l]);
+                    for (const Product* p : {&column, &one}) p->b.set(l, all.b[l * N + j]);
+                }
+                std::memcpy(row.b.data(), all.b.data(), all.b.bits(0, K * N).size());
+                std::memcpy(column.a.data(), all.a.data(), all.a.bits(0, M * K).size());
+                std::memcpy(row.bias.data(), all.bias.data(), all.bias.bits(0, N).size());
+                for (const Product* p : {&column, &one}) p->bias.set(0, all.bias[j]);
+                CAPTURE(i);
+                CAPTURE(j);
+                one.run();
+                CHECK((one.c.bits(0, 1) == all.c.bits(i * N + j, 1)));
+                if (j == 0) row.run();
+                if (j == 0) CHECK((row.c.bits(0, N) == all.c.bits(i * N, N)));
+                if (i > 0) continue;
+                column.run();
+                for (std::int64_t r = 0; r < M; r++) CHECK((column.c.bits(r, 1) == all.c.bits(r * N + j, 1)));
+            }
+    }
+}
+
+TEST_CASE("products: one result in every order of blocks, warps and lanes") {
+    for (const Form& form : {Form{DType::f32, DType::f32}, Form{DType::bf16, DType::f32, true, true},
+                             Form{DType::bf16, DType::bf16, false, true}})
+        for (TileSize size : {TileSize::small, TileSize::large}) {
+            const Product first(form, 67, 133, 100);
+            first.run(size);
+            for (Settings settings :
+                 {Settings{Order::reversed}, Settings{Order::shuffled, 1}, Settings{Order::shuffled, 2}}) {
+                AsCuda emulated(settings);
+                const Product again(form, 67, 133, 100);
+                again.run(size);
+                CAPTURE(form.name());
+                CHECK((again.c.bits(0, 67 * 133) == first.c.bits(0, 67 * 133)));
+            }
+        }
+}
+
+// More tiles below each other than a grid has in y; and so many that large ones are chosen.
+TEST_CASE("products: a million rows, and tiles chosen by size") {
+    AsCuda unwatched({Order::forward, 1, false});
+    const std::int64_t rows = 65536 * 16 + 1;
+    const Product tall({DType::f32, DType::f32}, rows, 1, 1);
+    CHECK(tall.run_and_compare(TileSize::small) == "");
+    const Product many({DType::f32, DType::f32}, 64 * 16, 128 * 16, 1),
+        few({DType::f32, DType::f32}, 64, 128, 1);
+    const long before = emulator::counts().switches;
+    CHECK(many.run_and_compare(TileSize::fitting) == "");
+    const long of_many = emulator::counts().switches - before;
+    few.run();
+    CHECK(emulator::counts().switches - before - of_many ==
+          8 * of_many / 256);  // a large tile is 8 small ones
+}
+
+TEST_CASE("products: what is no product is refused by name") {
+    const Product p({DType::bf16, DType::bf16, false, false, false, true}, 2, 3, 4);
+    CHECK_THROWS_WITH_AS(
+        p.run(),
+        "no kernel makes a product (2,4) bf16 times (4,3) bf16 in bf16 with a bias; expected f32 "
+        "throughout, or bf16 in f32 or, without a bias, in bf16, and sizes above 0",
+        Error);
+    Multiplication none = Product({}, 1, 1, 1).asked();
+    none.k = 0;
+    CHECK_THROWS_AS(fibers::tiled_multiply(none), Error);
+}
+
+// y of the op linear, in whole numbers: they are summed without rounding, whoever sums them.
+TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own product makes") {
+    static int asked;
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Case c = prepared(row_of("linear"), {17, 33, 5});
+        Call plain(c, type, type, Device::cuda), refused(c, type, type, Device::cuda);
+        for (Call* call : {&plain, &refused})
+            for (const char* name : {"x", "w", "b"})
+                for (std::int64_t i = 0; i < (*call)(name).count(); i++)
+                    set_number((*call)(name), i, double(i * 7 % 9 - 4));
+        AsCuda emulated;
+        const long before = emulator::counts().launches;
+        plain.forward();
+        const long of_plain = emulator::counts().launches - before;
+        asked = 0;
+        const Refusal some([](const Multiplication& p) { return asked++, p.k == 33; });
+        refused.forward();
+        CHECK(asked == 1);
+        CHECK(emulator::counts().launches - before - of_plain == of_plain + 1);
+        CHECK((refused.values[3].bytes() == plain.values[3].bytes()));
+        refused.backward();  // dx sums over 5, dw over 17: neither is refused
+        CHECK(asked == 3);
+    }
+}
+
+// The contract asks besides that a row alone has the bits that it has among others.
+TEST_CASE("products: ops climb the ladder with the engine's own product") {
+    const WithRule rule({false, true});
+    const Refusal never(
+        [](const Multiplication& p) -> bool { throw Error(name_of(p) + " is asked for elsewhere"); });
+    for (const char* name :
+         {"linear", "linear, y unrounded", "linear_gelu, erf", "gelu_linear, tanh", "cross_entropy"}) {
+        Op op = row_of(name);
+        op.costly = true;
+        AsCuda emulated;
+        Findings findings;
+        findings.op = op.name + " (own product)";
+        check_cuda_precision(op, findings);
+        check_cuda_contract(op, findings);
+        for (const std::string& fault : findings.faults) FAIL_CHECK(fault);
+        CHECK(findings.checks > 100);
+    }
+}
