@@ -25,7 +25,7 @@ struct DeviceFacts {
 
 // How matrix products are made on the device.
 struct ProductRule {
-    // Factors of f32 are rounded to TF32, ten bits behind the point, before they are multiplied.
+    // cuBLASLt rounds factors of f32 to TF32, ten bits behind the point, before it multiplies them.
     bool tf32 = false;
     // Every product is made by the engine's own kernels, whose bits depend on the row, the column and K alone: a document
     // has the same bits alone and in any batch. Otherwise cuBLASLt multiplies, whose bits may change with the shape.
