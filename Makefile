@@ -79,6 +79,8 @@ endif
 flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) $(FMT_LIB) -ldl
+# The one name that a device library finds in the program that opens it: tests/cuda/library/fake.cpp computes by it.
+shows := -Wl,--export-dynamic-symbol=masquerade_cpu_ops
 
 # The CUDA half: row and point ops, which are one file for both devices, and engine/ops/cuda. Code for each architecture;
 # besides, to be compiled when it is opened: that of sm_90 for those between it and the newest, of the newest for those
@@ -118,7 +120,7 @@ $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
 $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 $(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
@@ -179,7 +181,7 @@ run-tests: $(BUILD)/tests $(fakes)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer.
