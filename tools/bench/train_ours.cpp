@@ -108,7 +108,7 @@ OurTraining::~OurTraining() = default;
 double OurTraining::step() {
     const std::string bucket = model_->prepare(seed_, step_);
     tape_.begin(bucket, seed_, step_, true);
-    CapturedStep captured(tape_, !waits_);
+    CapturedStep captured(tape_, graph_ && !waits_);
     Tensor* loss = model_->loss(tape_);
     tape_.retain(loss);
     parameters_.start_gradients();
