@@ -4,7 +4,8 @@
 // program, as it would on a GPU.
 //
 // MASQUERADE_FAKE_FAULT makes it a bad device: "none" (no device answers), or OP:wrong (it writes nothing), OP:hang (it
-// never ends), OP:crash (it ends the program), several with commas between.
+// never ends), OP:crash (it ends the program), several with commas between. MASQUERADE_FAKE_OPEN=1 leaves its memory open:
+// opening and closing takes most of a program's time.
 #include "tests/cuda/library/fake.h"
 
 #include <dlfcn.h>
@@ -44,13 +45,16 @@ bool faulty(const std::string& what) {
     const char* named = std::getenv("MASQUERADE_FAKE_FAULT");
     return named && text(',', named, ',').find(text(',', what, ',')) != std::string::npos;
 }
+const bool always_open = std::getenv("MASQUERADE_FAKE_OPEN") != nullptr;
 std::map<char*, std::size_t> blocks;  // and their pages' bytes, in one region
 
 char* region() {
     static void* const begin =
-        mmap(nullptr, bytes_of_region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(nullptr, bytes_of_region, always_open ? PROT_READ | PROT_WRITE : PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw Error("the fake device: mmap failed");
-    madvise(begin, bytes_of_region, MADV_HUGEPAGE);  // opened and closed at every op: the fewer pages the better
+    madvise(begin, bytes_of_region,
+            MADV_HUGEPAGE);  // opened and closed at every op: the fewer pages the better
     return static_cast<char*>(begin);
 }
 
@@ -67,6 +71,7 @@ class Open {
   private:
     // Neighbours in one call: hundreds for each op would take most of a test's time.
     static void protect(int how) {
+        if (always_open) return;
         for (auto block = blocks.begin(); block != blocks.end();) {
             char *begin = block->first, *end = begin;
             for (; block != blocks.end() && block->first == end; ++block) end += block->second;
