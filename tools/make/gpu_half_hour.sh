@@ -5,11 +5,11 @@
 #   2  ours beside PyTorch, eager          3  beside torch.compile, in one setting
 #   4  what failed so far in OUT, or the NAMEs, again and in ways that help to find out why
 #   5  the kernels of a few training steps, by Nsight Compute
-# Longer: `test`, all ops under compute-sanitizer (make gpu-test); `bench`, PyTorch's settings searched (make gpu-bench).
+# Longer: `test`, every op under compute-sanitizer (make gpu-test); `bench`, PyTorch's settings searched (gpu-bench).
 # OUT gets at most 8 files of a stage, each whole at any moment: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json.
 # PACK: where the programs are, by default build/gpu-pack (gpu_pack.sh) or build/release; what does not start is built.
-# Also: GPU_PYTHON, one that has torch; GPU_SECONDS of a stage, GPU_LIMIT of a case, GPU_JOBS at a time; GPU_BRIEF=1 tries
-# the script itself.
+# Also: GPU_PYTHON, one that has torch; GPU_SECONDS of a stage, GPU_LIMIT of a case, GPU_JOBS at a time; GPU_BRIEF=1
+# tries the script itself.
 # Status 1 and one line where something fails or no GPU answers. Ctrl-C ends it; what is in OUT stays.
 set -uo pipefail
 usage() { sed -n '3,8p' "$0" | cut -c 3- >&2; exit 2; }
@@ -69,7 +69,7 @@ find_python() {
     python=${GPU_PYTHON:-python3}
     timeout 120 "$python" -c 'import torch' >/dev/null 2>&1 && return
     python=none
-    log "note: $([ -n "${GPU_PYTHON-}" ] && echo "$GPU_PYTHON" || echo python3) does not import torch; GPU_PYTHON names another"
+    log "note: ${GPU_PYTHON:-python3} does not import torch; name one that does in GPU_PYTHON"
 }
 # find_tool NAME: one of the CUDA Toolkit's
 find_tool() {
@@ -79,14 +79,15 @@ find_tool() {
     done
 }
 
-# ---- parts of stages --------------------------------------------------------------------------------------------------
+# ---- parts of stages -------------------------------------------------------------------------------------------------
 marks=(univae-base-16k unilm-base-16k univae-small-16k univae-default)
-brief=() attention=() decode=(--cached-only)
+brief=() attention=(--repeats 3) decode=(--cached-only)
 if [ -n "${GPU_BRIEF-}" ]; then
     export MASQUERADE_SMALL_LADDER=1
     marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
     decode=(--models unilm-default --sources 1 --beams 1 --repeats 1 --cached-only)
 fi
+setting=mode=compiled,attention=sdpa,optimiser=fused,loss=logits  # of PyTorch, in stage 3
 sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
     cross_entropy_backward embedding_forward embedding_backward layernorm_forward layernorm_backward)
 
@@ -127,8 +128,8 @@ measure() {
     local later=$1 name=$2 file=$3 left=$((deadline - SECONDS))
     shift 3
     jobs=1 shows=yes
-    start "$name" $((left > 40 * (later + 1) ? left - 40 * later : left / (later + 1))) "$pack/bench" "${name%% *}" --device cuda "$@" \
-        --save "$out/stage-$stage-$file.json"
+    start "$name" $((left > 40 * (later + 1) ? left - 40 * later : left / (later + 1))) \
+        "$pack/bench" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
     drain
 }
 # measure_training LATER [OPTION...]: every mark, before so many other measurements
@@ -163,6 +164,7 @@ again() {
         attention | decode)
             local -n options=$1
             start "$1, waiting" 90 "${blocking[@]}" "${bench[@]}" "${options[@]}" ;;
+        PyTorch | ncu*) log "note: $1 is not run again" ;;
         *) record "$1" FAILED 0 'is no item of a stage' ;;
     esac
     drain
@@ -179,9 +181,9 @@ kernels() {
         --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --peer none --brief
     drain
     # shellcheck disable=SC2016
-    local page='"$1" --import "$2" $4 > "$3.new" && mv "$3.new" "$3"'
-    start 'ncu, a line for each launch' 60 sh -c "$page" sh "$ncu" "$report" "$out/stage-5-launches.csv" '--csv --page raw'
-    start 'ncu, by kernel' 60 sh -c "$page" sh "$ncu" "$report" "$out/stage-5-kernels.txt" '--print-summary per-kernel'
+    local page=(sh -c '"$1" --import "$2" $4 > "$3.new" && mv "$3.new" "$3"' sh "$ncu" "$report")
+    start 'ncu, a line for each launch' 60 "${page[@]}" "$out/stage-5-launches.csv" '--csv --page raw'
+    start 'ncu, by kernel' 60 "${page[@]}" "$out/stage-5-kernels.txt" '--print-summary per-kernel'
 }
 
 # ---- the stage ------------------------------------------------------------------------------------------------------
@@ -201,7 +203,7 @@ rm -f "$out/stage-$stage"[.-]*
 programs_start || { build; find_cublas; said=$("$pack/bench" --device cuda 2>&1) || no_gpu "$said"; }
 commit=$(cat "$pack/commit" 2>/dev/null || git rev-parse --short HEAD 2>/dev/null)
 gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -n 1)
-log "stage $stage, $(date -u '+%F %T') UTC, commit ${commit:-unknown}, programs of $pack, ${gpu:-GPU and driver not known to nvidia-smi}"
+log "stage $stage, $(date -u '+%F %T') UTC, commit ${commit:-unknown}, programs of $pack, ${gpu:-no word of nvidia-smi}"
 write_json false
 
 case $stage in
@@ -212,7 +214,7 @@ case $stage in
         case $stage$python in
             [23]none) record "PyTorch" FAILED 0 'is in no Python here; name one in GPU_PYTHON' ;;
             2*) measure_all "$python" --eager ;;
-            3*) measure_training 0 --peer "$python" --variant mode=compiled,attention=sdpa,optimiser=fused,loss=logits ;;
+            3*) measure_training 0 --peer "$python" --variant "$setting" ;;
             bench*) measure_all "$python" ;;
         esac ;;
     4)

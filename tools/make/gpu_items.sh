@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Running many commands within one time limit, to be sourced by bash: each has a limit of its own, a line in
-# $out/stage-$stage.log and a line in $out/stage-$stage.json, which is whole at any moment. Needs: stage, out, commit, gpu,
-# jobs (how many at a time), and deadline (the latest moment, by SECONDS).
+# $out/stage-$stage.log and a line in $out/stage-$stage.json, which is whole at any moment. Needs: stage, out, commit,
+# gpu, jobs (how many at a time), and deadline (the latest moment, by SECONDS).
 declare -A name_of=() file_of=() begun_at=() limit_of=()  # of the commands that run, by their process
 items=() failed=() not_run=() stopped='' number=0
 shows=''  # not empty: what a command printed goes into the log though it ended well
@@ -53,10 +53,11 @@ start() {
     name_of[$!]=$name file_of[$!]=$work/$number begun_at[$!]=$SECONDS limit_of[$!]=$limit
 }
 
-# first_fault FILE: the line that says what went wrong: of the tests, of compute-sanitizer or ncu, of a program; else the last
+# first_fault FILE: the line in which the tests, compute-sanitizer, ncu or a program say what went wrong; else the last
 first_fault() {
-    sed -n 's/.*\bERROR: //p; s/^========= \(Inv\|Err\|Race\|Warn\|Pot\|Prog\|Mis\|Out\)/\1/p; s/^==ERROR== //p; s/^error: //p' "$1" |
-        head -n 1 | grep . || grep . "$1" | tail -n 1
+    local sanitizer='s/^========= \(Inv\|Err\|Race\|Warn\|Pot\|Prog\|Mis\|Out\)/\1/p'
+    sed -n "s/.*\bERROR: //p; $sanitizer; s/^==ERROR== //p; s/^error: //p" "$1" | head -n 1 | grep . ||
+        grep . "$1" | tail -n 1
 }
 
 # collect: waits until a command ends, and records how
@@ -70,7 +71,8 @@ collect() {
 
 # ended PROCESS STATUS
 ended() {
-    local name=${name_of[$1]} file=${file_of[$1]} limit=${limit_of[$1]} seconds=$((SECONDS - begun_at[$1])) result=ok fault=''
+    local name=${name_of[$1]} file=${file_of[$1]} limit=${limit_of[$1]} result=ok fault=''
+    local seconds=$((SECONDS - begun_at[$1]))
     unset "name_of[$1]"
     case $2 in
         0) ;;

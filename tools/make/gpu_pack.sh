@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# gpu_pack.sh [FOLDER]: builds what a machine with an H100 or H200 needs that has neither this project's headers nor time to
-# compile, into FOLDER (build/gpu-pack): programs for any x86-64 with AVX2, the CUDA library for sm_90, the commit, and the
-# headers for `make DEPS=FOLDER/headers` there. FOLDER lies two folders below the root of the tree, and goes there with it.
+# gpu_pack.sh [FOLDER]: builds into FOLDER (build/gpu-pack) what a bare machine with an H100 or H200 needs: programs for
+# any x86-64 with AVX2, the CUDA library for sm_90, the commit, and the headers for `make DEPS=FOLDER/headers` there.
+# FOLDER lies two folders below the root of the tree and travels with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 pack=${1:-build/gpu-pack}
