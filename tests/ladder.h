@@ -141,6 +141,9 @@ void set_number(const View& view, std::int64_t i, complex x);
 // x as `type` keeps it; doubles stay.
 double rounded(double x, DType type);
 
+// The largest error of `found`, relative to the largest number of `exact`, at least to `floor`; or NaN.
+double error_of(const View& found, const View& exact, double floor);
+
 // The memory of one case in one type, and what the op's functions are called with. Inputs hold the case's
 // numbers as `like` would hold them, outputs NaN.
 class Call {
@@ -202,9 +205,12 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
+// How the rows of an op alone compare with the same rows in a batch: bit by bit; or within the bound of the op, where
+// cuBLASLt multiplies, which may take another algorithm for another number of rows.
+enum class RowsAlone { same_bits, near };
 // The same of the ops that answer for Device::cuda, in the memory that they have, compared with the CPU's f64.
 void check_cuda_precision(const Op& op, Findings& findings);
-void check_cuda_contract(const Op& op, Findings& findings);
+void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits);
 // MASQUERADE_SMALL_LADDER is set: those two only climb the smallest sizes, as is fit where every access is watched.
 bool small_ladder();
 // Whether kernels that run as fibers climb with these sizes: those of a costly op only where rows x columns x other is

@@ -7,9 +7,7 @@
 #include <cstdlib>
 
 namespace masquerade::ladder {
-namespace {
 
-// The largest error of `found`, relative to the largest number of `exact`, at least to `floor`; or NaN.
 double error_of(const View& found, const View& exact, double floor) {
     double worst = 0, scale = floor > 0 ? floor : 1e-300;
     for (std::int64_t i = 0; i < exact.count(); i++) {
@@ -20,6 +18,8 @@ double error_of(const View& found, const View& exact, double floor) {
     }
     return worst / scale;
 }
+
+namespace {
 
 void note(double& worst, double error) { worst = error > worst || error != error ? error : worst; }
 

@@ -32,7 +32,12 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     if (work == Work::none)
         throw Error(text("--device cuda: ", program, " has no work for a GPU; leave the option out"));
     std::string why_not = why_no_gpu();
-    if (why_not.empty() && (proven_on_gpu || wish == "cuda")) return Device::cuda;
+    if (why_not.empty() && (proven_on_gpu || wish == "cuda")) {
+        const std::string no_cublas = cuda_runtime().why_no_cublas();
+        if (!no_cublas.empty())
+            log_line("note: ", no_cublas, "; the engine's own kernels multiply instead, which is slower");
+        return Device::cuda;
+    }
     if (why_not.empty())
         why_not = text("a GPU answers (", cuda_runtime().facts().name, "), but what it computes has not been tested yet "
                        "(make gpu-test); --device cuda takes it all the same");

@@ -11,7 +11,7 @@ namespace masquerade {
 class CapturedStep {
   public:
     // After tape.begin(). Nothing is captured, and ops run as they are called, on the CPU, where nobody wants it, where an
-    // observer looks at every op, and in the first step of a bucket: there memory is not planned yet.
+    // observer looks at every op, and where memory is not planned yet.
     CapturedStep(const Tape& tape, bool wanted);
     ~CapturedStep();  // a step that threw is forgotten
     CapturedStep(const CapturedStep&) = delete;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks and notes at
-// which tick of the tape each is first and last used; later steps of the same bucket get fixed places inside one buffer.
+// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks, or is a
+// rehearsal (tape/rehearsal.h), and notes at which tick of the tape each is first and last used; later steps of the same
+// bucket get fixed places inside one buffer.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -32,8 +33,9 @@ class Arena {
     explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned)
         : device_(device), blocks_(blocks) {}
 
-    // A step before it that was not ended, because something threw, leaves no plan.
-    void begin_step(const std::string& bucket);
+    // A step before it that was not ended, because something threw, leaves no plan. In a rehearsal of a bucket without a plan
+    // blocks are addresses without memory.
+    void begin_step(const std::string& bucket, bool rehearsal = false);
     // A block for use from this tick on, 64-byte aligned; its number is for touch().
     void* take(std::size_t bytes, int* block);
     // The block is used at this tick.
@@ -45,6 +47,7 @@ class Arena {
 
     Device device() const { return device_; }
     bool planned() const { return plan_ != nullptr; }
+    bool rehearses() const { return rehearses_; }
     // Fill blocks with NaN as soon as they die: a backward that reads what it did not declare meets NaN.
     void set_poison(bool on) { poison_ = on; }
     // The buffer, as large as the largest step so far needs; and what such blocks take side by side.
@@ -55,7 +58,7 @@ class Arena {
   private:
     Device device_;
     Blocks blocks_;
-    bool poison_ = false, stepping_ = false;
+    bool poison_ = false, stepping_ = false, rehearses_ = false;
     std::map<std::string, std::vector<ArenaBlock>> plans_;
     std::vector<ArenaBlock>* plan_ = nullptr;
     std::string bucket_;

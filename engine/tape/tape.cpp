@@ -28,6 +28,17 @@ Tape::Scope::~Scope() {
 }
 
 void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool training) {
+    forget_step(seed, step, training);
+    arena_.begin_step(bucket);
+}
+
+bool Tape::begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step) {
+    forget_step(seed, step, true);
+    arena_.begin_step(bucket, true);
+    return arena_.rehearses();
+}
+
+void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
     tensors_.clear();
     records_.clear();
     segments_.clear();
@@ -35,7 +46,6 @@ void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t st
     seed_ = seed;
     step_ = step;
     training_ = training;
-    arena_.begin_step(bucket);
     inputs_.begin_step();
 }
 

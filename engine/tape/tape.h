@@ -67,6 +67,8 @@ class Tape {
     // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0,
                bool training = false);
+    // The same for a rehearsal; false: nothing is to be rehearsed, the memory of this bucket is planned or never will be.
+    bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
     void end() { arena_.end_step(); }
 
     Scope scope(const std::string& name) { return Scope(*this, name); }
@@ -116,6 +118,7 @@ class Tape {
     const Device device;
 
   private:
+    void forget_step(std::uint64_t seed, std::uint32_t step, bool training);
     void compute(const Record& record);
     void allocate_gradient(Tensor* tensor);
     const Segment* recomputed_segment(std::size_t record) const;

@@ -10,6 +10,7 @@
 #include "engine/base/log.h"
 #include "engine/base/wrap.h"
 #include "engine/tape/captured_step.h"
+#include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 #include "engine/train/safetensors.h"
@@ -71,15 +72,20 @@ double Trainer::seconds() const {
 
 double Trainer::train_step() {
     std::string bucket = task_.next_batch(step_);
+    Tensor* loss = nullptr;
+    auto work = [&] {
+        loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));
+        parameters_.start_gradients();
+        tape_.backward(loss);
+        parameters_.finish_gradients();
+        optimiser_.update(step_ + 1,
+                          learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                           std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+    };
+    const bool first = rehearse(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
     tape_.begin(bucket, options_.seed, std::uint32_t(step_), true);
-    CapturedStep step(tape_, options_.graph);
-    Tensor* loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));
-    parameters_.start_gradients();
-    tape_.backward(loss);
-    parameters_.finish_gradients();
-    optimiser_.update(step_ + 1,
-                      learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                       std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+    CapturedStep step(tape_, options_.graph && !first);
+    work();
     step.run(bucket);
     // All of the step has been asked for: only now is anything read back, and a device waited for.
     const double value = OnHost(loss->view())[0];
@@ -111,6 +117,11 @@ void Trainer::report_memory() const {
     fmt::print("memory  parameters {}, gradients {}, moments {} MiB\n        activations {} MiB, planned; {} without a plan\n", mib(all),
                mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
                mib(double(arena_.unplanned_bytes())));
+    if (parameters_.device() != Device::cpu) {
+        const DeviceFacts gpu = cuda_runtime().facts();
+        fmt::print("        workspaces of ops {} MiB; free {} of {} MiB\n", mib(double(gpu.bytes_of_ops)),
+                   mib(double(gpu.bytes_free)), mib(double(gpu.bytes)));
+    }
     std::fflush(stdout);
 }
 

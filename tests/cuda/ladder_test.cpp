@@ -1,41 +1,52 @@
 // SPDX-License-Identifier: MIT
 // Rung 3: the ops of a device that has a memory of its own. On a GPU where one answers: what the CUDA library computes.
 // Everywhere: the staging of these tests, on the fake device, whose ops are the CPU's.
-#include "tests/cuda/fake_device.h"
+#include "tests/cuda/gpu.h"
 #include "tests/ladder_climb.h"
+#include "tests/train/files.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;
 
 namespace {
 
-// The library, if it was built and a GPU answers; else null. Opened once.
-const CudaLibrary* gpu() {
-    static const CudaLibrary* const found = []() -> const CudaLibrary* {
-        const std::string path = beside_the_tests("libmasquerade_cuda.so");
-        if (!std::filesystem::exists(path)) return nullptr;
-        const CudaLibrary& library = open_cuda_library(path);
-        return library.runtime.answer().devices > 0 ? &library : nullptr;
-    }();
-    return found;
-}
-
 bool gpu_has(OpNumber op) { return gpu() && gpu()->has[int(op)]; }
 
-class Gpu {
-  public:
-    Gpu() { use_cuda_library(gpu()); }
-    Gpu(const Gpu&) = delete;
-    ~Gpu() { use_cuda_library(nullptr); }
-};
+// With the engine's own products rows alone have the bits of a batch; with those of cuBLASLt they are near them.
+int climb_on_gpu(const char* line) {
+    Gpu used;
+    int rows = 0;
+    for (bool own : {true, false}) {
+        cuda_runtime().choose_products({false, own});
+        rows += climb(line, own ? "GPU, own products" : "GPU", own ? RowsAlone::same_bits : RowsAlone::near);
+    }
+    return rows;
+}
+
+// A linear layer on the fake device that adds `much` to the first number where there is but one row.
+template <int parts>
+void other_alone(View x, View w, View b, View y) {
+    cpu::linear_forward(x, w, b, y);
+    if (y.rows() == 1 && y.count() > 0) set_number(y, 0, number(y, 0) * (1 + 1.0 / parts));
+}
+
+std::string fault_of_linear(void (*forward)(View, View, View, View), RowsAlone rows) {
+    FakeDevice fake;
+    OpTable table = op_table(Device::cpu);
+    table.linear_forward = forward;
+    fake.control->backing = &table;
+    Findings findings;
+    for (const Op& op : ops_table())
+        if (op.name == "linear") check_cuda_contract(op, findings, rows);
+    return findings.faults.empty() ? "" : findings.faults.front();
+}
 
 }  // namespace
 
 #define OP(name, parameters)                                                    \
     TEST_CASE("gpu: " #name* doctest::description("runs where a GPU answers") * \
               doctest::skip(!gpu_has(OpNumber::name))) {                        \
-        Gpu used;                                                               \
-        CHECK(climb(#name, "GPU") > 0);                                         \
+        CHECK(climb_on_gpu(#name) > 0);                                         \
     }
 #include "engine/ops/ops.h"
 #undef OP
@@ -56,4 +67,16 @@ TEST_CASE("device memory: the ladder sees an op that leaves its output unwritten
         if (op.name == "add") check_cuda_contract(op, findings);
     REQUIRE(!findings.faults.empty());
     CHECK(findings.faults.front().find("y: is not fully written") != std::string::npos);
+}
+
+TEST_CASE("device memory: a row alone may differ by a rounding where cuBLASLt multiplies, and no more") {
+    CHECK(fault_of_linear(cpu::linear_forward, RowsAlone::same_bits) == "");
+    CHECK(fault_of_linear(cpu::linear_forward, RowsAlone::near) == "");
+    CHECK(fault_of_linear(other_alone<1 << 22>, RowsAlone::near) == "");
+    for (auto [forward, rows] : {std::pair{&other_alone<1 << 22>, RowsAlone::same_bits},
+                                 {&other_alone<4>, RowsAlone::same_bits},
+                                 {&other_alone<4>, RowsAlone::near}}) {
+        INFO("rows ", int(rows));
+        CHECK_SAYS(fault_of_linear(forward, rows), "y: of a row alone ");
+    }
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/tape/captured_step.h"
+#include "engine/tape/rehearsal.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/copy.h"
 #include "tests/cuda/fake_device.h"
@@ -60,13 +61,18 @@ struct Training {
         for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
         const UniVaeBatch batch = model.batch(some, 16);
         const LatentNoise noise = model.space.noise(batch.names, 1, number);
+        Tensor* loss = nullptr;
+        auto work = [&] {
+            loss = model.loss(tape, batch, &noise, 0.1).total;
+            parameters.start_gradients();
+            tape.backward(loss);
+            parameters.finish_gradients();
+            optimiser.update(number + 1, 1e-2);
+        };
+        const bool first = rehearse(tape, batch.bucket, 1, number, captured, work);
         tape.begin(batch.bucket, 1, number, true);
-        CapturedStep capture(tape, captured);
-        Tensor* loss = model.loss(tape, batch, &noise, 0.1).total;
-        parameters.start_gradients();
-        tape.backward(loss);
-        parameters.finish_gradients();
-        optimiser.update(number + 1, 1e-2);
+        CapturedStep capture(tape, captured && !first);
+        work();
         capture.run(batch.bucket);
         std::vector<char> all = bits_of(loss->view());
         const double norm = optimiser.norm();
@@ -159,6 +165,51 @@ TEST_CASE("cuda training: while a step is captured nothing can be read, and one 
     CHECK(fake.control->graphs == 0);
     CHECK((there.step(2) == other.step(2)));
     CHECK(fake.control->graphs == 2);
+}
+
+TEST_CASE("cuda training: the first step of a bucket needs no more memory than later ones") {
+    std::size_t enough = 0;
+    {
+        FakeDevice fake;
+        Training there(variants[0], Device::cuda);
+        for (std::uint32_t i = 0; i < 4; i++) there.step(i);
+        enough = fake.control->taken;
+    }
+    FakeDevice fake;
+    fake.control->limit = enough + 4096;
+    {
+        Training there(variants[0], Device::cuda);
+        for (std::uint32_t i = 0; i < 4; i++) CHECK_NOTHROW(there.step(i));
+    }
+    Training there(variants[0], Device::cuda);
+    there.captured = false;  // the first step takes loose blocks
+    CHECK_THROWS_AS(there.step(0), BadInput);
+}
+
+TEST_CASE("cuda training: a rehearsed step computes nothing, and refuses to be read") {
+    FakeDevice fake;
+    Training there(variants[0], Device::cuda), other(variants[0], Device::cuda);
+    const DeviceRuntime* const before = &cuda_runtime();
+    const std::vector<char> weights = bits_of(there.parameters.values());
+    const int copies = fake.control->ways[0];
+    int asked = 0;
+    rehearse(there.tape, "bucket", 1, 0, true, [&] {
+        asked++;
+        Tensor* x = there.tape.constant("x", {2, 3}, DType::f32, std::vector<float>(6, 1.0f).data());
+        CHECK(x->view().device == Device::cuda);
+        there.optimiser.update(1, 1);
+        CHECK_SAYS(message_of<Error>([&] { OnHost(there.parameters.values()); }),
+                   "reads numbers of the device before all of it is asked for");
+    });
+    CHECK(asked == 1);
+    CHECK(fake.control->ways[0] == copies);
+    CHECK(&cuda_runtime() == before);
+    CHECK((bits_of(there.parameters.values()) == weights));
+    rehearse(there.tape, "bucket", 1, 1, true, [&] { asked++; });  // has a plan by now
+    CHECK(asked == 1);
+    CHECK_THROWS_AS(rehearse(there.tape, "another", 1, 1, true, [] { throw Error("given up"); }), Error);
+    CHECK(&cuda_runtime() == before);
+    for (std::uint32_t i = 0; i < 2; i++) CHECK((there.step(i) == other.step(i)));
 }
 
 TEST_CASE("cuda training: the upload of a step's numbers and masks, and nothing else, goes to the device") {

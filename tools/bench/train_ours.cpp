@@ -3,6 +3,7 @@
 
 #include "engine/ops/visible.h"
 #include "engine/tape/captured_step.h"
+#include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
 #include "models/mask.h"
 #include "tools/bench/measure.h"
@@ -107,19 +108,25 @@ OurTraining::~OurTraining() = default;
 
 double OurTraining::step() {
     const std::string bucket = model_->prepare(seed_, step_);
+    Tensor* loss = nullptr;
+    auto work = [&] {
+        loss = model_->loss(tape_);
+        tape_.retain(loss);
+        parameters_.start_gradients();
+        tape_.backward(loss);
+        parameters_.finish_gradients();
+        if (waits_) wait_for(tape_.device);
+        const double before = steady_seconds();
+        optimiser_.update(step_ + 1, learning_rate_);
+        if (waits_) wait_for(tape_.device);
+        update_seconds_ = steady_seconds() - before;
+    };
+    const bool first = rehearse(tape_, bucket, seed_, step_, graph_ && !waits_, work);
     tape_.begin(bucket, seed_, step_, true);
-    CapturedStep captured(tape_, graph_ && !waits_);
-    Tensor* loss = model_->loss(tape_);
-    tape_.retain(loss);
-    parameters_.start_gradients();
-    tape_.backward(loss);
-    parameters_.finish_gradients();
-    if (waits_) wait_for(tape_.device);
-    const double before = steady_seconds();
-    optimiser_.update(++step_, learning_rate_);
-    if (waits_) wait_for(tape_.device);
-    update_seconds_ = steady_seconds() - before;
+    CapturedStep captured(tape_, graph_ && !waits_ && !first);
+    work();
     captured.run(bucket);
+    step_++;
     const double value = OnHost(loss->view())[0];
     tape_.end();
     return value;

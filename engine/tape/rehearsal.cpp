@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "engine/tape/rehearsal.h"
+
+#include "engine/ops/table.h"
+#include "engine/tensor/runtime.h"
+
+namespace masquerade {
+namespace {
+
+template <class Slot>
+struct Silent;
+template <class... Parameters>
+struct Silent<void (*)(Parameters...)> {
+    static void call(Parameters...) {}
+};
+const OpTable silent_ops = {
+#define OP(name, parameters) &Silent<decltype(OpTable::name)>::call,
+#include "engine/ops/ops.h"
+#undef OP
+};
+
+void drop_copy(void*, const void*, std::size_t, Way way) {
+    if (way == Way::from_device)
+        throw Error("a step of training reads numbers of the device before all of it is asked for; read them after the "
+                    "step, or set graph=false");
+}
+
+// The device does nothing while this lives. Memory is still taken and released.
+class SilentDevice {
+  public:
+    SilentDevice()
+        : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {
+        silent_runtime_.copy = drop_copy;
+        silent_runtime_.fill = [](void*, int, std::size_t) {};
+        set_cuda_runtime(&silent_runtime_);
+    }
+    SilentDevice(const SilentDevice&) = delete;
+    ~SilentDevice() {
+        set_cuda_runtime(runtime_);
+        set_cuda_ops(ops_);
+    }
+
+  private:
+    const DeviceRuntime* runtime_;
+    DeviceRuntime silent_runtime_;
+    const OpTable* ops_;
+};
+
+}  // namespace
+
+bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
+              const std::function<void()>& work) {
+    if (!wanted || tape.device == Device::cpu || tape.observed()) return false;
+    if (!tape.begin_rehearsal(bucket, seed, step)) return false;
+    const SilentDevice silent;
+    work();
+    tape.end();
+    return true;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Whole models on a device: every family of model_kinds(), tiny, trained and asked to write. Named checks, which run on a
+// GPU, on the fake device and with kernels as fibers.
+#pragma once
+#include <cmath>
+#include <set>
+
+#include "data/grammar.h"
+#include "engine/tape/captured_step.h"
+#include "engine/tape/rehearsal.h"
+#include "engine/tensor/copy.h"
+#include "models/run.h"
+#include "tests/train/tiny_run.h"
+
+namespace masquerade::end_to_end {
+
+// Questions, of which two in three are cut short, so that batches differ in size; each with the next one as its target,
+// if the family reads pairs.
+inline TrainingText text_for(const ModelKind& kind) {
+    TrainingText t;
+    t.train = grammar_questions(3, 200);
+    for (std::size_t i = 0; i < t.train.size(); i++)
+        if (i % 3 > 0) t.train[i].resize(std::min<std::size_t>(t.train[i].size(), 9));
+    t.held_out = grammar_questions(4, 12);
+    if (kind.reads == TextKind::sentences) return t;
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    t.held_out_targets = t.held_out;
+    return t;
+}
+
+inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {
+    std::unique_ptr<RunSettings> s = kind.settings();
+    Config keys;
+    s->declare(keys);
+    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"layers", "3"},        {"decoder_layers", "2"},  {"latent_layers", "2"}, {"latent_size", "8"},
+             {"width", "16"},        {"heads", "2"},           {"inner", "32"},        {"deviation", "0.2"},
+             {"dropout", "0.1"},     {"attention_dropout", "0.1"}, {"vocabulary", "200"}, {"batch_tokens", "96"},
+             {"max_length", "16"},   {"max_target", "12"},     {"warmup", "3"},        {"learning_rate", "0.005"},
+             {"schedule_start", "40"}, {"schedule_steps", "80"}, {"prior_sentences", "0"}})
+        if (keys.has(key)) keys.set(key, value);
+    return s;
+}
+
+// A model on a device and the steps of its training, as the trainer takes them.
+struct Training {
+    TrainingText text;
+    std::unique_ptr<RunSettings> settings;
+    std::unique_ptr<Run> run;
+    std::unique_ptr<Task> task;
+    AdamW optimiser;
+    Arena arena;
+    Tape tape;
+    std::set<std::string> buckets;
+    double last_loss = 0;
+
+    Training(const ModelKind& kind, DType precision, Device device)
+        : text(text_for(kind)),
+          settings(tiny(kind)),
+          run(kind.fresh(*settings, train_vocabulary(text.train, settings->vocabulary), precision, device)),
+          task(run->task(text)),
+          optimiser(run->parameters, {0.9, 0.98, 1e-8, 0.01, 1}),
+          arena(device),
+          tape(arena, precision) {}
+
+    // The bits of the loss, of all gradients and of all weights after the update.
+    std::vector<char> step(std::uint32_t number, bool graph) {
+        const std::string bucket = task->next_batch(number);
+        buckets.insert(bucket);
+        Tensor* loss = nullptr;
+        auto work = [&] {
+            loss = task->loss(tape, number, settings->train.schedule_steps);
+            run->parameters.start_gradients();
+            tape.backward(loss);
+            run->parameters.finish_gradients();
+            optimiser.update(number + 1, 5e-3);
+        };
+        const bool first = rehearse(tape, bucket, 1, number, graph, work);
+        tape.begin(bucket, 1, number, true);
+        CapturedStep captured(tape, graph && !first);
+        work();
+        captured.run(bucket);
+        last_loss = OnHost(loss->view())[0];
+        std::vector<char> all = bits_of(loss->view());
+        for (const View& v : {run->parameters.gradients(), run->parameters.values()}) {
+            const std::vector<char> bits = bits_of(v);
+            all.insert(all.end(), bits.begin(), bits.end());
+        }
+        tape.end();
+        return all;
+    }
+};
+
+// |a - b| / |b|, as vectors.
+inline double distance(const View& a, const View& b) {
+    const OnHost here(a), there(b);
+    double apart = 0, size = 0;
+    for (std::int64_t i = 0; i < b.count(); i++) {
+        apart += (here[i] - there[i]) * (here[i] - there[i]);
+        size += there[i] * there[i];
+    }
+    return std::sqrt(apart / size);
+}
+
+// What a device may differ by from the CPU: in f32 the order of sums, in bf16 a rounding here and there.
+struct Tolerance {
+    double gradient, loss;
+};
+inline Tolerance tolerance_of(DType precision) {
+    return precision == DType::f32 ? Tolerance{1e-5, 1e-4} : Tolerance{3e-2, 2e-2};
+}
+
+// What went wrong, a line each.
+struct Faults {
+    std::string where;
+    std::vector<std::string> all;
+    void expect(bool good, const std::string& what) {
+        if (!good) all.push_back(text(where, ": ", what));
+    }
+    void expect_near(double found, double expected, double tolerance, const std::string& what) {
+        expect(std::abs(found - expected) <= tolerance * (1 + std::abs(expected)),
+               text(what, " is ", found, ", expected ", expected, " within ", tolerance));
+    }
+};
+
+// A captured step has the bits of op by op; the first gradient and every loss are near those of the CPU. Six steps meet
+// two buckets, one of them again.
+inline Faults check_training(const ModelKind& kind, DType precision, std::uint32_t steps = 6) {
+    Faults faults{text(kind.name, ' ', name_of(precision)), {}};
+    const Tolerance near_enough = tolerance_of(precision);
+    Training captured(kind, precision, Device::cuda), plain(kind, precision, Device::cuda),
+        here(kind, precision, Device::cpu);
+    for (std::uint32_t i = 0; i < steps; i++) {
+        faults.expect(captured.step(i, true) == plain.step(i, false),
+                      text("step ", i, " captured has other bits than op by op"));
+        here.step(i, false);
+        faults.expect_near(captured.last_loss, here.last_loss, near_enough.loss, text("the loss of step ", i));
+        if (i > 0) continue;
+        const double apart = distance(captured.run->parameters.gradients(), here.run->parameters.gradients());
+        faults.expect(apart <= near_enough.gradient, text("the gradient is ", apart, " from the CPU's, expected at most ",
+                                                          near_enough.gradient));
+    }
+    const std::size_t buckets = captured.buckets.size();
+    faults.expect(steps < 6 || (buckets >= 2 && buckets < steps), text("there are ", buckets, " buckets"));
+    return faults;
+}
+
+// A run in a folder, trained to `steps` on a device, from the folder's checkpoint on if there is one; its held-out loss.
+inline double trained(const ModelKind& kind, DType precision, Device device, const std::string& folder,
+                      std::int64_t steps, std::vector<char>* bits = nullptr) {
+    const TrainingText text = text_for(kind);
+    std::unique_ptr<RunSettings> settings = tiny(kind);
+    settings->precision = precision;
+    auto run = kind.fresh(*settings, train_vocabulary(text.train, settings->vocabulary), precision, device);
+    const std::unique_ptr<Task> task = run->task(text);
+    const bool again = std::filesystem::exists(folder);
+    RunFolder where = again ? RunFolder::resume(folder) : RunFolder::create(folder);
+    TrainOptions options = settings->train;
+    options.steps = steps;
+    options.minutes = 0;
+    Trainer trainer(run->parameters, *task, where, options);
+    trainer.quiet = true;
+    if (again) trainer.resume();
+    trainer.run(never);
+    if (bits) *bits = bits_of(run->parameters.values());
+    return task->validate().at(0).value;
+}
+
+// 3 steps, a stop, 3 steps: on the device the bits of 6 steps, and near them if a half ran on the CPU.
+inline Faults check_resume(const ModelKind& kind, DType precision) {
+    Faults faults{text(kind.name, ' ', name_of(precision)), {}};
+    const TemporaryFolder folder;
+    std::vector<char> straight, resumed;
+    const double expected = trained(kind, precision, Device::cuda, folder.file("straight"), 6, &straight);
+    for (Device first : {Device::cuda, Device::cpu})
+        for (Device second : {Device::cuda, Device::cpu}) {
+            const std::string halves = text(name_of(first), ", then ", name_of(second));
+            const std::string where = folder.file(text(name_of(first), '-', name_of(second)));
+            trained(kind, precision, first, where, 3);
+            const double found = trained(kind, precision, second, where, 6, &resumed);
+            faults.expect_near(found, expected, tolerance_of(precision).loss, halves + ": the held-out loss");
+            if (first == Device::cuda && second == Device::cuda)
+                faults.expect(resumed == straight, halves + ": the weights have other bits than without a stop");
+        }
+    return faults;
+}
+
+// What the same weights write and lose, in f32: greedy texts are equal, losses near.
+inline Faults check_writing(const ModelKind& kind) {
+    Faults faults{kind.name, {}};
+    Training here(kind, DType::f32, Device::cpu), there(kind, DType::f32, Device::cuda);
+    for (std::uint32_t i = 0; i < 40; i++) here.step(i, false);
+    copy(here.run->parameters.values(), there.run->parameters.values());
+    const std::string expected = here.task->show(0), found = there.task->show(0);
+    faults.expect(expected.size() > 100, "nothing is written on the CPU");
+    faults.expect(found == expected, text("writes\n", found, "expected\n", expected));
+    const std::vector<Metric> a = there.task->validate(), b = here.task->validate();
+    for (std::size_t i = 0; i < b.size(); i++) faults.expect_near(a.at(i).value, b[i].value, 1e-5, "held-out " + b[i].name);
+    return faults;
+}
+
+}  // namespace masquerade::end_to_end

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Rung 5 on a device: whole models train, go on after a stop and write as they do on the CPU. On a GPU where one answers;
+// everywhere on the fake device, whose ops are the CPU's, and with kernels as fibers.
+#include "tests/cuda/end_to_end.h"
+#include "tests/cuda/gpu.h"
+#include "tests/emulator/emulator.h"
+
+using namespace masquerade;
+using namespace masquerade::end_to_end;
+
+namespace {
+
+void tell(const Faults& faults) {
+    for (const std::string& fault : faults.all) FAIL_CHECK(fault);
+}
+
+template <class Check>
+void for_each_family(Check check) {
+    for (const ModelKind& kind : model_kinds())
+        for (DType precision : {DType::f32, DType::bf16}) tell(check(kind, precision));
+}
+
+Faults check_steps(const ModelKind& kind, DType precision) { return check_training(kind, precision); }
+
+// The first family on the fake device, one of whose ops is not the CPU's.
+Faults with_broken_op(void (*replace)(OpTable&), Faults (*check)(const ModelKind&, DType)) {
+    FakeDevice fake;
+    OpTable table = op_table(Device::cpu);
+    replace(table);
+    fake.control->backing = &table;
+    return check(model_kinds().front(), DType::f32);
+}
+
+}  // namespace
+
+#define GPU_CASE(name) \
+    TEST_CASE("gpu: " name* doctest::description("runs where a GPU answers") * doctest::skip(!gpu()))
+
+GPU_CASE("training captured == op by op, and near the CPU") {
+    Gpu used;
+    for_each_family(check_steps);
+}
+
+GPU_CASE("training resumed on any device") {
+    Gpu used;
+    for_each_family(check_resume);
+}
+
+GPU_CASE("writing and held-out losses as on the CPU") {
+    Gpu used;
+    for (const ModelKind& kind : model_kinds()) tell(check_writing(kind));
+}
+
+TEST_CASE("fake device: training, resuming and writing of every family") {
+    FakeDevice fake;
+    for_each_family(check_steps);
+    for_each_family(check_resume);
+    for (const ModelKind& kind : model_kinds()) tell(check_writing(kind));
+}
+
+TEST_CASE("kernels: training of every family is near the CPU's") {
+    FakeDevice fake;
+    fake.control->backing = &emulator::ops();
+    for_each_family([](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
+}
+
+TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, and bits that change are seen") {
+    auto wrong_gradient = [](OpTable& table) {
+        table.gelu_linear_backward = [](View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
+            cpu::gelu_linear_backward(dy, u, a, w, kind, du, dw, db);
+            for (std::int64_t i = 0; db && i < db.view.count(); i++) db.view.as<float>()[i] *= 1.1f;
+        };
+    };
+    auto other_bits = [](OpTable& table) {  // in every call another sum
+        table.add_forward = [](View a, View b, View y) {
+            static int calls = 0;
+            cpu::add_forward(a, b, y);
+            if (y.count() > 0) y.as<float>()[0] += 1e-3f * float(calls++);
+        };
+    };
+    auto no_update = [](OpTable& table) {
+        table.adamw = [](View, View, View, View, View, View, AdamWRule, View) {};
+    };
+    CHECK(with_broken_op([](OpTable&) {}, check_steps).all.empty());
+    CHECK_FALSE(with_broken_op(wrong_gradient, check_steps).all.empty());
+    CHECK_FALSE(with_broken_op(other_bits, check_steps).all.empty());
+    CHECK_FALSE(with_broken_op(no_update, check_steps).all.empty());
+    CHECK_FALSE(with_broken_op(other_bits, check_resume).all.empty());
+    auto wrong_writing = [](const ModelKind& kind, DType) { return check_writing(kind); };
+    auto shifted = [](OpTable& table) {
+        table.embedding_forward = [](Ints ids, View w, View y) {
+            cpu::embedding_forward(ids, w, y);
+            if (y.count() > 0) y.as<float>()[0] += 5;
+        };
+    };
+    CHECK_FALSE(with_broken_op(shifted, wrong_writing).all.empty());
+}

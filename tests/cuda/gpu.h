@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The device of the cases named "gpu: ...": the library that MASQUERADE_CUDA names, or the one that lies beside the tests,
+// if a GPU answers it. The library tests/cuda/library/fake.cpp may play the GPU: then a machine without one runs these
+// cases, too.
+#pragma once
+#include "tests/cuda/fake_device.h"
+
+namespace masquerade {
+
+// Null if there is no library, if it is refused, or if no GPU answers. Opened once.
+inline const CudaLibrary* gpu() {
+    static const CudaLibrary* const found = []() -> const CudaLibrary* {
+        const char* named = std::getenv("MASQUERADE_CUDA");
+        const std::string path = named && *named ? named : beside_the_tests("libmasquerade_cuda.so");
+        if (!std::filesystem::exists(path)) return nullptr;
+        try {
+            const CudaLibrary& library = open_cuda_library(path);
+            return library.runtime.answer().devices > 0 ? &library : nullptr;
+        } catch (const Error& e) {
+            std::fprintf(stderr, "note: %s; the cases of a GPU are skipped\n", e.what());
+            return nullptr;
+        }
+    }();
+    return found;
+}
+
+// Device::cuda is the GPU while this lives.
+class Gpu {
+  public:
+    Gpu() { use_cuda_library(gpu()); }
+    Gpu(const Gpu&) = delete;
+    ~Gpu() { use_cuda_library(nullptr); }
+};
+
+}  // namespace masquerade
