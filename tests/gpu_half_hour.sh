@@ -78,13 +78,13 @@ half_hour 6 >"$folder/said" 2>&1
 is 'there is no stage 6' 2 $?
 
 # ---- stage 1 on a bad device -----------------------------------------------------------------------------------------
-# What neither the marks nor beams use; a backward is tried with its forward, too.
-MASQUERADE_FAKE_FAULT=gaussian_kl_backward:wrong,gaussian_sample_backward:hang,dropout_backward:crash GPU_LIMIT=12 \
+# What no model uses here; a backward is tried with its forward, too.
+MASQUERADE_FAKE_FAULT=gaussian_kl_backward:wrong,gaussian_sample_backward:hang,rotary_backward:crash GPU_LIMIT=12 \
     half_hour 1 >"$folder/said" 2>&1
 is 'a bad device' 1 $?
 is 'wrong' 'gpu: gaussian_kl_backward;gpu: gaussian_kl_forward;racecheck gpu: embedding_forward;' "$(items FAILED 1)"
 is 'hung' 'gpu: gaussian_sample_backward;gpu: gaussian_sample_forward;' "$(items 'timed out' 1)"
-is 'crashed' 'gpu: dropout_backward;gpu: dropout_forward;' "$(items crashed 1)"
+is 'crashed' 'gpu: rotary_backward;gpu: rotary_forward;' "$(items crashed 1)"
 is 'all were run' '' "$(items 'not run' 1)"
 is 'the rest is well' "$(build/release/tests --list-test-cases --test-case='gpu: *' | grep -c '^gpu: ')" \
     $(($(items ok 1 | tr ';' '\n' | grep -c '^gpu: ') + 6))
@@ -101,7 +101,7 @@ is 'ours is measured' '"fake GPU"' "$(at /device "$out/stage-1-train-univae-defa
 half_hour 4 >"$folder/said" 2>&1
 is 'stage 4, the device is well now' 1 $?
 is 'but one' 'racecheck gpu: embedding_forward;' "$(items FAILED 4)"
-is 'what failed is run again' 6 "$(items ok 4 | tr ';' '\n' | grep -cE '^gpu: (gaussian|dropout)[a-z_]*$')"
+is 'what failed is run again' 6 "$(items ok 4 | tr ';' '\n' | grep -cE '^gpu: (gaussian|rotary)[a-z_]*$')"
 is 'and in other ways' 12 "$(items ok 4 | tr ';' '\n' | grep -cE '^gpu: .*, small, waiting$|^memcheck gpu: ')"
 half_hour 4 "$folder/named" build/release 'train univae-default' >"$folder/said" 2>&1
 is 'stage 4 by name' 0 $?
