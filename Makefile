@@ -57,8 +57,8 @@ tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.
 endif
 row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
 kernels  := $(row_ops) $(shell grep -ls 'engine/ops/launch.h' engine/ops/cuda/*.cu) $(wildcard tests/emulator/*.cu)
-ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/),,yes)),)
-kernels  :=  # only the tests of tests/emulator run them
+ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/ tests/cuda/),,yes)),)
+kernels  :=  # only the tests of tests/emulator and tests/cuda run them
 endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
