@@ -7,16 +7,18 @@
 # make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make gpu-test     every op on the GPU, where one answers
-# make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_BENCH_PYTHON=..., GPU_BENCH_OUT=folder)
+# make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
-# DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only.
+# DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only,
+# BUILDS=folder instead of build/.
 
 CXX    ?= g++
 NVCC   ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc) nvcc)
 CONFIG ?= release
 MARCH  ?= native
 PREFIX ?= /usr/local
-BUILD  := build/$(CONFIG)
+BUILDS := build
+BUILD  := $(BUILDS)/$(CONFIG)
 Q      := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -38,10 +40,10 @@ else
 # $(call stamp,FILE,TEXT): a file that changes when the text does, for rules to depend on.
 stamp = $(shell mkdir -p $(dir $1); echo '$2' | cmp -s - $1 || echo '$2' > $1)
 ifneq ($(MAKECMDGOALS),clean)
-$(call stamp,build/compilers,$(CXX) $(NVCC) $(DEPS))
-include build/config.mk
+$(call stamp,$(BUILDS)/compilers,$(CXX) $(NVCC) $(DEPS))
+include $(BUILDS)/config.mk
 endif
-build/config.mk: tools/make/detect.sh build/compilers $(wildcard /var/lib/dpkg/status)
+$(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.new && mv $@.new $@
 
 sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
@@ -55,8 +57,8 @@ tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.
 endif
 row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
 kernels  := $(row_ops) $(shell grep -ls 'engine/ops/launch.h' engine/ops/cuda/*.cu) $(wildcard tests/emulator/*.cu)
-ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/),,yes)),)
-kernels  :=  # only the tests of tests/emulator run them
+ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/ tests/cuda/),,yes)),)
+kernels  :=  # only the tests of tests/emulator and tests/cuda run them
 endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
@@ -79,11 +81,13 @@ endif
 flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) $(FMT_LIB) -ldl
+# The one name that a device library finds in the program that opens it: tests/cuda/library/fake.cpp computes by it.
+shows := -Wl,--export-dynamic-symbol=masquerade_cpu_ops
 
 # The CUDA half: row and point ops, which are one file for both devices, and engine/ops/cuda. Code for each architecture;
 # besides, to be compiled when it is opened: that of sm_90 for those between it and the newest, of the newest for those
 # to come.
-CUDA_BUILD   := build/cuda
+CUDA_BUILD   := $(BUILDS)/cuda
 cuda_library := $(CUDA_BUILD)/libmasquerade_cuda.so
 cuda_sources := $(row_ops) $(wildcard engine/ops/cuda/*.cu)
 cuda_objects := $(patsubst %,$(CUDA_BUILD)/%.o,$(basename $(cuda_sources)))
@@ -99,7 +103,7 @@ ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(BUILD)/library.list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
-$(call stamp,build/library_folder,$(PREFIX)/lib)
+$(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
 ifdef cuda_here
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
@@ -118,7 +122,7 @@ $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
 $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 $(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
@@ -134,7 +138,7 @@ $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 
 # Where an installed CUDA library is looked for.
 $(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
-$(BUILD)/obj/engine/ops/library.o: build/library_folder
+$(BUILD)/obj/engine/ops/library.o: $(BUILDS)/library_folder
 
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
@@ -179,14 +183,12 @@ run-tests: $(BUILD)/tests $(fakes)
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) -o $@
+	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
 
-# Where a GPU answers: every op there, up the ladder, and under compute-sanitizer.
-gpu-test: $(BUILD)/tests $(fakes) $(cuda_here) ; @tools/make/gpu_test.sh $(BUILD)/tests
-
-# Where a GPU answers: its speed, beside PyTorch's.
-gpu-bench: bench $(cuda_here) ; @tools/make/gpu_bench.sh $(BUILD)/bench
+# Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
+gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)
+gpu-bench: $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh bench $(or $(GPU_OUT),build/gpu) $(BUILD)
 
 # Device libraries that need no GPU, linked as the real one is.
 $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/exports.map $(BUILD)/flags

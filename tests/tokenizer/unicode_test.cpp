@@ -8,7 +8,7 @@
 
 #include "doctest/doctest.h"
 #include "tokenizer/characters_table.h"
-#if __has_include(<utf8proc.h>)
+#if __has_include(<utf8proc.h>) && !defined(WITHOUT_UTF8PROC)
 #include <utf8proc.h>
 #endif
 
@@ -52,7 +52,7 @@ TEST_CASE("unicode: the table is what its generator wrote") {
     CHECK(hash.value() == characters_table_hash);
 }
 
-#if __has_include(<utf8proc.h>)
+#if __has_include(<utf8proc.h>) && !defined(WITHOUT_UTF8PROC)
 
 struct Range {
     char32_t first, last;

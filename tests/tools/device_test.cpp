@@ -51,12 +51,13 @@ std::string failure(const std::string& library, const std::string& program, cons
 
 // A folder with a text and, once trained, a run.
 struct Trained : TemporaryFolder {
-    std::string record() const {
-        std::ifstream in(file("run") + "/run.json");
+    std::string read(const std::string& name) const {
+        std::ifstream in(file("run") + "/" + name);
         std::ostringstream all;
         all << in.rdbuf();
         return all.str();
     }
+    std::string record() const { return read("run.json"); }
     // Two steps of a small model.
     Run train(const std::string& library, const std::string& options) const {
         std::string sentences;
@@ -72,6 +73,27 @@ struct Trained : TemporaryFolder {
 };
 Run train(const std::string& library, const std::string& options) {
     return Trained().train(library, options);
+}
+
+// The weights of three steps of a model that writes targets, or of UniVAE; "" where it does not train.
+std::string weights(const std::string& model, const std::string& device) {
+    Trained trained;
+    std::string lines;
+    for (int i = 0; i < 60; i++)
+        lines += text("the price of number ", i, model == "univae" ? " or " : "\t", i, " in all\n");
+    trained.write("text", lines);
+    std::string options = "layers=3 latent_layers=2 prior_sentences=0";
+    if (model == "unilm") options = "layers=2";
+    if (model == "seq2seq") options = "layers=1 decoder_layers=1";
+    const Run r = run(beside_the_tests("fake_cuda.so"), "train",
+                      text(model, ' ', options, " --device ", device,
+                           " width=32 inner=64 heads=2 vocabulary=100 batch_tokens=120 schedule_start=1 "
+                           "schedule_steps=2 --precision bf16 --steps 3 --data '",
+                           trained.file("text"), "' --out '", trained.file("run"), "'"));
+    INFO(model, " ", device, ": ", r.lines.empty() ? "" : r.lines.back());
+    CHECK(r.status == 0);
+    CHECK(trained.record().find("\"device\": \"" + device + "\"") != std::string::npos);
+    return trained.read("step-000003/model.safetensors");
 }
 
 const bool programs = std::filesystem::exists(beside_the_tests("train"));
@@ -124,9 +146,19 @@ TEST_CASE("--device auto: trains on the CPU and says so once" * doctest::skip(!p
     CHECK(run(stale, "tokenize", "--version").lines.empty());
 }
 
+TEST_CASE(
+    "--device cuda: ./train leaves the weights of --device cpu, where the device computes as the CPU does" *
+    doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
+    for (const char* model : {"univae", "unilm", "seq2seq"}) {
+        INFO(model);
+        const std::string here = weights(model, "cpu");
+        CHECK(here.size() > 1000);
+        CHECK((here == weights(model, "cuda")));
+    }
+}
+
 TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes on anywhere" *
           doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
-    // The fake device has no numbers to give to a program: what it computes are zeros.
     const std::string fake = beside_the_tests("fake_cuda.so"), partial = beside_the_tests("partial_cuda.so");
     const char* wish = proven_on_gpu ? "--device auto" : "--device cuda";
     for (const char* device : {"--device auto", "--device cuda"}) {

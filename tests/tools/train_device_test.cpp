@@ -58,9 +58,24 @@ TEST_CASE("train work: multiply-adds of the tape's records are those that the pr
 TEST_CASE("train on a device: the losses of the CPU, its work as large products, its memory") {
     for (DType storage : {DType::f32, DType::bf16}) {
         FakeDevice fake;
-        const TrainMeasurement here = short_measurement(Device::cpu, storage),
-                               there = short_measurement(Device::cuda, storage);
+        const TrainMeasurement here = short_measurement(Device::cpu, storage);
+        TrainMeasurement there = short_measurement(Device::cuda, storage);
+        Json kept;
+        int graphs = 0;
+        there.keep = [&](const Json& so_far) { kept = so_far, graphs = fake.control->graphs; };
         const Json a = measure_training(here), b = measure_training(there);
+        CHECK(kept["complete"] == false);
+        CHECK(kept["ours"]["check"] == a["ours"]["check"]);
+        CHECK(kept["ours"]["tokens_per_second"].get<double>() > 0);
+        CHECK(graphs > 0);
+        there.graph = false;
+        fake.control->graphs = 0;
+        CHECK(measure_training(there)["ours"]["first_loss"] == a["ours"]["first_loss"]);
+        CHECK(fake.control->graphs == 0);
+        CHECK(!fake.control->products.deterministic);
+        there.deterministic = true;
+        measure_training(there);
+        CHECK(fake.control->products.deterministic);
         CHECK(a["complete"] == true);
         CHECK(b["complete"] == true);
         CHECK(b["device"] == "cuda");

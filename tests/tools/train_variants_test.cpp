@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "doctest/doctest.h"
+#include "engine/base/error.h"
 
 using namespace masquerade;
 
@@ -69,4 +70,13 @@ TEST_CASE(
     search_variants(nothing, {{"memory", {"missing"}}, {"mode", {"slow", "fast"}}}, std::ref(work));
     CHECK(nothing.fastest() == nullptr);
     CHECK(nothing.tried.size() == 2);
+}
+
+TEST_CASE("variants: settings by name; what there is not is refused with the list") {
+    CHECK(variant_named("").empty());
+    const Variant found = variant_named("mode=layers compiled,attention=sdpa");
+    CHECK(found == Variant{{"mode", "layers compiled"}, {"attention", "sdpa"}});
+    for (const char* wrong : {"mode", "mode=", "mode=fast", "sdpa", "=", "mode=eager,loss=sdpa"})
+        CHECK_THROWS_WITH_AS(variant_named(wrong),
+                             doctest::Contains("attention=explicit|sdpa, optimiser=single|"), BadUsage);
 }

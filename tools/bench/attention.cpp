@@ -62,7 +62,8 @@ class AttentionCase : public BenchCase {
         app.add_option("--peer", a_.peers, "a Python that has torch, or none (default: the first found)")
             ->option_text("PYTHON");
         app.add_flag("--json", a_.json, "the same as JSON, with each run");
-        app.add_option("--save", a_.save, "the JSON into a file, too")->option_text("FILE");
+        app.add_option("--save", a_.save, "the JSON into a file, too, which is written after each row")
+            ->option_text("FILE");
     }
 
     void run(const Common& common) override {
@@ -77,17 +78,24 @@ class AttentionCase : public BenchCase {
             fmt::print(fmt::runtime(columns), "mask", "", "length", "", "ours, ms", "TFLOP/s", "PyTorch, ms",
                        "ratio");
         }
-        Json results = Json::array();
+        Json all = json_head("attention", device_, machine);
+        all["peer"] = version_;
+        all["rows"] = Json::array();
+        all["complete"] = false;
+        auto save = [&] {
+            if (!a_.save.empty()) save_json(a_.save, all);
+        };
         for (const char* precision : {"bf16", "f32"})
             for (int length : a_.lengths)
                 for (const char* mask : {"full", "causal", "prefix"})
-                    if ((a_.precision == "both" || a_.precision == precision) && !stop_requested())
-                        results.push_back(measure(precision, length, mask));
+                    if ((a_.precision == "both" || a_.precision == precision) && !stop_requested()) {
+                        all["rows"].push_back(measure(precision, length, mask));
+                        save();
+                    }
         show_progress("");
         if (stop_requested()) log_line("note: stopped as asked");
-        const Json all = {{"case", "attention"}, {"device", shown(device_)}, {"machine", json_of(machine)},
-                          {"peer", version_},    {"rows", results},          {"complete", !stop_requested()}};
-        if (!a_.save.empty()) save_json(a_.save, all);
+        all["complete"] = !stop_requested();
+        save();
         if (a_.json) fmt::print("{}\n", all.dump(2));
     }
 
@@ -147,19 +155,21 @@ class AttentionCase : public BenchCase {
     // A peer that fails once is not asked again.
     void ask(const AttentionSizes& s, const std::string& precision, Found& found) {
         try {
-            const nlohmann::json answer = peer_->ask({{"do", "run"},
-                                                      {"precision", precision},
-                                                      {"mask", s.mask},
-                                                      {"documents", s.documents},
-                                                      {"length", s.length},
-                                                      {"heads", s.heads},
-                                                      {"size", s.size},
-                                                      {"seconds", run_seconds}},
-                                                     peer_patience);
-            found.y = answer.at("y"), found.dq = answer.at("dq");
-            found.forward.push_back(answer.at("forward")), found.both.push_back(answer.at("both"));
-        } catch (const PeerError& error) {
-            log_line("note: ", error.what());
+            const std::string why = failure_of([&] {
+                const nlohmann::json answer = peer_->ask({{"do", "run"},
+                                                          {"precision", precision},
+                                                          {"mask", s.mask},
+                                                          {"documents", s.documents},
+                                                          {"length", s.length},
+                                                          {"heads", s.heads},
+                                                          {"size", s.size},
+                                                          {"seconds", run_seconds}},
+                                                         peer_patience);
+                found.y = answer.at("y"), found.dq = answer.at("dq");
+                found.forward.push_back(answer.at("forward")), found.both.push_back(answer.at("both"));
+            });
+            if (why.empty()) return;
+            log_line("note: ", why);
             peer_.reset();
             found = Found();
         } catch (const Stopped&) {

@@ -46,7 +46,8 @@ class DecodeCase : public BenchCase {
             ->check(CLI::Range(1, 1000))
             ->option_text("N");
         app.add_flag("--json", json_, "the same as JSON, with each run");
-        app.add_option("--save", save_, "the JSON into a file, too")->option_text("FILE");
+        app.add_option("--save", save_, "the JSON into a file, too, which is written after each row")
+            ->option_text("FILE");
     }
 
     void run(const Common& common) override {
@@ -60,20 +61,24 @@ class DecodeCase : public BenchCase {
         const Machine machine = this_machine();
         const std::string about = described(machine, common.device);
         if (a_.table) fmt::print("{}\n", about);
-        Json rows = Json::array();
+        Json all = json_head("decode", common.device, machine), rows = Json::array();
         UniVaeWriting univae(a_, common);
         UniLmWriting unilm(a_, common);
+        auto save = [&](bool complete) {
+            all["peer"] = unilm.peer();
+            all["rows"] = rows;
+            all["complete"] = complete;
+            if (!save_.empty()) save_json(save_, all);
+        };
+        auto found = [&](const Json& row) {
+            rows.push_back(row);
+            save(false);
+        };
         for (const std::string& model : a_.models)
-            UniLmWriting::knows(model) ? unilm.measure(model, rows) : univae.measure(model, rows);
+            UniLmWriting::knows(model) ? unilm.measure(model, found) : univae.measure(model, found);
         show_progress("");
         if (stop_requested()) log_line("note: stopped as asked");
-        const Json all = {{"case", "decode"},
-                          {"device", shown(common.device)},
-                          {"machine", json_of(machine)},
-                          {"peer", unilm.peer()},
-                          {"rows", rows},
-                          {"complete", !stop_requested()}};
-        if (!save_.empty()) save_json(save_, all);
+        save(!stop_requested());
         if (json_) fmt::print("{}\n", all.dump(2));
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What ./bench decode measures: writing by models of random weights, each sentence as long as one may be.
 #pragma once
-#include <nlohmann/json.hpp>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,14 @@ struct DecodeOptions {
     bool table = true;  // lines as they are found
 };
 
-// ./generate of UniVAE: greedily, from latents. Rows of JSON.
+using FoundRow = std::function<void(nlohmann::ordered_json row)>;  // takes what was measured
+
+// ./generate of UniVAE: greedily, from latents.
 class UniVaeWriting {
   public:
     UniVaeWriting(const DecodeOptions& options, const Common& common) : a_(options), common_(common) {}
     static bool knows(const std::string& model);
-    void measure(const std::string& model, nlohmann::ordered_json& rows);
+    void measure(const std::string& model, const FoundRow& found);
 
   private:
     const DecodeOptions& a_;
@@ -42,8 +45,9 @@ class UniLmWriting {
   public:
     UniLmWriting(const DecodeOptions& options, const Common& common) : a_(options), common_(common) {}
     static bool knows(const std::string& model);
-    // Throws Error where the cache changes what is written.
-    void measure(const std::string& model, nlohmann::ordered_json& rows);
+    // Throws Error where the cache changes what is written; on a GPU, where a product may have other bits in another shape,
+    // the row says so.
+    void measure(const std::string& model, const FoundRow& found);
     nlohmann::ordered_json peer() const;  // its versions; null: there is none
 
   private:

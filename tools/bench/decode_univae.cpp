@@ -24,7 +24,7 @@ bool UniVaeWriting::knows(const std::string& model) {
     return std::find(names.begin(), names.end(), model) != names.end() && train_mark(model, 1).univae;
 }
 
-void UniVaeWriting::measure(const std::string& mark, Json& rows) {
+void UniVaeWriting::measure(const std::string& mark, const FoundRow& found) {
     const UniVaeOptions options = train_mark(mark, common_.seed).model;
     Parameters parameters(DType::f32, common_.device);
     const UniVae model(parameters, options);
@@ -63,12 +63,12 @@ void UniVaeWriting::measure(const std::string& mark, Json& rows) {
                        figures(1e3 * s.least) + " - " + figures(1e3 * s.most), figures(batch / s.median),
                        fmt::format("{:.0f}", batch * tokens / s.median));
         std::fflush(stdout);
-        rows.push_back({{"model", mark},
-                        {"sentences", batch},
-                        {"tokens_of_each", tokens},
-                        {"seconds", s.median},
-                        {"runs", runs},
-                        {"sentences_per_second", batch / s.median}});
+        found({{"model", mark},
+               {"sentences", batch},
+               {"tokens_of_each", tokens},
+               {"seconds", s.median},
+               {"runs", runs},
+               {"sentences_per_second", batch / s.median}});
     }
 }
 

@@ -46,11 +46,12 @@ const char* instruction_set() {
 #endif
 }
 
-// build/<configuration>/<program> lies two folders below the root.
-fs::path root_folder() {
+fs::path program_folder() {
     std::error_code error;
-    return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path().parent_path();
+    return fs::read_symlink("/proc/self/exe", error).parent_path();
 }
+// build/<configuration>/<program> lies two folders below the root.
+fs::path root_folder() { return program_folder().parent_path().parent_path(); }
 
 // The first line a shell command prints; empty where it fails.
 std::string first_line_of(const std::string& command) {
@@ -62,6 +63,8 @@ std::string first_line_of(const std::string& command) {
 }
 
 std::string commit_of(const fs::path& folder) {
+    std::ifstream beside(program_folder() / "commit");
+    if (std::string told; std::getline(beside, told)) return told;
     std::string quoted;
     for (char c : folder.string()) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     const std::string git = "git -C '" + quoted + "' ";
@@ -93,11 +96,16 @@ Machine this_machine() {
     return m;
 }
 
-nlohmann::ordered_json json_of(const Machine& m) {
-    return {{"processor", m.processor}, {"threads", m.threads},
-            {"load", m.load},           {"instructions", m.instructions},
-            {"compiler", m.compiler},   {"optimised", m.optimised},
-            {"version", version},       {"commit", m.commit}};
+nlohmann::ordered_json json_head(const char* name, Device device, const Machine& m) {
+    nlohmann::ordered_json head = {{"case", name}, {"device", shown(device)}};
+    if (device == Device::cuda)
+        head["driver"] =
+            first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
+    head["machine"] = {{"processor", m.processor}, {"threads", m.threads},
+                       {"load", m.load},           {"instructions", m.instructions},
+                       {"compiler", m.compiler},   {"optimised", m.optimised},
+                       {"version", version},       {"commit", m.commit}};
+    return head;
 }
 
 std::string described(const Machine& m, Device device) {
@@ -109,9 +117,10 @@ std::string described(const Machine& m, Device device) {
 }
 
 void save_json(const std::string& file, const nlohmann::ordered_json& json) {
-    std::ofstream out(file);
+    const std::string unfinished = file + ".new";
+    std::ofstream out(unfinished);
     out << json.dump(2) << '\n';
-    if (!out.flush())
+    if (!out.flush() || std::rename(unfinished.c_str(), file.c_str()) != 0)
         throw BadInput(text("cannot write ", file, ": is there such a folder, is the disk full?"));
 }
 

@@ -16,17 +16,19 @@ struct Machine {
     std::string instructions;  // the widest the compiler was allowed
     std::string compiler;
     bool optimised;
-    std::string
-        commit;  // of the folder the program lies in, "+" where files have changed since; may be empty
+    // Of the folder the program lies in, "+" where files have changed since; or what a file `commit` beside the program
+    // says. May be empty.
+    std::string commit;
 };
 
 Machine this_machine();
-nlohmann::ordered_json json_of(const Machine& machine);
+// What the JSON of a case begins with: "case", "device", of a GPU "driver", and "machine".
+nlohmann::ordered_json json_head(const char* name, Device device, const Machine& machine);
 // For people, in two lines, and one of the GPU where that is the device; a warning where the build says
 // nothing of speed.
 std::string described(const Machine& machine, Device device);
 
-// Writes it into a file, which is whole or an error.
+// Writes it into a file, which is whole or as it was: under another name first.
 void save_json(const std::string& file, const nlohmann::ordered_json& json);
 
 // Of a file of the source tree, from its root: found from where the program lies, else from here.

@@ -46,6 +46,19 @@ class Peer {
     std::string received_, said_;  // what came of the next answer; the end of what it said on standard error
 };
 
+// Does what asks a peer. Why that failed, in a line; "" where it did not. Ctrl-C goes on.
+template <class Ask>
+std::string failure_of(Ask ask) {
+    try {
+        ask();
+        return "";
+    } catch (const PeerError& error) {
+        return error.what();
+    } catch (const nlohmann::json::exception& error) {
+        return text("the peer's answer is not what was asked for: ", error.what());
+    }
+}
+
 // A file in memory that children, if they start later, can open by its path.
 class SharedFile {
   public:

@@ -98,8 +98,7 @@ class Measurement {
         print("program", "masquerade {}{}{}; load of the machine {:.1f}", version,
               m.commit.empty() ? "" : ", commit ", m.commit, m.load);
         if (!m.optimised) log_line("warning: a debug or sanitizer build: its speed says nothing");
-        json_["case"] = "tokenizer";
-        json_["machine"] = json_of(m);
+        json_.update(json_head("tokenizer", Device::cpu, m));
     }
 
     void describe_inputs(double tokens) {

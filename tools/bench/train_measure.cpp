@@ -32,27 +32,43 @@ class Measurement {
                  {"device", name_of(what_.device)},
                  {"sizes", mark_.sizes()},
                  {"sentences", mark_.sentences.size()},
-                 {"tokens", mark_.tokens()}};
-        bool complete = true;
+                 {"tokens", mark_.tokens()},
+                 {"complete", false}};
         try {
             measure();
+            json_["complete"] = true;
         } catch (const Stopped&) {
-            complete = false;
+            json_["chosen"] = rivals_.chosen();
         }
         json_["notes"] = rivals_.notes;
-        json_["complete"] = complete;
         show_progress("");
         return json_;
     }
 
   private:
+    // Ours is measured before a peer starts: the first steps take memory that a peer would hold, and what is known of ours
+    // is not lost to a peer.
     void measure() {
-        prepare_peers();
+        if (what_.device == Device::cuda) {
+            cuda_runtime().choose_products({false, what_.deterministic});
+            json_["graph"] = what_.graph;
+            json_["deterministic"] = what_.deterministic;
+        }
+        progress("ours without dropout");
+        auto plain = std::make_unique<OurTraining>(mark_, what_.storage, what_.seed, false, what_.device);
+        plain->use_graph(what_.graph);
+        const SharedFile weights = [&] {
+            const OnHost all = plain->weights();
+            return SharedFile({static_cast<const char*>(all.view().data), all.view().bytes()});
+        }();
+        const Json start = check(*plain, weights.path());
+        plain.reset();
         forget_peak();
         std::optional<DeviceMemoryMeter> memory;
         if (what_.device == Device::cuda) memory.emplace();
         OurTraining training(mark_, what_.storage, what_.seed, true, what_.device);
         StepProfile profile(what_.device);
+        training.use_graph(what_.graph);
         training.observe(&profile);
         progress("ours: the first steps");
         const double first_loss = training.step();
@@ -65,6 +81,10 @@ class Measurement {
         ours["peak_bytes"] = memory ? std::int64_t(memory->peak_bytes()) : peak_resident_bytes();
         memory.reset();
         Floor floor{floor_products(profile, what_.floor_side), training.attention_multiply_adds()};
+        progress("ours alone");
+        ours.update(json_of_runs({burst(training).seconds}, mark_.tokens()));
+        what_.keep(json_);
+        rivals_.prepare(start);
         in_turns(training, floor);
         json_["peers"] = rivals_.describe(json_["ours"], json_["parameters"]);
         describe_floor(floor);
@@ -75,26 +95,18 @@ class Measurement {
         show_progress(fmt::format("{} {}: {}", mark_.name, name_of(what_.storage), line));
     }
 
-    // What ours computes without dropout; then the same numbers from each of the peer's forms.
-    void prepare_peers() {
-        progress("ours without dropout");
-        auto plain = std::make_unique<OurTraining>(mark_, what_.storage, what_.seed, false, what_.device);
-        const SharedFile weights = [&] {
-            const OnHost all = plain->weights();
-            return SharedFile({static_cast<const char*>(all.view().data), all.view().bytes()});
-        }();
+    // What ours computes without dropout, and from which weights: what a peer is asked to compute, too.
+    Json check(OurTraining& plain, const std::string& weights) {
         Json batch = mark_.batch();
-        batch["noise"] = plain->noise();
-        const Json places = {{"file", weights.path()}, {"tensors", plain->weight_places()}};
-        const double loss = plain->step(), norm = plain->norm(), next = plain->loss();
-        json_["parameters"] = plain->parameters();
+        batch["noise"] = plain.noise();
+        const double loss = plain.step(), norm = plain.norm(), next = plain.loss();
+        json_["parameters"] = plain.parameters();
         json_["ours"]["check"] = {{"loss", loss}, {"norm", norm}, {"next", next}};
-        plain.reset();  // its memory is the peer's now
-        rivals_.prepare({{"device", name_of(what_.device)},
-                         {"sizes", mark_.sizes()},
-                         {"batch", batch},
-                         {"rule", mark_.optimiser()},
-                         {"weights", places}});
+        return {{"device", name_of(what_.device)},
+                {"sizes", mark_.sizes()},
+                {"batch", batch},
+                {"rule", mark_.optimiser()},
+                {"weights", {{"file", weights}, {"tensors", plain.weight_places()}}}};
     }
 
     Steps burst(OurTraining& training) const {

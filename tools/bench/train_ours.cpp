@@ -121,9 +121,9 @@ double OurTraining::step() {
         if (waits_) wait_for(tape_.device);
         update_seconds_ = steady_seconds() - before;
     };
-    const bool first = rehearse(tape_, bucket, seed_, step_, !waits_, work);
+    const bool first = rehearse(tape_, bucket, seed_, step_, graph_ && !waits_, work);
     tape_.begin(bucket, seed_, step_, true);
-    CapturedStep captured(tape_, !waits_ && !first);
+    CapturedStep captured(tape_, graph_ && !waits_ && !first);
     work();
     captured.run(bucket);
     step_++;

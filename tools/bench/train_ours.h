@@ -21,11 +21,13 @@ class OurTraining {
     // The loss of the weights as they are, without dropout, with the noise of the first step.
     double loss();
 
-    double norm() const { return optimiser_.norm(); }          // of the last gradient
+    double norm() const { return optimiser_.norm(); }  // of the last gradient
     // Of the last clipping and AdamW; on a device only while steps are waited for in parts.
     double update_seconds() const { return update_seconds_; }
     // The device is waited for before and after the update, too.
     void wait_for_parts(bool on) { waits_ = on; }
+    // On a device: a step as one graph, or op by op.
+    void use_graph(bool on) { graph_ = on; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
     // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
@@ -54,7 +56,7 @@ class OurTraining {
     const int width_;
     std::uint32_t step_ = 0;
     double update_seconds_ = 0;
-    bool waits_ = false;
+    bool waits_ = false, graph_ = true;
 };
 
 // Pairs of a row and a row that it sees.

@@ -74,7 +74,7 @@ Json variant_json(const Variant& variant, const std::string& precision) {
 // What this PyTorch lets be chosen; beside another form of the same model, only what may differ from it. A
 // GPU's memory is PyTorch's own affair: there is nothing to choose.
 std::vector<VariantAxis> axes_of(const Json& features, const std::string& device, bool compiled,
-                                 const PeerChoice* like) {
+                                 const Variant& only, const PeerChoice* like) {
     auto has = [&](const char* feature) { return features.value(feature, false); };
     VariantAxis allocator{"allocator", {}}, attention{"attention", {"explicit"}},
         optimiser{"optimiser", {"single"}}, loss{"loss", {"logits"}}, mode{"mode", {"eager"}};
@@ -88,6 +88,9 @@ std::vector<VariantAxis> axes_of(const Json& features, const std::string& device
     if (like)
         for (VariantAxis* axis : {&allocator, &optimiser, &loss})
             axis->choices = {like->variant.at(axis->name)};
+    if (!only.empty())
+        for (VariantAxis* axis : {&allocator, &attention, &optimiser, &loss, &mode})
+            axis->choices = {only.count(axis->name) ? only.at(axis->name) : axis->choices.front()};
     return {allocator, attention, optimiser, loss, mode};
 }
 
@@ -108,10 +111,12 @@ TrainPeer::TrainPeer(const std::string& python_name, const std::string& allocato
     features = answer.at("features");
 }
 
-TrainPeers::TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, Json start, int threads)
+TrainPeers::TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, Variant only, Json start,
+                       int threads)
     : pythons_(std::move(pythons)),
       all_(all),
       compiled_(compiled),
+      only_(std::move(only)),
       start_(std::move(start)),
       threads_(threads) {}
 
@@ -151,7 +156,7 @@ void TrainPeers::search(PeerChoice& choice, const std::string& python, const Pee
         }
         return tried;
     };
-    search_variants(choice.search, axes_of(features, device, compiled_, like), attempt);
+    search_variants(choice.search, axes_of(features, device, compiled_, only_, like), attempt);
     if (choice.search.best == before) return;
     choice.python = python;
     choice.variant = choice.search.fastest()->variant;
@@ -199,17 +204,6 @@ std::unique_ptr<TrainPeer> TrainPeers::start(const PeerChoice& choice, double& l
                           {"variant", variant_json(choice.variant, choice.work.precision)}};
     loss = fresh->peer.ask(request, peer_patience).at("loss");
     return fresh;
-}
-
-std::string describe(const Variant& variant) {
-    std::string all;
-    for (const char* axis : {"mode", "attention", "loss", "optimiser", "allocator"})
-        if (const auto choice = variant.find(axis); choice != variant.end())
-            all += (all.empty() ? "" : ", ") + choice->second +
-                   (choice->first == "attention" || choice->first == "loss" ? " " + choice->first
-                    : choice->first == "optimiser"                          ? " AdamW"
-                                                                            : "");
-    return all;
 }
 
 }  // namespace masquerade

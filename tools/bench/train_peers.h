@@ -39,8 +39,10 @@ struct TrainPeer {
 class TrainPeers {
   public:
     // pythons: those to try, until one can train or, with `all`, every one. start: the first request to a child.
-    // compiled: torch.compile is tried, too.
-    TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, nlohmann::json start, int threads);
+    // compiled: torch.compile is tried, too. only: where it names choices, nothing is searched; the rest is as the search
+    // begins.
+    TrainPeers(std::vector<std::string> pythons, bool all, bool compiled, Variant only, nlohmann::json start,
+               int threads);
 
     // The fastest that the pythons have, its loss compared with ours. `like`: with its python and allocator.
     // Throws PeerError where none can do the work.
@@ -59,13 +61,11 @@ class TrainPeers {
 
     std::vector<std::string> pythons_;
     bool all_, compiled_;
+    Variant only_;
     nlohmann::json start_;
     int threads_;
     std::unique_ptr<TrainPeer> child_;  // one at a time: each holds a model
 };
-
-// "compiled, explicit attention, ..."
-std::string describe(const Variant& variant);
 
 // Seconds to wait for an answer: compiling a model takes minutes on a slow machine.
 constexpr double peer_patience = 900;

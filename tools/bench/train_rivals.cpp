@@ -10,8 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* not_asked_for = "the peer's answer is not what was asked for: ";
-
 // How far two programs that do the same may differ: by the order of their sums, or by bf16's eight bits.
 bool agree(double ours, double theirs, double tolerance) {
     return std::fabs(ours - theirs) <= tolerance * std::max(1.0, std::fabs(ours));
@@ -29,7 +27,7 @@ Json json_of_runs(const std::vector<double>& runs, double tokens) {
 
 void TrainRivals::prepare(const nlohmann::json& start) {
     if (what_.pythons.empty()) return;
-    TrainPeers peers(what_.pythons, what_.all_pythons, what_.compiled, start, threads());
+    TrainPeers peers(what_.pythons, what_.all_pythons, what_.compiled, what_.variant, start, threads());
     for (const PeerWork& work : works()) {
         choose(peers, work);
         if (rivals_.empty()) return;  // the note says why
@@ -52,27 +50,17 @@ std::vector<PeerWork> TrainRivals::works() const {
 
 // The first work is searched in full, the others with its Python and allocator.
 void TrainRivals::choose(TrainPeers& peers, const PeerWork& work) {
-    try {
-        const PeerChoice* like = rivals_.empty() ? nullptr : &rivals_.front().choice;
+    const PeerChoice* like = rivals_.empty() ? nullptr : &rivals_.front().choice;
+    const std::string why = failure_of([&] {
         rivals_.push_back({peers.choose(work, like, progress_), nullptr, {}});
-    } catch (const PeerError& error) {
-        notes.push_back(error.what());
-    } catch (const nlohmann::json::exception& error) {
-        notes.push_back(text(not_asked_for, error.what()));
-    }
+    });
+    if (!why.empty()) notes.push_back(why);
 }
 
 template <class Ask>
 void TrainRivals::or_drop(Rival& rival, Ask ask) {
-    std::string why;
-    try {
-        ask();
-        return;
-    } catch (const PeerError& error) {
-        why = error.what();
-    } catch (const nlohmann::json::exception& error) {
-        why = text(not_asked_for, error.what());
-    }
+    const std::string why = failure_of(ask);
+    if (why.empty()) return;
     notes.push_back(text(rival.choice.work.form, ' ', rival.choice.work.precision, ": ", why));
     rival.child.reset();
 }
@@ -117,8 +105,13 @@ Json TrainRivals::describe(const Json& ours, std::int64_t parameters) {
     return all;
 }
 
-Json TrainRivals::json_of(Rival& rival, const Json& ours, std::int64_t parameters) {
-    const PeerChoice& c = rival.choice;
+Json TrainRivals::chosen() const {
+    Json all = Json::array();
+    for (const Rival& rival : rivals_) all.push_back(json_of(rival.choice));
+    return all;
+}
+
+Json TrainRivals::json_of(const PeerChoice& c) {
     Json json = {{"form", c.work.form},
                  {"precision", c.work.precision},
                  {"python", c.python},
@@ -126,13 +119,6 @@ Json TrainRivals::json_of(Rival& rival, const Json& ours, std::int64_t parameter
                  {"slow_blas", c.slow_blas},
                  {"variant", c.variant},
                  {"settings", masquerade::describe(c.variant)}};
-    json.update(json_of_runs(rival.runs, what_.mark.tokens()));
-    json["ratio"] = json["seconds"]["median"].get<double>() / ours["seconds"]["median"].get<double>();
-    json["faults_per_step"] = rival.faults;
-    json["peak_bytes"] = rival.child->peer.ask({{"do", "memory"}}, peer_patience).at("bytes");
-    json["first_loss"] = rival.first_loss;
-    json["check"] = c.check;
-    json["agrees"] = agrees(rival, ours, parameters);
     for (const TriedVariant& tried : c.search.tried) {
         Json one = {{"settings", masquerade::describe(tried.variant)}};
         if (tried.failed.empty())
@@ -141,6 +127,19 @@ Json TrainRivals::json_of(Rival& rival, const Json& ours, std::int64_t parameter
             one["failed"] = tried.failed;
         json["tried"].push_back(one);
     }
+    return json;
+}
+
+Json TrainRivals::json_of(Rival& rival, const Json& ours, std::int64_t parameters) {
+    const PeerChoice& c = rival.choice;
+    Json json = json_of(c);
+    json.update(json_of_runs(rival.runs, what_.mark.tokens()));
+    json["ratio"] = json["seconds"]["median"].get<double>() / ours["seconds"]["median"].get<double>();
+    json["faults_per_step"] = rival.faults;
+    json["peak_bytes"] = rival.child->peer.ask({{"do", "memory"}}, peer_patience).at("bytes");
+    json["first_loss"] = rival.first_loss;
+    json["check"] = c.check;
+    json["agrees"] = agrees(rival, ours, parameters);
     return json;
 }
 

@@ -21,6 +21,9 @@ class TrainRivals {
     // What was found; `ours` holds "check", "first_loss" and the seconds.
     nlohmann::ordered_json describe(const nlohmann::ordered_json& ours, std::int64_t parameters);
 
+    // Which settings were found so far, and the seconds of each that was tried: of a measurement that was stopped.
+    nlohmann::ordered_json chosen() const;
+
     std::vector<std::string> notes;  // of what could not be done, a line each
 
   private:
@@ -35,6 +38,7 @@ class TrainRivals {
     void choose(TrainPeers& peers, const PeerWork& work);
     void run(Rival& rival);
     void ask_products(TrainPeer& peer, Floor& floor);
+    static nlohmann::ordered_json json_of(const PeerChoice& choice);
     nlohmann::ordered_json json_of(Rival& rival, const nlohmann::ordered_json& ours, std::int64_t parameters);
     bool agrees(const Rival& rival, const nlohmann::ordered_json& ours, std::int64_t parameters) const;
     template <class Ask>

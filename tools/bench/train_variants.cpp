@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/train_variants.h"
 
+#include <algorithm>
 #include <limits>
+#include <sstream>
+
+#include "engine/base/error.h"
 
 namespace masquerade {
+namespace {
+
+// What can be chosen by hand.
+const std::vector<VariantAxis>& named_axes() {
+    static const std::vector<VariantAxis> axes = {{"mode", {"eager", "layers compiled", "compiled"}},
+                                                  {"attention", {"explicit", "sdpa"}},
+                                                  {"optimiser", {"single", "foreach", "fused"}},
+                                                  {"loss", {"logits", "chunked"}}};
+    return axes;
+}
+
+}  // namespace
 
 void VariantSearch::add(TriedVariant one) {
     tried.push_back(std::move(one));
@@ -32,6 +48,43 @@ void search_variants(VariantSearch& search, const std::vector<VariantAxis>& axes
             if (!here.failed.empty() || found.seconds < here.seconds) here = found;
         }
     }
+}
+
+Variant variant_named(const std::string& named) {
+    Variant variant;
+    std::istringstream in(named);
+    for (std::string one; std::getline(in, one, ',');) {
+        const std::size_t sign = std::min(one.find('='), one.size());
+        const std::string name = one.substr(0, sign), choice = sign < one.size() ? one.substr(sign + 1) : "";
+        bool known = false;
+        for (const VariantAxis& axis : named_axes())
+            known |= name == axis.name && std::count(axis.choices.begin(), axis.choices.end(), choice) > 0;
+        if (!known)
+            throw BadUsage(text("--variant: there is no ", one, "; there are ", choices_of_variants()));
+        variant[name] = choice;
+    }
+    return variant;
+}
+
+std::string choices_of_variants() {
+    std::string all;
+    for (const VariantAxis& axis : named_axes()) {
+        all += (all.empty() ? "" : ", ") + axis.name;
+        for (const std::string& choice : axis.choices)
+            all += (choice == axis.choices[0] ? "=" : "|") + choice;
+    }
+    return all;
+}
+
+std::string describe(const Variant& variant) {
+    std::string all;
+    for (const char* axis : {"mode", "attention", "loss", "optimiser", "allocator"})
+        if (const auto choice = variant.find(axis); choice != variant.end())
+            all += (all.empty() ? "" : ", ") + choice->second +
+                   (choice->first == "attention" || choice->first == "loss" ? " " + choice->first
+                    : choice->first == "optimiser"                          ? " AdamW"
+                                                                            : "");
+    return all;
 }
 
 }  // namespace masquerade

@@ -36,4 +36,11 @@ struct VariantSearch {
 // combinations: what is best here is nearly always best there.
 void search_variants(VariantSearch& search, const std::vector<VariantAxis>& axes, const TryVariant& attempt);
 
+// "mode=compiled,attention=sdpa": what may be chosen of PyTorch by hand; BadUsage, with the list, for anything else.
+Variant variant_named(const std::string& text);
+std::string choices_of_variants();  // "mode=eager|layers compiled|compiled, ..."
+
+// "compiled, explicit attention, ..."
+std::string describe(const Variant& variant);
+
 }  // namespace masquerade

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A device library without a GPU. Its device computes with the ops that a test hands over; a program that opens the
-// library by itself has none to give, and the device leaves its memory as it is, zeros. That memory is closed to everybody
-// else: a read or write outside a call of the library ends the program, as it would on a GPU.
+// A device library without a GPU. Its device computes with the CPU's ops of the program that opened it, or with those that
+// a test hands over. Its memory is closed to everybody else: a read or write outside a call of the library ends the
+// program, as it would on a GPU.
+//
+// MASQUERADE_FAKE_FAULT makes it a bad device: "none" (no device answers), or OP:wrong (it writes nothing), OP:hang (it
+// never ends), OP:crash (it ends the program), several with commas between. MASQUERADE_FAKE_OPEN=1 leaves its memory open:
+// opening and closing takes most of a program's time.
 #include "tests/cuda/library/fake.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -21,14 +28,33 @@ namespace masquerade {
 namespace {
 
 constexpr std::size_t page = 4096;
-FakeControl control;
+constexpr std::size_t bytes_of_region = std::size_t(1) << 34;  // of addresses alone
+
+FakeControl of_a_program() {
+    FakeControl control;
+    using Entry = const OpTable* (*)();
+    if (auto ops = reinterpret_cast<Entry>(dlsym(RTLD_DEFAULT, "masquerade_cpu_ops")))
+        control.backing = ops();
+    control.limit = bytes_of_region / 2;
+    return control;
+}
+FakeControl control = of_a_program();
+
+// Whether `what` was asked for as a fault.
+bool faulty(const std::string& what) {
+    const char* named = std::getenv("MASQUERADE_FAKE_FAULT");
+    return named && text(',', named, ',').find(text(',', what, ',')) != std::string::npos;
+}
+const bool always_open = std::getenv("MASQUERADE_FAKE_OPEN") != nullptr;
 std::map<char*, std::size_t> blocks;  // and their pages' bytes, in one region
 
 char* region() {
-    constexpr std::size_t bytes = std::size_t(1) << 34;  // of addresses alone
     static void* const begin =
-        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(nullptr, bytes_of_region, always_open ? PROT_READ | PROT_WRITE : PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw Error("the fake device: mmap failed");
+    madvise(begin, bytes_of_region,
+            MADV_HUGEPAGE);  // opened and closed at every op: the fewer pages the better
     return static_cast<char*>(begin);
 }
 
@@ -45,6 +71,7 @@ class Open {
   private:
     // Neighbours in one call: hundreds for each op would take most of a test's time.
     static void protect(int how) {
+        if (always_open) return;
         for (auto block = blocks.begin(); block != blocks.end();) {
             char *begin = block->first, *end = begin;
             for (; block != blocks.end() && block->first == end; ++block) end += block->second;
@@ -130,7 +157,7 @@ void synchronise() {
     if (control.fault == 3) throw std::bad_alloc();
 }
 
-Answer answer() { return {1, ""}; }
+Answer answer() { return faulty("none") ? Answer{0, "the fake device was told not to"} : Answer{1, ""}; }
 
 DeviceFacts facts() {
     DeviceFacts facts;
@@ -149,13 +176,18 @@ int& number_of(DeviceEvent* event) { return *reinterpret_cast<int*>(event); }
 double seconds_between(DeviceEvent* from, DeviceEvent* to) { return number_of(to) - number_of(from); }
 void forget_moment(DeviceEvent* event) noexcept { delete &number_of(event); }
 
-template <auto Member, class Slot>
+template <int Number, auto Member, class Slot>
 struct Backed;
-template <auto Member, class... Parameters>
-struct Backed<Member, void (*)(Parameters...)> {
+template <int Number, auto Member, class... Parameters>
+struct Backed<Number, Member, void (*)(Parameters...)> {
     static void call(Parameters... parameters) {
+        static const std::string name = op_names[Number];
+        static const bool wrong = faulty(name + ":wrong"), hangs = faulty(name + ":hang"),
+                          crashes = faulty(name + ":crash");
+        if (crashes) std::abort();
+        while (hangs) pause();
         do_or_keep([all = std::tuple<std::decay_t<Parameters>...>(parameters...)] {
-            if (control.backing) std::apply(control.backing->*Member, all);
+            if (control.backing && !wrong) std::apply(control.backing->*Member, all);
         });
     }
 };
@@ -172,8 +204,8 @@ const bool has[] = {
 #undef OP
 };
 const OpTable table = {
-#define OP(name, parameters)                                                           \
-    OpNumber::name != without ? &Backed<&OpTable::name, decltype(OpTable::name)>::call \
+#define OP(name, parameters)                                                                                \
+    OpNumber::name != without ? &Backed<int(OpNumber::name), &OpTable::name, decltype(OpTable::name)>::call \
                               : &Missing<int(OpNumber::name), decltype(OpTable::name)>::call,
 #include "engine/ops/ops.h"
 #undef OP
@@ -191,8 +223,8 @@ EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
         &table,
         has,
         {answer, facts, allocate, release, copy, fill, synchronise, note_moment, seconds_between,
-         forget_moment, begin_graph, launch_graph, abandon_graph, [](ProductRule rule) { control.products = rule; },
-         [] { return ""; }}};
+         forget_moment, begin_graph, launch_graph, abandon_graph,
+         [](ProductRule rule) { control.products = rule; }, [] { return ""; }}};
     return &library;
 }
 

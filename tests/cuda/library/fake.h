@@ -9,7 +9,7 @@
 namespace masquerade {
 
 struct FakeControl {
-    const OpTable* backing = nullptr;  // what its ops call; they do nothing without
+    const OpTable* backing = nullptr;  // what its ops call; of a program its own CPU ops
     std::size_t limit = 1 << 28;       // bytes of memory
     std::size_t taken = 0;             // of them
     int blocks = 0;                    // that live

@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# gpu_half_hour.sh STAGE OUT [PACK [NAME ...]]: a part of what is to be seen on a GPU, nine minutes at most.
+#   1  every op up the ladder, whole models, a few ops under compute-sanitizer, and how fast ours is
+#   2  ours beside PyTorch, eager          3  beside torch.compile, in one setting
+#   4  what failed so far in OUT, or the NAMEs, again and in ways that help to find out why
+#   5  the kernels of a few training steps, by Nsight Compute
+# Longer: `test`, every op under compute-sanitizer (make gpu-test); `bench`, PyTorch's settings searched (gpu-bench).
+# OUT gets at most 8 files of a stage, each whole at any moment: stage-N.log, stage-N.json, stage-N-MEASUREMENT.json.
+# PACK: where the programs are, by default build/gpu-pack (gpu_pack.sh) or build/release; what does not start is built.
+# Also: GPU_PYTHON, one that has torch; GPU_SECONDS of a stage, GPU_LIMIT of a case, GPU_JOBS at a time; GPU_BRIEF=1
+# tries the script itself.
+# Status 1 and one line where something fails or no GPU answers. Ctrl-C ends it; what is in OUT stays.
+set -uo pipefail
+usage() { sed -n '3,8p' "$0" | cut -c 3- >&2; exit 2; }
+[ $# -ge 2 ] || usage
+stage=$1 out=$(realpath -m "$2") pack=${3-} commit='' gpu=''
+[ -z "$pack" ] || pack=$(realpath -m "$pack")
+shift $(($# < 3 ? $# : 3))
+cd "$(dirname "$0")/../.." || exit 1
+case $stage in 1 | 4 | test) needs=(tests bench) ;; [235] | bench) needs=(bench) ;; *) usage ;; esac
+case $stage in [1-5]) seconds=540 limit=60 ;; *) seconds=36000 limit=900 ;; esac
+seconds=${GPU_SECONDS:-$seconds} limit=${GPU_LIMIT:-$limit}
+deadline=$seconds jobs=1
+. tools/make/gpu_items.sh
+
+# until_percent PERCENT: of the stage's time, for what follows
+until_percent() { deadline=$((seconds * $1 / 100)); }
+
+# ---- what is here ---------------------------------------------------------------------------------------------------
+# no_gpu WHY: the line of ./bench, or a reason
+no_gpu() {
+    local why=${1#error: --device cuda: }
+    why=${why#no GPU answers: }
+    echo "error: stage $stage: no GPU answers: ${why%; --device cpu*}; nothing was run" >&2
+    exit 1
+}
+
+programs_start() {
+    local program
+    for program in "${needs[@]}"; do "$pack/$program" --version >/dev/null 2>&1 || return 1; done
+}
+build() {
+    local arch headers=$PWD/build/gpu-pack/headers
+    nvidia-smi -L >/dev/null 2>&1 || no_gpu 'nvidia-smi names none'
+    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+    [ -d "$headers" ] || headers=${DEPS-}
+    log "the programs of $pack do not start here: making them from source for sm_${arch:-90}"
+    pack=$PWD/build/release
+    timeout "$seconds" make ${headers:+DEPS="$headers"} CUDA_ARCHS="${arch:-90}" "${needs[@]/#/build/release/}" \
+        build/release/libmasquerade_cuda.so >"$work/make" 2>&1 && programs_start && return
+    tail -n 20 "$work/make" >>"$out/stage-$stage.log"
+    log "error: stage $stage: the programs can be neither started nor made; $out/stage-$stage.log says why"
+    exit 1
+}
+# cuBLASLt may lie with the CUDA Toolkit or with PyTorch, where no program looks by itself.
+find_cublas() {
+    local folder
+    ! PATH=$PATH:/sbin ldconfig -p 2>/dev/null | grep -q libcublasLt || return 0
+    for folder in /usr/local/cuda/lib64 /usr/local/cuda/targets/*/lib \
+        $("${GPU_PYTHON:-python3}" -c 'import nvidia; print(*(p + "/*/lib" for p in nvidia.__path__))' 2>/dev/null); do
+        if ls "$folder"/libcublasLt.so* >/dev/null 2>&1; then
+            export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+            return
+        fi
+    done
+}
+find_python() {
+    python=${GPU_PYTHON:-python3}
+    timeout 120 "$python" -c 'import torch' >/dev/null 2>&1 && return
+    python=none
+    log "note: ${GPU_PYTHON:-python3} does not import torch; name one that does in GPU_PYTHON"
+}
+# find_tool NAME: one of the CUDA Toolkit's
+find_tool() {
+    local file
+    for file in "$(command -v "$1")" /usr/local/cuda/bin/"$1" /opt/nvidia/nsight-compute/*/"$1"; do
+        if [ -x "$file" ]; then echo "$file"; return; fi
+    done
+}
+
+# ---- parts of stages -------------------------------------------------------------------------------------------------
+marks=(univae-base-16k unilm-base-16k univae-small-16k univae-default)
+brief=() attention=(--repeats 3) decode=(--cached-only)
+if [ -n "${GPU_BRIEF-}" ]; then
+    export MASQUERADE_SMALL_LADDER=1
+    marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
+    decode=(--models unilm-default --sources 1 --beams 1 --repeats 1 --cached-only)
+fi
+setting=mode=compiled,attention=sdpa,optimiser=fused,loss=logits  # of PyTorch, in stage 3
+sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
+    cross_entropy_backward embedding_forward embedding_backward layernorm_forward layernorm_backward)
+
+# run_case NAME [OPTION...]: one test case in a process of its own
+run_case() { start "$1" "$limit" "$pack/tests" --test-case="${1//,/\\,}" "${@:2}"; }
+# sanitize TOOL NAME: a case at its smallest sizes
+sanitize() {
+    [ -n "$sanitizer" ] || return 0
+    start "$1 $2" "$limit" env MASQUERADE_SMALL_LADDER=1 "$sanitizer" --tool "$1" --error-exitcode 9 "$pack/tests" \
+        --test-case="${2//,/\\,}"
+}
+find_sanitizer() {
+    sanitizer=$(find_tool compute-sanitizer)
+    "$sanitizer" --version >/dev/null 2>&1 && return
+    sanitizer=
+    log 'note: compute-sanitizer does not start here; accesses and races were not looked at'
+}
+cases() {  # the ops first, then what runs whole models
+    local all name
+    jobs=${GPU_JOBS:-4}
+    mapfile -t all < <(timeout 60 "$pack/tests" --list-test-cases --test-case='gpu: *' | grep '^gpu: ')
+    [ ${#all[@]} -gt 0 ] || record 'gpu: *' FAILED 0 "$pack/tests has no such test case that runs here"
+    until_percent 50
+    for name in "${all[@]}"; do [[ $name =~ \ .*\  ]] || run_case "$name"; done
+    drain
+    until_percent 60
+    for name in "${all[@]}"; do [[ ! $name =~ \ .*\  ]] || run_case "$name"; done
+    drain
+    until_percent 75
+    find_sanitizer
+    [ "$stage" != test ] || mapfile -t sanitized < <(printf '%s\n' "${all[@]#gpu: }")
+    for name in "${sanitized[@]}"; do sanitize memcheck "gpu: $name"; sanitize racecheck "gpu: $name"; done
+    drain
+    until_percent 100
+}
+# measure LATER NAME FILE [OPTION...]: alone; for so many later ones 40 seconds each are left, or an equal share
+measure() {
+    local later=$1 name=$2 file=$3 left=$((deadline - SECONDS))
+    shift 3
+    jobs=1 shows=yes
+    start "$name" $((left > 40 * (later + 1) ? left - 40 * later : left / (later + 1))) \
+        "$pack/bench" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
+    drain
+}
+# measure_training LATER [OPTION...]: every mark, before so many other measurements
+measure_training() {
+    local later=$((${#marks[@]} + $1)) mark
+    for mark in "${marks[@]}"; do
+        later=$((later - 1))
+        measure $later "train $mark" "train-$mark" --marks "$mark" "${brief[@]}" "${@:2}"
+    done
+}
+measure_all() {  # measure_all PYTHON [OPTION of train...]
+    measure_training 2 --peer "$1" "${@:2}"
+    measure 1 attention attention "${attention[@]}" --peer "$1"
+    measure 0 decode decode "${decode[@]}" --peer "$1"
+}
+# again NAME: what it was, and what each way of running it tells apart
+again() {
+    local bench=("$pack/bench" "${1%% *}" --device cuda --peer none) blocking=(env CUDA_LAUNCH_BLOCKING=1)
+    case $1 in
+        'memcheck '* | 'racecheck '*) sanitize "${1%% *}" "${1#* }" ;;
+        'gpu: '*)
+            run_case "$1" --minimal=false --duration=true
+            start "$1, small, waiting" "$limit" "${blocking[@]}" MASQUERADE_SMALL_LADDER=1 "$pack/tests" \
+                --test-case="${1//,/\\,}" --minimal=false
+            sanitize memcheck "$1" ;;
+        'train '*)
+            bench+=(--marks "${1#* }" --brief)
+            start "$1" 90 "${bench[@]}"
+            start "$1, no graph" 90 "${bench[@]}" --no-graph
+            start "$1, no graph, waiting" 90 "${blocking[@]}" "${bench[@]}" --no-graph
+            start "$1, deterministic products" 90 "${bench[@]}" --deterministic ;;
+        attention | decode)
+            local -n options=$1
+            start "$1, waiting" 90 "${blocking[@]}" "${bench[@]}" "${options[@]}" ;;
+        PyTorch | ncu*) log "note: $1 is not run again" ;;
+        *) record "$1" FAILED 0 'is no item of a stage' ;;
+    esac
+    drain
+}
+kernels() {
+    local ncu report=$work/kernels.ncu-rep
+    ncu=$(find_tool ncu)
+    if ! "$ncu" --version >/dev/null 2>&1; then
+        log 'note: ncu does not start here; no kernel was looked at'
+        return
+    fi
+    # Past the first step, which is compared and not timed; then part of a step that is.
+    start 'ncu' 400 "$ncu" --set basic --launch-skip 1500 --launch-count "${GPU_KERNELS:-400}" --force-overwrite \
+        --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --peer none --brief
+    drain
+    # shellcheck disable=SC2016
+    local page=(sh -c '"$1" --import "$2" $4 > "$3.new" && mv "$3.new" "$3"' sh "$ncu" "$report")
+    start 'ncu, a line for each launch' 60 "${page[@]}" "$out/stage-5-launches.csv" '--csv --page raw'
+    start 'ncu, by kernel' 60 "${page[@]}" "$out/stage-5-kernels.txt" '--print-summary per-kernel'
+}
+
+# ---- the stage ------------------------------------------------------------------------------------------------------
+if [ -z "$pack" ]; then
+    pack=$PWD/build/gpu-pack
+    [ -d "$pack" ] || pack=$PWD/build/release
+fi
+if programs_start; then
+    find_cublas
+    said=$(timeout 60 "$pack/bench" --device cuda 2>&1) || no_gpu "$said"
+fi
+names=("$@")
+[ $# -gt 0 ] || mapfile -t names < <(cat "$out"/stage-{1,2,3,5,test}.json 2>/dev/null |
+    sed -nE 's/^  \{"name": "(.*)", "result": "(FAILED|timed out|crashed)".*/\1/p' | sort -u)
+mkdir -p "$out" || exit 1
+rm -f "$out/stage-$stage"[.-]*
+programs_start || { build; find_cublas; said=$("$pack/bench" --device cuda 2>&1) || no_gpu "$said"; }
+commit=$(cat "$pack/commit" 2>/dev/null || git rev-parse --short HEAD 2>/dev/null)
+gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -n 1)
+log "stage $stage, $(date -u '+%F %T') UTC, commit ${commit:-unknown}, programs of $pack, ${gpu:-no word of nvidia-smi}"
+write_json false
+
+case $stage in
+    1) cases; measure_all none ;;
+    test) cases ;;
+    2 | 3 | bench)
+        find_python
+        case $stage$python in
+            [23]none) record "PyTorch" FAILED 0 'is in no Python here; name one in GPU_PYTHON' ;;
+            2*) measure_all "$python" --eager ;;
+            3*) measure_training 0 --peer "$python" --variant "$setting" ;;
+            bench*) measure_all "$python" ;;
+        esac ;;
+    4)
+        find_sanitizer
+        jobs=1 shows=yes
+        [ ${#names[@]} -gt 0 ] || log "note: nothing has failed so far in $out"
+        for name in "${names[@]}"; do again "$name"; done ;;
+    5) kernels ;;
+esac
+finish
