@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "models/run.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "data/text.h"
+#include "engine/base/log.h"
 #include "engine/tensor/runtime.h"
+#include "engine/train/file.h"
 #include "engine/train/safetensors.h"
 #include "models/seq2seq_run.h"
 #include "models/unilm_run.h"
@@ -21,9 +23,14 @@ WordPiece::Options tokenizer_options(const RunSettings& s) {
 }
 
 nlohmann::json config_of(const std::string& path) {
-    nlohmann::json config = nlohmann::json::parse(read_bytes(path), nullptr, false);
+    nlohmann::json config = read_json(path);
     if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
     return config;
+}
+
+std::string model_type(const nlohmann::json& config) {
+    const auto found = config.find("model_type");
+    return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
 
 template <class R, class Settings>
@@ -84,9 +91,23 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
     step = at_step;
     step_folder = folder.step_folder(step);
     TensorFile weights(step_folder + "/model.safetensors");
-    for (const Tensor& p : parameters.all()) weights.copy_to(p.path, parameters.master(p));
+    for (const Tensor& p : parameters.all()) {
+        weights.copy_to(p.path, parameters.master(p));
+        weights.expect_finite(p.path);
+    }
+    if (weights.tensors().size() > parameters.all().size()) {
+        const auto unknown = [&](const StoredTensor& t) { return !parameters.find(t.name); };
+        const auto first = std::find_if(weights.tensors().begin(), weights.tensors().end(), unknown);
+        log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
+                 " tensors are not of this model and were left out; the first is ", first->name);
+    }
     parameters.round();
-    run_json = read_bytes(folder.file("run.json"));
+    run_json = read_file(folder.file("run.json"));
+    const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
+    const auto resumed = record.find("resumed");
+    if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
+        throw BadInput(masquerade::text(folder.file("run.json"), " is not a run's record: an object is expected, with a list \"resumed\" ",
+                            "where it was gone on with; was it edited?"));
 }
 
 nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
@@ -109,7 +130,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, const std::string
                    RunSettings& settings) {
     const std::string path = folder.step_folder(step) + "/config.json";
     const nlohmann::json config = config_of(path);
-    const std::string found = config.value("model_type", "none");
+    const std::string found = model_type(config);
     if (found != model || !config.contains(model))
         throw BadInput(text(path, " describes a model of type ", found, ", expected ", model));
     Config keys;
@@ -148,7 +169,7 @@ const ModelKind& find_model(const std::string& name) {
 const ModelKind& model_of_run(const std::string& path) {
     const RunFolder folder = RunFolder::open(path);
     const std::string config_path = folder.step_folder(folder.latest_step()) + "/config.json";
-    const std::string found = config_of(config_path).value("model_type", "none");
+    const std::string found = model_type(config_of(config_path));
     for (const ModelKind& kind : model_kinds())
         if (kind.name == found) return kind;
     throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));
