@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/hugging_face/weights.h"
 
+#include <climits>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -88,7 +89,8 @@ WeightFiles::WeightFiles(const std::string& folder) : path_(folder + "/model.saf
             throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
                                 "; the name of a file is expected"));
         shards.insert(shard.get<std::string>());
-        if (shard.get_ref<const std::string&>().find('/') != std::string::npos)
+        const std::string& file = shard.get_ref<const std::string&>();
+        if (file.empty() || file.size() > NAME_MAX || file.find('/') != file.npos)
             throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
                                 "; a file in the same folder is expected"));
     }

@@ -16,6 +16,7 @@ struct Target {
     std::string (*broken)(const std::string&);     // the first property that does not hold; empty: all do
     std::vector<std::string> (*known)();           // inputs that once broke a property
     std::string (*told)();                         // what has been counted, for the progress line
+    bool quiet = true;                             // what it logs is not shown
 };
 
 const std::vector<Target>& targets();
