@@ -21,6 +21,7 @@ step=run/step-000002
 # ---- what breaks a file ----
 # nest N OPEN: this many of them
 nest() { head -c "$1" /dev/zero | sed "s/\x0/$2/g"; }
+deep() { nest "$1" '['; nest "$1" ']'; }
 # set_json FILE KEY VALUE: the value of a key, as text; a key that is not there is put first
 set_json() {
     if grep -q "\"$2\"" "$1"; then sed -i "0,/\"$2\": *[^,}]*/s||\"$2\": $3|" "$1"; else sed -i "0,/{/s||{\"$2\": $3,|" "$1"; fi
@@ -90,6 +91,7 @@ init bert | text bert/config.json '{"a": 1, "a": 2}'
 init bert | text bert/config.json '{"vocab_size": 1e999}'
 init bert | text bert/config.json '\xff\xfe{}'
 init bert | nest 100000 '[' > bert/config.json
+init bert | deep 100000 > bert/config.json
 init bert | nest 1000000 '{"a":' > bert/config.json
 init bert | nest 65 '[' > bert/config.json
 init bert | cut_off bert/config.json 100
@@ -162,9 +164,11 @@ init bert | header bert/model.safetensors 's/attention.self.key/attention.self.k
 init bert | printf '\377\377\377\177' | dd of=bert/model.safetensors bs=1 seek=$(($(stat -c %s bert/model.safetensors) - 400)) conv=notrunc status=none
 inspect bert/model.safetensors | cut_off bert/model.safetensors 3000
 inspect bert/model.safetensors | tensors bert/model.safetensors "$(nest 90000 '[')"
+inspect bert/model.safetensors | tensors bert/model.safetensors "{\"a\":{\"dtype\":$(deep 100000)}}"
 inspect bert/model.safetensors | pipe bert/model.safetensors
 inspect bert/model.safetensors | directory bert/model.safetensors
 inspect bert | nest 100000 '[' > bert/config.json
+inspect bert | deep 100000 > bert/config.json
 inspect bert | set_json bert/config.json hidden_size 65532
 inspect bert --save made | set_json bert/config.json vocab_size 40000000000
 # shards
@@ -176,6 +180,7 @@ init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "..
 init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "/dev/zero"}}'
 init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "\u0000"}}'
 init shards | nest 100000 '{"weight_map":' > shards/model.safetensors.index.json
+init shards | text shards/model.safetensors.index.json "{\"weight_map\":{\"a\":$(deep 100000)}}"
 init shards | pipe shards/model.safetensors.index.json
 init shards | rm shards/model-00002-of-00003.safetensors
 init shards | cp shards/model-00001-of-00003.safetensors shards/model-00002-of-00003.safetensors
@@ -188,9 +193,12 @@ init bert | pipe bert/vocab.txt
 init bert | text bert/vocab.txt ''
 init bert | text bert/vocab.txt '[PAD]\n[UNK]\n'
 init bert | nest 100000 '[' > bert/tokenizer.json
+init bert | deep 100000 > bert/tokenizer.json
 init bert | pipe bert/tokenizer_config.json
 init bert | nest 100000 '[' > bert/tokenizer_config.json
+init bert | deep 100000 > bert/tokenizer_config.json
 tokenize tokenizer.json | nest 100000 '[' > tokenizer.json
+tokenize tokenizer.json | deep 100000 > tokenizer.json
 tokenize tokenizer.json | cut_off tokenizer.json 500
 tokenize tokenizer.json | text tokenizer.json '{"version": {"a": 1}}'
 tokenize tokenizer.json | set_json tokenizer.json max_input_chars_per_word -1
@@ -222,6 +230,8 @@ config settings | text settings '{"width": "\\u0000"}'
 config settings | nest 100000 '{"a":' > settings
 config <(printf 'width=7') | true
 config <(nest 100000 '{"a":') | true
+config settings | deep 100000 > settings
+config settings | text settings "{\"width\":$(deep 100000)}"
 config <(true) | true
 config /dev/stdin < <(printf 'layers=0') | true
 train --data pairs.tsv --dev bert | true
@@ -233,6 +243,7 @@ resume | text run/run.json ''
 resume | text run/run.json '{}'
 resume | text run/run.json '[]'
 resume | nest 100000 '[' > run/run.json
+resume | deep 100000 > run/run.json
 resume | set_json run/run.json resumed 3
 resume | set_json run/run.json hash 7
 resume | set_json run/run.json hash '"x"'
@@ -253,7 +264,7 @@ resume | tensors $step/state.safetensors "$(nest 100000 '[')"
 resume | header $step/state.safetensors 's/"best"/"bext"/'
 resume | header $step/state.safetensors 's/adamw.first/adamw.fifth/'
 resume | pipe $step/model.safetensors
-resume | nest 100000 '[' > run/$step.x; nest 100000 '[' > $step/config.json
+resume | nest 100000 '[' > $step/config.json
 generate | text $step/config.json '{"model_type": 7}'
 generate | text $step/config.json '{"model_type": "unilm", "unilm": 7}'
 generate | text $step/config.json '{"model_type": "unilm", "unilm": {"width": [1]}}'
@@ -270,12 +281,15 @@ generate | rm -r run; text run 'a file'
 generate | rm -r run; mkfifo run
 evaluate | text run/run.json '{"data": {"name": 7}}'
 evaluate | nest 100000 '[' > run/run.json
+evaluate | deep 100000 > run/run.json
 evaluate | nest 100000 '[' > $step/config.json
+evaluate | deep 100000 > $step/config.json
 evaluate | rm pairs.tsv
 evaluate | text pairs.tsv 'changed\tpairs\n'
 evaluate | tensors $step/model.safetensors '{"a":{"dtype":"F32","shape":[9],"data_offsets":[0,4]}}' 4
 inspect run | rm $step/model.safetensors
 inspect run | nest 100000 '[' > $step/config.json
+inspect run | deep 100000 > $step/config.json
 TABLE
 
 # ---- what is read, and said ----
@@ -283,6 +297,15 @@ cd "$folder" && rm -rf case && cp -a base case && cd case
 is 'settings from a pipe' 'width 32,' "$(config <(echo width=32) 2> /dev/null | grep -o 'width 32,')"
 rm -rf made
 is 'settings from standard input' 'width 32,' "$(echo width=32 | config /dev/stdin 2> /dev/null | grep -o 'width 32,')"
+rm -rf made
+header bert/model.safetensors 's/bert.pooler.dense/bert.stooge.dense/g'
+init bert 2>&1 > made.txt | grep '^warning' > said
+is 'unknown tensors' 'warning: bert: 2 tensors are not of this model and were left out; the first is bert.stooge.dense.bias' "$(cat said)"
+rm -rf bert && cp -a ../base/bert bert
+printf '\377\377\377\177' | dd of=bert/model.safetensors bs=1 seek=$(($(stat -c %s bert/model.safetensors) - 400)) conv=notrunc status=none
+header bert/model.safetensors ''
+init bert 2>&1 > made.txt | grep -oE 'tensor [a-zA-Z.]*[^;]* holds nan as number [0-9]* of 0 to [0-9]*; weights are finite' > said
+is 'NaN' 1 "$(wc -l < said)"
 is 'at least 120 cases' 1 "$((cases >= 120))"
 cd "$root"
 echo "readers: $cases cases"

@@ -157,7 +157,7 @@ TEST_CASE("hugging face: a model is not made before its tensors fit, and none of
     CHECK(load() == "");
     folder.config([](nlohmann::json& c) { c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024; });
     CHECK_SAYS(load(), "word_embeddings.weight is (48,24); (48,65535) is expected");
-    folder.config([](nlohmann::json& c) { c["hidden_size"] = 24, c["intermediate_size"] = 48, c["num_hidden_layers"] = 2; });
+    folder.config([](nlohmann::json& c) { c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2; });
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
     CHECK_SAYS(refused(folder.path), "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
     folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // not taken

@@ -137,7 +137,7 @@ TEST_CASE("config: files of lines, files of JSON, and there and back") {
     CHECK_SAYS(refusal("{\"width\": 7,, }"), path + " is not JSON: byte 13 of the file cannot be read");
     CHECK_SAYS(message_of<BadInput>([&] { again.load(folder.file("absent")); }), "No such file or directory");
     CHECK_SAYS(message_of<BadInput>([&] { again.from_json(nlohmann::json::array(), "run.json"); }),
-               "run.json: an object of settings is expected, found array");
+               "run.json: an object of settings is expected, found a list of 0");
 }
 
 TEST_CASE("config: the table is aligned and marks what is not the default") {
@@ -172,7 +172,8 @@ TEST_CASE("config: settings come through a pipe, and one that nobody writes into
     o.declare(config);
     CHECK_SAYS(message_of<BadInput>([&] { config.load(pipe); }), "an empty pipe");
     std::fstream both(pipe);
-    REQUIRE(both << "width=64\ncolour=red\n" << std::flush);
+    both << "width=64\ncolour=red\n" << std::flush;
+    REQUIRE(both.good());
     std::thread closing([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         both.close();
@@ -189,7 +190,7 @@ TEST_CASE("config: what is quoted of a file is short, however deep and long it i
     Config config;
     o.declare(config);
     const std::string deep = std::string(100000, '['), wide = std::string(1000000, 'w');
-    for (const std::string& text : {"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1", "width=" + wide,
+    for (const std::string& text : std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1", "width=" + wide,
                                     "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}", std::string("{\"width\":1,\"width\":2}")}) {
         const std::string said = message_of<BadInput>([&] { config.load(folder.write("settings", text)); });
         CHECK(said.find(folder.file("settings")) == 0);
