@@ -4,7 +4,8 @@
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
-# make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
+# make fuzz         strange text through the tokenizer, broken files through all that reads them, under sanitizers
+#                   (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer; SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
@@ -46,12 +47,12 @@ endif
 $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.new && mv $@.new $@
 
-sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
+sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
 ifneq ($(filter tests/ops% tests/math% tests/tensor% tests/nn% tests/tape%,$(FROM)),)
-sources  := $(filter engine/%,$(sources))  # all that these need
+sources  := $(filter input/% engine/%,$(sources))  # all that these need
 endif
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
@@ -196,11 +197,12 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
 -include $(fakes:.so=.d)
 
-# Needs nothing but the tokenizer; what breaks a promise is left in build/fuzz-failure.
+# What breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
 run-fuzz: $(BUILD)/fuzz
-	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure
-$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$(sources)))
+	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET)
+fuzzed := $(filter input/% engine/% tokenizer/% models/hugging_face/% models/backbone.cpp,$(sources))
+$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(fuzzed))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 
@@ -231,7 +233,7 @@ root    := $(DESTDIR)$(PREFIX)
 install: $(library) $(if $(cuda_here),$(cuda_library))
 	@install -d $(root)/lib/pkgconfig
 	@install -m 644 $^ $(root)/lib
-	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
+	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'

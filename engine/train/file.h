@@ -3,8 +3,10 @@
 // reason, and what is reported as written is on the disk.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "engine/base/error.h"
+#include "input/input.h"
 
 namespace masquerade {
 
@@ -22,7 +24,7 @@ class FileWriter {
     int file_;
 };
 
-// Reads at any place of a file; a folder or an unreadable file is refused when it is opened.
+// Reads at any place of a file; a folder, a pipe or an unreadable file is refused when it is opened.
 class FileReader {
   public:
     explicit FileReader(const std::string& path);
@@ -38,13 +40,17 @@ class FileReader {
     std::uint64_t size_ = 0;
 };
 
-std::string read_file(const std::string& path);
+inline std::string read_file(const std::string& path, std::size_t largest = largest_text) {
+    return read_input<BadInput>(path, largest);
+}
 void write_file(const std::string& path, const std::string& bytes);
 // Writes beside the file and renames: a reader, or a crash, finds the old file or the new one, never a part.
 void replace_file(const std::string& path, const std::string& bytes);
 
-nlohmann::json read_json(const std::string& path);
-nlohmann::json parse_json(const std::string& bytes, const std::string& path);  // path: for messages
+template <class Json = nlohmann::json>
+Json read_json(const std::string& path) {
+    return parse_input<BadInput, Json>(read_file(path), path);
+}
 
 // Renames and new names in a folder are on the disk only after this; so is a file's content.
 void sync_to_disk(const std::string& path);
