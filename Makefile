@@ -48,7 +48,8 @@ sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
-ifneq ($(filter tests/ops% tests/math% tests/tensor% tests/nn% tests/tape%,$(FROM)),)
+ifneq ($(filter tests/base% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
+narrow   := engine
 sources  := $(filter engine/%,$(sources))  # all that these need
 endif
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
@@ -61,7 +62,7 @@ endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
-library  := $(BUILD)/libmasquerade.a
+library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
-$(call stamp,$(BUILD)/library.list,$(sources))
+$(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
 $(call stamp,build/library_folder,$(PREFIX)/lib)
 ifdef cuda_here
@@ -122,7 +123,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 $(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(library): $(call object,$(sources)) $(BUILD)/library.list
+$(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -172,7 +173,7 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
-test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
+test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(MAKE) run-tests  # some files need no programs
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
