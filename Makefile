@@ -108,12 +108,15 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all debug debug-programs deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
-debug: ; @$(MAKE) CONFIG=debug all
+# For gdb, which walks on the CPU: ./train and the others stay the fast ones. A CUDA library that is there goes with them.
+debug: ; @$(MAKE) CONFIG=debug debug-programs
+debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
+	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
 
 $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
