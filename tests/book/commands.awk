@@ -31,7 +31,7 @@ function filter(line, text, pattern,    regex, t) {
 # One program and its words, quotes still around them.
 function call(line, text,    word, count, i, program, rest, pattern) {
     gsub(/^ +| +$/, "", text)
-    sub(/^\$ /, "", text)
+    sub(/^(\$|do) /, "", text)
     if (!is_command(text)) return
     rest = text
     if (match(rest, /(ONLY|--test-case)='[^']*'/)) {
