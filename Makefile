@@ -176,7 +176,8 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
-test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(MAKE) run-tests  # some files need no programs
+# Where some files or cases are asked for, neither the programs nor the pages.
+test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)

@@ -16,7 +16,7 @@ function settings(line, text,    word, count, i, key) {
         if (word[i] !~ /^[A-Za-z_]+=/) continue
         key = word[i]
         sub(/=.*/, "", key)
-        if (key ~ /^[A-Z_]+$/ ? !(key in targets) && !is_foreign(key) : !(key in literals))
+        if (key ~ /^[A-Z_]+$/ ? !(key in targets) && !is_foreign(key) : !(key in declared))
             complain(line, text, "no setting is called " key)
     }
 }
@@ -91,6 +91,13 @@ function command(line, text,    part, count, i) {
     count = split(text, part, "\n")
     for (i = 1; i <= count; i++) call(line, part[i])
 }
+# What a test reports: FILE:LINE is a line that checks
+function reported(line, text,    part, row, n) {
+    split(text, part, ":")
+    while ((getline row < (root "/" part[1])) > 0) if (++n == part[2]) break
+    close(root "/" part[1])
+    if (row !~ /FAIL|CHECK|REQUIRE/) complain(line, text, "no check stands at " part[1] ":" part[2])
+}
 # A line of a block that may go on behind a backslash.
 function block_line(line, text) {
     if (pending == "") pending_line = line
@@ -98,6 +105,7 @@ function block_line(line, text) {
     text = pending text
     pending = ""
     if (text ~ /^\(gdb\)/) return
+    if (text ~ /^[a-z_\/]+\.(cpp|h):[0-9]+: /) reported(line, text)
     if (page ~ /docs\/results\// && match(text, /^[a-z][^`]* > [a-z.-]+$/)) made[substr(text, index(text, " > ") + 3)]
     if (text ~ /^(\$ )?[a-z.\/]+.*( \| | && |; )/ || is_command(text) || text ~ /^\$ /) { sub(/^\$ /, "", text); command(pending_line, text) }
 }

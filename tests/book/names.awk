@@ -3,7 +3,7 @@
 # FOLDER has, made by tests/book.sh:
 #   words      every name in the code, "FILE NAME"          text     "FILE<tab>its code without spaces and comments"
 #   paths      every file and folder                        options  "PROGRAM OPTION", "PROGRAM=" a program, "- OPTION" any
-#   literals   what stands in quotes, settings among it     targets  of make, and the variables it reads
+#   literals   what stands in quotes; settings: declared    targets  of make, and the variables it reads
 #   tests      the names of the test cases                  foreign  "NAME<tab>PAGE<tab>whose it is": see foreign.txt
 # Prints "PAGE:LINE: `what it quotes`: what was looked for" for each quotation that stands nowhere.
 
@@ -147,6 +147,7 @@ function code_line(line, text,    plain, file) {
 BEGIN {
     while ((getline row < (lists "/words")) > 0) { split(row, cell, " "); words[cell[2]]; stands[cell[1], cell[2]]; files[cell[1]] }
     while ((getline row < (lists "/literals")) > 0) literals[row]
+    while ((getline row < (lists "/settings")) > 0) declared[row]
     while ((getline row < (lists "/paths")) > 0) paths[row]
     while ((getline row < (lists "/text")) > 0) { at = index(row, "\t"); text_of[substr(row, 1, at - 1)] = substr(row, at + 1) }
     while ((getline row < (lists "/options")) > 0) options[row]

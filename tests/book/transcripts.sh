@@ -3,7 +3,7 @@
 # transcripts.sh PAGE ...: every gdb session of these pages is typed into gdb, and what gdb prints compared with what the page
 # shows (replay.py says how). Needs gdb and the programs of `make debug` that the sessions name. Silent when fine.
 set -euo pipefail
-root=${ROOT:-$PWD}
+root=${root:-$PWD}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
