@@ -3,9 +3,9 @@
 # lists.sh FOLDER: what there is in the tree, for names.awk and links.awk to look things up. Needs no build.
 set -euo pipefail
 lists=$1
-code=$(find engine tokenizer data models tools tests bench -type f \
+code=$(find engine tokenizer data models tools tests -type f \
     \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py' -o -name '*.sh' -o -name gdbinit \) \
-    -not -path 'tests/book/*' 2>/dev/null)
+    -not -path 'tests/book/*')
 
 { find . -path ./.git -prune -o -path ./build -prune -o -path ./runs -prune -o -path ./corpus -prune -o -print | sed 's|^\./||'
   } > "$lists/paths"

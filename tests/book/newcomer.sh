@@ -22,6 +22,7 @@ make deps > "$room/deps"
 echo "$(minutes)make deps: $(tail -n 1 "$room/deps")"
 make debug > "$room/debug"
 echo "$(minutes)make debug: $(tail -n 1 "$room/debug")"
+echo "          of the processors until here: $(times | tail -n 1) (load of the machine: $(cut -d ' ' -f 1 /proc/loadavg))"
 sed -n 's/^(gdb) //p' "$room/block" > "$room/typed"
 command=$(grep '^gdb ' "$room/block")
 bash -c "${command/gdb -x tools\/gdb\/gdbinit/gdb -batch -x tools/gdb/gdbinit -x $room/typed}" < /dev/null 2> /dev/null | tee "$room/printed"
