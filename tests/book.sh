@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The pages and the code say the same.     docs/README.md says what a page may quote, and how it marks the rest.
 #     tests/book.sh               what the pages quote stands in the tree, links lead somewhere: no build, a second
-#     tests/book.sh --slow        besides: the debug programs are built, the commands and the gdb sessions of the pages typed
+#     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed
 #     tests/book.sh --self-test   the checks find what is planted, and name page and line
 #     tests/book.sh --newcomer    from a clone to names and numbers in a backward: the README's commands, and the minutes
 # A fault is one line: PAGE:LINE: `what is quoted`: what was looked for.
@@ -30,7 +30,7 @@ case ${1:-} in
                 make CONFIG=debug build/debug/inspect build/debug/train >&2
                 tests/book/transcripts.sh $pages >> "$lists/faults" || true
             else
-                echo 'book: gdb is not here (Debian: gdb): its sessions are not checked' >&2
+                echo 'book: gdb is not here (Debian: gdb): its walks are not checked' >&2
             fi
             tests/book/typed.sh $pages >> "$lists/faults" || true
         fi

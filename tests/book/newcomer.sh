@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # newcomer.sh: from a clone of HEAD to names and numbers in a backward, as the README says: the minutes of each command, and
-# what gdb prints. Then every session of docs/debugging.md. Takes minutes; ends with status 1 where the first part takes ten.
+# what gdb prints. Then every walk of docs/debugging.md. Takes minutes; ends with status 1 where the first part takes ten.
 set -euo pipefail
 root=$PWD
 room=$(mktemp -d)
@@ -30,5 +30,5 @@ grep -q 'decoder\.layer\..* f32' "$room/printed" || { echo 'book: no names and n
 first=$SECONDS
 echo "$(minutes)names and numbers in a backward"
 tests/book/transcripts.sh README.md docs/debugging.md
-echo "$(minutes)every session of docs/debugging.md prints what the page shows"
+echo "$(minutes)every walk of docs/debugging.md prints what the page shows"
 [ "$first" -lt 600 ]

@@ -49,7 +49,7 @@ if command -v gdb > /dev/null && [ -x build/debug/inspect ]; then
     planted transcripts 'a gdb command' $lab 's/tbreak layernorm_row_grad/tbreak layernorm_row_gradient/' 'tbreak layernorm_row_gradient'
     planted transcripts 'a line of code in gdb' $lab 's/return \{dy, x, w, m, r, mean_g/return {dy, x, w, mean_g/' 'the page shows'
 else
-    echo 'book: no gdb, or no build/debug/inspect (make debug): sessions are not planted'
+    echo 'book: no gdb, or no build/debug/inspect (make debug): walks are not planted'
 fi
 echo "book, planted: $passed found, $failed missed"
 [ $failed = 0 ]

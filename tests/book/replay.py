@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Types a gdb session of a page, and compares what gdb prints with what the page shows. gdb itself runs this file, twice:
+# Types a walk through gdb of a page, and compares what gdb prints with what the page shows. gdb itself runs this file, twice:
 #     BOOK_TYPE=FILE gdb -batch -x tools/gdb/gdbinit -x tests/book/replay.py --args PROGRAM ...  > PRINTED
 #     BOOK_COMPARE=FILE BOOK_PRINTED=PRINTED gdb -batch -x tests/book/replay.py
-# FILE has lines PAGE<tab>LINE<tab>TEXT, made by sessions.awk. What the page shows after a command must be printed by it, line
+# FILE has lines PAGE<tab>LINE<tab>TEXT, made by walks.awk. What the page shows after a command must be printed by it, line
 # for line and in order; a page may leave lines out. `...` stands for whatever differs from machine to machine. Numbers
 # agree to three digits: another processor adds in another order.
 import os

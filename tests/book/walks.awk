@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The gdb sessions of the pages.  awk -v folder=FOLDER -f sessions.awk PAGE ...
-# A line `gdb -x tools/gdb/gdbinit --args PROGRAM ...` begins a session, written to FOLDER/N.command; the `(gdb)` lines that
+# The walks through gdb of the pages.  awk -v folder=FOLDER -f walks.awk PAGE ...
+# A line `gdb -x tools/gdb/gdbinit --args PROGRAM ...` begins a walk, written to FOLDER/N.command; the `(gdb)` lines that
 # follow on the page, and what stands below each in its block, go to FOLDER/N.lines as PAGE<tab>LINE<tab>TEXT.
 
 FNR == 1 { inside = open = 0 }
