@@ -51,7 +51,8 @@ sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
-ifneq ($(filter tests/ops% tests/math% tests/tensor% tests/nn% tests/tape%,$(FROM)),)
+ifneq ($(filter tests/base% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
+narrow   := engine
 sources  := $(filter input/% engine/%,$(sources))  # all that these need
 endif
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
@@ -64,7 +65,7 @@ endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
-library  := $(BUILD)/libmasquerade.a
+library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
-$(call stamp,$(BUILD)/library.list,$(sources))
+$(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
 ifdef cuda_here
@@ -112,12 +113,15 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all debug debug-programs deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
-debug: ; @$(MAKE) CONFIG=debug all
+# For gdb, which walks on the CPU: ./train and the others stay the fast ones. A CUDA library that is there goes with them.
+debug: ; @$(MAKE) CONFIG=debug debug-programs
+debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
+	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
 
 $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
@@ -127,7 +131,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 $(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(library): $(call object,$(sources)) $(BUILD)/library.list
+$(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -177,7 +181,8 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
-test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
+# Where some files or cases are asked for, neither the programs nor the pages.
+test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
