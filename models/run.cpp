@@ -106,8 +106,10 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
-        throw BadInput(masquerade::text(folder.file("run.json"), " is not a run's record: an object is expected, with a list \"resumed\" ",
-                            "where it was gone on with; was it edited?"));
+        throw BadInput(
+            masquerade::text(folder.file("run.json"),
+                             " is not a run's record: an object is expected, with a list \"resumed\" ",
+                             "where it was gone on with; was it edited?"));
 }
 
 nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
