@@ -151,7 +151,8 @@ Corpus read_corpus(const std::string& folder) {
     } catch (const BadInput&) {
         throw;
     } catch (const std::exception&) {  // a key that is missing, or of another type
-        throw BadInput(text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
+        throw BadInput(
+            text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
     }
     return corpus;
 }

@@ -8,8 +8,9 @@
 
 namespace masquerade {
 
-constexpr std::size_t largest_text = 100'000'000;  // bytes of settings and of JSON; the limit of a safetensors header, too
-constexpr int deepest_json = 64;                   // lists and objects in each other
+constexpr std::size_t largest_text =
+    100'000'000;                  // bytes of settings and of JSON; the limit of a safetensors header, too
+constexpr int deepest_json = 64;  // lists and objects in each other
 
 // Reads a file, a pipe or a terminal to its end. Returns what is wrong, in one line; nothing where all is well. It never
 // waits for somebody to open the other end of a pipe.

@@ -56,7 +56,9 @@ class Builder : public nlohmann::json_sax<json> {
     bool key(std::string& name) override {
         auto [place, fresh] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
         slot_ = &place->second;
-        if (!fresh) problem_ = "has " + in_words(name) + " twice in one object, at" + byte() + "; each key once is expected";
+        if (!fresh)
+            problem_ =
+                "has " + in_words(name) + " twice in one object, at" + byte() + "; each key once is expected";
         return fresh;
     }
     bool parse_error(std::size_t position, const std::string&, const json::exception& error) override {
@@ -88,8 +90,8 @@ class Builder : public nlohmann::json_sax<json> {
     }
     bool open(json value) {
         if (open_.size() == deepest_json) {
-            problem_ = "nests lists and objects deeper than " + std::to_string(deepest_json) + ", at" + byte() +
-                       "; is it another kind of file?";
+            problem_ = "nests lists and objects deeper than " + std::to_string(deepest_json) + ", at" +
+                       byte() + "; is it another kind of file?";
             return false;
         }
         put(std::move(value));
@@ -129,7 +131,8 @@ std::string in_words(const json& value) {
     if (value.is_object()) return "an object";
     if (value.is_array()) return "a list of " + std::to_string(value.size());
     if (!value.is_string()) return value.dump();
-    return json(clipped(value.get_ref<const std::string&>())).dump(-1, ' ', false, json::error_handler_t::replace);
+    return json(clipped(value.get_ref<const std::string&>()))
+        .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace masquerade

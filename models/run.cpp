@@ -111,14 +111,17 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
-        throw BadInput(masquerade::text(folder.file("run.json"), " is not a run's record: an object is expected, with a list \"resumed\" ",
-                            "where it was gone on with; was it edited?"));
+        throw BadInput(
+            masquerade::text(folder.file("run.json"),
+                             " is not a run's record: an object is expected, with a list \"resumed\" ",
+                             "where it was gone on with; was it edited?"));
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
     if (read.vocabulary.size() != tokenizer.vocabulary().size())
-        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(), " tokens, vocab.txt beside it ",
-                            tokenizer.vocabulary().size(), "; expected as many: was one of them edited?"));
+        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(),
+                                        " tokens, vocab.txt beside it ", tokenizer.vocabulary().size(),
+                                        "; expected as many: was one of them edited?"));
     read.options.recognise_special = false;
     tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
 }
@@ -142,7 +145,9 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
     const auto hash = record.find("vocabulary_hash");  // a run of version 0.1 did not keep it
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_text(read_file(path)) != expected)
-        throw BadInput(text(path, " has changed since the run was started; the weights belong to the old one: put that back"));
+        throw BadInput(
+            text(path,
+                 " has changed since the run was started; the weights belong to the old one: put that back"));
     return Vocabulary::load(path);
 }
 

@@ -46,13 +46,15 @@ class FromRun : public Start {
 // What BERT has and no model here needs is no news.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
-        for (const char* part : {"pooler.", "cls.seq_relationship.", "position_ids", "cls.predictions.decoder.", "embed_positions."})
+        for (const char* part : {"pooler.", "cls.seq_relationship.", "position_ids",
+                                 "cls.predictions.decoder.", "embed_positions."})
             if (name.find(part) != name.npos) return true;
         return false;
     };
     names.erase(std::remove_if(names.begin(), names.end(), known), names.end());
     if (!names.empty())
-        log_line("warning: ", path, ": ", names.size(), " tensors are not of this model and were left out; the first is ", names[0]);
+        log_line("warning: ", path, ": ", names.size(),
+                 " tensors are not of this model and were left out; the first is ", names[0]);
 }
 
 class FromHuggingFace : public Start {

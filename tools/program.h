@@ -66,7 +66,8 @@ inline std::string reason_of_failure() {
     } catch (const std::runtime_error& e) {
         return e.what();
     } catch (...) {  // of a container or of JSON: what was read is not what every check before took it for
-        return "a file or a setting holds a value of another kind or size than is expected; is the run folder as ./train wrote it?";
+        return "a file or a setting holds a value of another kind or size than is expected; is the run "
+               "folder as ./train wrote it?";
     }
 }
 

@@ -16,7 +16,8 @@ inline std::string printable(std::string line) {
     if (line.size() > most) line = line.substr(0, most / 2) + " ... " + line.substr(line.size() - most / 2);
     for (std::size_t i = 0; i < line.size(); i++) {
         const bool control = (line[i] >= 0 && line[i] < ' ') || line[i] == 0x7F;
-        const bool wide = i > 0 && line[i - 1] == '\xC2' && std::uint8_t(line[i]) >= 0x80 && std::uint8_t(line[i]) < 0xA0;  // U+0080 to U+009F
+        const bool wide = i > 0 && line[i - 1] == '\xC2' && std::uint8_t(line[i]) >= 0x80 &&
+                          std::uint8_t(line[i]) < 0xA0;  // U+0080 to U+009F
         if (control || wide) line[i] = '?';
         if (wide) line[i - 1] = '?';
     }

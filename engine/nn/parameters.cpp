@@ -33,7 +33,8 @@ void start_values(const View& view, const Init& init, const Stream& stream) {
 }  // namespace
 
 Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
-    if (!places_.emplace(path, tensors_.size()).second) throw Error(text("parameter ", path, " is declared twice"));
+    if (!places_.emplace(path, tensors_.size()).second)
+        throw Error(text("parameter ", path, " is declared twice"));
     tensors_.emplace_back();
     Tensor& t = tensors_.back();
     t.path = path;
@@ -120,8 +121,8 @@ View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     if (find(parameter.path) != &parameter)
         throw Error(text("parameter ", parameter.path, " belongs to another model"));
     const std::int64_t start = starts_[places_.at(parameter.path)];
-    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype), flat_view.dtype,
-                flat_view.device, parameter.shape, parameter.path.c_str()};
+    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype),
+                flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
 }
 
 Tensor* Parameters::find(const std::string& path) {

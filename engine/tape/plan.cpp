@@ -33,8 +33,9 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
         auto p = placed.begin();
         for (; p != placed.end() && p->offset < b->offset + bytes; ++p)
             if (p->first <= b->last && b->first <= p->last) b->offset = std::max(b->offset, p->end);
-        const auto place = std::upper_bound(placed.begin(), p, b->offset,
-                                            [](std::size_t offset, const Placed& other) { return offset < other.offset; });
+        const auto place =
+            std::upper_bound(placed.begin(), p, b->offset,
+                             [](std::size_t offset, const Placed& other) { return offset < other.offset; });
         placed.insert(place, {b->offset, b->offset + bytes, b->first, b->last});
         top = std::max(top, b->offset + bytes);
     }

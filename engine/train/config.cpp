@@ -149,8 +149,8 @@ const Config::Entry& Config::at(const std::string& key) const {
 void Config::set(const std::string& key, const std::string& value) {
     const Entry& entry = at(key);
     if (!assign(entry.field, value))
-        throw BadUsage(
-            text(key, "=", clipped(value), ": ", expected_of(entry.field), " is expected (", entry.help, ")"));
+        throw BadUsage(text(key, "=", clipped(value), ": ", expected_of(entry.field), " is expected (",
+                            entry.help, ")"));
 }
 
 void Config::set(const std::string& pair) {
@@ -163,7 +163,8 @@ void Config::set(const std::string& pair) {
 void Config::load(const std::string& path) {
     std::string bytes = read_file(path);
     std::size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (first != bytes.npos && bytes[first] == '{') return from_json(parse_input<BadInput>(bytes, path), path);
+    if (first != bytes.npos && bytes[first] == '{')
+        return from_json(parse_input<BadInput>(bytes, path), path);
     int number = 0;
     for (std::size_t begin = 0; begin < bytes.size(); number++) {
         std::size_t end = std::min(bytes.find('\n', begin), bytes.size());

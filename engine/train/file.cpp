@@ -61,7 +61,8 @@ void FileWriter::finish() {
 }
 
 FileReader::FileReader(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // never waits for a pipe's other end
+    : path_(path),
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // never waits for a pipe's other end
     if (file_ < 0) fail_to("open", path_);
     struct stat about {};
     const bool known = ::fstat(file_, &about) == 0;

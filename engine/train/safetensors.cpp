@@ -189,8 +189,9 @@ void TensorFile::expect_finite(const std::string& name) const {
         convert(path_, part, row.data());
         for (std::int64_t i = 0; i < part.shape[0]; i++)
             if (!std::isfinite(row[std::size_t(i)]))
-                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", row[std::size_t(i)], " as number ",
-                                    begin + i, " of 0 to ", count - 1, "; weights are finite. Use another checkpoint"));
+                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ",
+                                    row[std::size_t(i)], " as number ", begin + i, " of 0 to ", count - 1,
+                                    "; weights are finite. Use another checkpoint"));
     }
 }
 

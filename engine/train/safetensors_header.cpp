@@ -108,7 +108,8 @@ class HeaderReader {
         std::uint64_t bytes = read_shape(name, shape, extent.tensor);
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
             !offsets[1].is_number_unsigned())
-            refuse("tensor ", name, " has data_offsets ", in_words(offsets), "; two byte offsets are expected");
+            refuse("tensor ", name, " has data_offsets ", in_words(offsets),
+                   "; two byte offsets are expected");
         extent.begin = offsets[0].get<std::uint64_t>();
         extent.end = offsets[1].get<std::uint64_t>();
         if (extent.begin > extent.end)
@@ -187,8 +188,8 @@ std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata
         if (!names.insert(tensor.name).second) throw Error(text("tensor ", tensor.name, " is written twice"));
         const std::vector<std::int64_t> shape(tensor.shape.size, tensor.shape.size + tensor.shape.rank);
         const std::uint64_t end = begin + tensor.bytes();
-        json += text(',', in_text(tensor.name), ":{\"dtype\":\"", name_of(tensor.element), "\",\"shape\":", in_text(shape),
-                     ",\"data_offsets\":[", begin, ',', end, "]}");
+        json += text(',', in_text(tensor.name), ":{\"dtype\":\"", name_of(tensor.element),
+                     "\",\"shape\":", in_text(shape), ",\"data_offsets\":[", begin, ',', end, "]}");
         begin = end;
     }
     json += '}';

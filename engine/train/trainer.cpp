@@ -185,8 +185,11 @@ void Trainer::resume() {
     state.copy_to("adamw.first_moment", optimiser_.first_moment());
     state.copy_to("adamw.second_moment", optimiser_.second_moment());
     std::vector<std::uint64_t> numbers = state.integers("numbers");
-    const auto counts = [](std::uint64_t n) { return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2); };
-    if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_) || !std::all_of(numbers.begin(), numbers.end(), counts))
+    const auto counts = [](std::uint64_t n) {
+        return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2);
+    };
+    if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_) ||
+        !std::all_of(numbers.begin(), numbers.end(), counts))
         throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
                             "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);

@@ -63,8 +63,8 @@ class Reader {
     }
     [[noreturn]] void refuse(const char* key, const std::string& expected) const {
         const json* found = find(key);
-        throw BadInput(text(path_, ": ", key, " is ", found ? in_words(*found) : "missing", "; ",
-                            expected, " is expected"));
+        throw BadInput(text(path_, ": ", key, " is ", found ? in_words(*found) : "missing", "; ", expected,
+                            " is expected"));
     }
 
   private:
@@ -112,8 +112,9 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
         config.refuse("num_attention_heads", text("a divisor of hidden_size, ", b.width,
                                                   rotary ? ", that makes heads of an even size" : "", ","));
     if (rotary && b.positions > (1 << 26) / (b.width / b.heads))
-        config.refuse("max_position_embeddings", text("a number of positions for which heads of size ", b.width / b.heads,
-                                                      " have at most ", 1 << 26, " turns"));
+        config.refuse("max_position_embeddings",
+                      text("a number of positions for which heads of size ", b.width / b.heads,
+                           " have at most ", 1 << 26, " turns"));
     b.gelu = read_gelu(config);
     b.eps = config.number("layer_norm_eps", 1e-12, 1);
     b.deviation = config.number("initializer_range", 0.02, 10);

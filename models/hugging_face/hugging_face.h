@@ -43,7 +43,8 @@ struct HuggingFaceWeights {
 // gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); its dropouts,
 // positions of a rotary one and fewer layers are its own affair.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
-                                     Parameters& parameters, const TokenChoice& choice = {}, std::uint64_t seed = 1);
+                                     Parameters& parameters, const TokenChoice& choice = {},
+                                     std::uint64_t seed = 1);
 
 // Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM or RoFormerForMaskedLM; the folder
 // is made where there is none. BadUsage for a stack that neither is: pre-LN, or absolute positions with E

@@ -127,7 +127,9 @@ class Loader {
         return found;
     }
 
-    static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
+    static bool by_token(const HuggingFaceName& name) {
+        return name.name == word_embeddings || name.name == head_bias;
+    }
 
     // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
     void take(const HuggingFaceName& name) const {
@@ -141,7 +143,8 @@ class Loader {
             file.convert_to(found, to);
     }
 
-    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape, const View& to) const {
+    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape,
+                     const View& to) const {
         Buffer all(std::size_t(shape.count()) * bytes_of(to.dtype));
         const View from{all.data(), to.dtype, Device::cpu, shape, name.c_str()};
         file.convert_to(name, from);

@@ -97,7 +97,8 @@ WeightFiles::WeightFiles(const std::string& folder) : path_(folder + "/model.saf
     for (const std::string& shard : shards) add(folder + "/" + shard);
     for (const auto& [name, shard] : map->items())
         if (!has(name) || holder(name)->path() != folder + "/" + shard.get<std::string>())
-            throw BadInput(text(path_, " puts ", clipped(name, 200), " into ", clipped(shard.get<std::string>()),
+            throw BadInput(text(path_, " puts ", clipped(name, 200), " into ",
+                                clipped(shard.get<std::string>()),
                                 ", which does not hold it; copy the folder again"));
 }
 
@@ -110,8 +111,8 @@ void WeightFiles::add(const std::string& path) {
     files_.push_back(std::make_unique<TensorFile>(path));
     for (const StoredTensor& tensor : files_.back()->tensors())
         if (const auto [other, fresh] = holders_.emplace(tensor.name, files_.back().get()); !fresh)
-            throw BadInput(text(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ", other->second->path(),
-                                "; each tensor once is expected"));
+            throw BadInput(text(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ",
+                                other->second->path(), "; each tensor once is expected"));
 }
 
 }  // namespace masquerade

@@ -19,7 +19,9 @@
 using namespace masquerade::fuzz;
 
 // Sanitizers end in SIGABRT, where the input is written down.
-extern "C" const char* __asan_default_options() { return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=512"; }
+extern "C" const char* __asan_default_options() {
+    return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=512";
+}
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 extern "C" const char* __tsan_default_options() { return "halt_on_error=1:abort_on_error=1"; }
 
@@ -112,8 +114,8 @@ int run_random(double minutes, std::uint64_t seed) {
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         if (seconds - shown > 15 || seconds >= 60 * minutes) {
             shown = seconds;
-            std::printf("%s: %zu inputs, %zu bytes, %.0f seconds; %s\n", target->name, inputs + 1, bytes, seconds,
-                        target->told().c_str());
+            std::printf("%s: %zu inputs, %zu bytes, %.0f seconds; %s\n", target->name, inputs + 1, bytes,
+                        seconds, target->told().c_str());
             std::fflush(stdout);
         }
     }
@@ -133,7 +135,8 @@ int main(int argc, char** argv) {
     const auto choose = [&](const std::string& name) {
         const std::size_t before = chosen.size();
         for (const Target& t : targets())
-            if (name == t.name || name.empty() || (name == "readers" && &t != &targets()[0])) chosen.push_back(&t);
+            if (name == t.name || name.empty() || (name == "readers" && &t != &targets()[0]))
+                chosen.push_back(&t);
         return chosen.size() > before;
     };
     for (int i = 1; i < argc; i++) {
@@ -147,7 +150,9 @@ int main(int argc, char** argv) {
         } else if (std::strcmp(argv[i], "--each") == 0) {
             each = true;
         } else if (argv[i][0] == '-') {
-            std::fprintf(stderr, "usage: fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]\n");
+            std::fprintf(
+                stderr,
+                "usage: fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]\n");
             return 2;
         } else if (!choose(argv[i])) {
             files.push_back(argv[i]);
@@ -157,8 +162,11 @@ int main(int argc, char** argv) {
     if (chosen.empty()) choose("");
     for (const Target* t : chosen) {
         target = t;
-        if (t->quiet) stderr = std::fopen("/dev/null", "w");  // warnings of what is read; signals and sanitizers use 2 itself
-        const int status = files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed) : run_files(files);
+        if (t->quiet)
+            stderr = std::fopen("/dev/null",
+                                "w");  // warnings of what is read; signals and sanitizers use 2 itself
+        const int status = files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed)
+                                         : run_files(files);
         if (status != 0) return status;
     }
     return 0;

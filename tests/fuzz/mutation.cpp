@@ -7,11 +7,33 @@
 namespace masquerade::fuzz {
 namespace {
 
-const char* const numbers[] = {"0", "-1", "1", "2", "3", "7", "64", "0.5", "-0", "1e300", "1e999", "1.0", "2147483647", "2147483648",
-                               "4294967296", "9223372036854775807", "18446744073709551615", "18446744073709551616", "true", "null",
-                               "\"4\"", "[]", "{}"};
-const char* const pieces[] = {"\"", "{", "}", "[", "]", ":", ",", "\\", "\n", "\r", "\\u0000", "\\ud800", "\x1b[31m", "\xff", "\xc2\x9b",
-                              "null", "{\"a\":", "#", "=", "\xef\xbb\xbf", "NaN", "..", "/"};
+const char* const numbers[] = {"0",
+                               "-1",
+                               "1",
+                               "2",
+                               "3",
+                               "7",
+                               "64",
+                               "0.5",
+                               "-0",
+                               "1e300",
+                               "1e999",
+                               "1.0",
+                               "2147483647",
+                               "2147483648",
+                               "4294967296",
+                               "9223372036854775807",
+                               "18446744073709551615",
+                               "18446744073709551616",
+                               "true",
+                               "null",
+                               "\"4\"",
+                               "[]",
+                               "{}"};
+const char* const pieces[] = {
+    "\"",      "{",       "}",        "[",    "]",        ":",    ",",       "\\", "\n", "\r",
+    "\\u0000", "\\ud800", "\x1b[31m", "\xff", "\xc2\x9b", "null", "{\"a\":", "#",  "=",  "\xef\xbb\xbf",
+    "NaN",     "..",      "/"};
 
 bool is_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; }
 
@@ -44,7 +66,9 @@ std::string damaged(Grammar& random, std::string bytes, const std::string& other
             case 6:
             case 7: replace_number(random, bytes, at); break;
             case 8: bytes.insert(at, pieces[random.below(std::size(pieces))]); break;
-            case 9: bytes.replace(at, count, other.substr(random.below(other.size() + 1), 1 + random.below(60))); break;
+            case 9:
+                bytes.replace(at, count, other.substr(random.below(other.size() + 1), 1 + random.below(60)));
+                break;
             case 10:
                 if (random.below(20) == 0) {
                     const char* open = random.below(2) == 0 ? "[" : "{\"a\":";
@@ -53,7 +77,9 @@ std::string damaged(Grammar& random, std::string bytes, const std::string& other
                     bytes.insert(at, nested);
                 }
                 break;
-            case 11: bytes.insert(at, random.below(20) == 0 ? random.below(100000) : 1, char(random.below(256))); break;
+            case 11:
+                bytes.insert(at, random.below(20) == 0 ? random.below(100000) : 1, char(random.below(256)));
+                break;
         }
     }
     return bytes;

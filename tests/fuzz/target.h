@@ -11,12 +11,12 @@ namespace masquerade::fuzz {
 
 struct Target {
     const char* name;
-    std::size_t header;                            // the first bytes, which choose how the rest is read
-    std::string (*make)(Grammar&);                 // the next input
-    std::string (*broken)(const std::string&);     // the first property that does not hold; empty: all do
-    std::vector<std::string> (*known)();           // inputs that once broke a property
-    std::string (*told)();                         // what has been counted, for the progress line
-    bool quiet = true;                             // what it logs is not shown
+    std::size_t header;                         // the first bytes, which choose how the rest is read
+    std::string (*make)(Grammar&);              // the next input
+    std::string (*broken)(const std::string&);  // the first property that does not hold; empty: all do
+    std::vector<std::string> (*known)();        // inputs that once broke a property
+    std::string (*told)();                      // what has been counted, for the progress line
+    bool quiet = true;                          // what it logs is not shown
 };
 
 const std::vector<Target>& targets();

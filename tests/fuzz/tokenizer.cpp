@@ -311,7 +311,8 @@ std::string told() {
 const std::vector<Target>& targets() {
     static const std::vector<Target> all = [] {
         std::vector<Target> made = reader_targets();
-        made.insert(made.begin(), {"tokenizer", 2, make_text, broken_property, [] { return std::vector<std::string>(); }, told});
+        made.insert(made.begin(), {"tokenizer", 2, make_text, broken_property,
+                                   [] { return std::vector<std::string>(); }, told});
         return made;
     }();
     return all;

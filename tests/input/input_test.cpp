@@ -31,8 +31,10 @@ std::string refusal(const std::string& path, std::size_t largest = largest_text)
 }  // namespace
 
 TEST_CASE("input: JSON is read as the library reads it") {
-    for (const char* text : {"7", "-7", "18446744073709551615", "0.5", "\"a\\u00e9\"", "null", "true", "[]", "{}",
-                             R"({"b":[1,[2,{"c":null}],[]],"a":{"b":{"a":"b"},"c":[{}]},"":[false,-1.5e3,"x"]})", "\xef\xbb\xbf[1]"}) {
+    for (const char* text :
+         {"7", "-7", "18446744073709551615", "0.5", "\"a\\u00e9\"", "null", "true", "[]", "{}",
+          R"({"b":[1,[2,{"c":null}],[]],"a":{"b":{"a":"b"},"c":[{}]},"":[false,-1.5e3,"x"]})",
+          "\xef\xbb\xbf[1]"}) {
         json value;
         CHECK(parse_bounded(text, value) == "");
         CHECK(value == json::parse(text));
@@ -46,7 +48,8 @@ TEST_CASE("input: JSON that is none is told by its place, however deep") {
     CHECK(problem_of("[1,,2]") == "is not JSON: byte 4 of the file cannot be read");
     CHECK(problem_of("[1] 2") == "is not JSON: byte 5 of the file cannot be read");
     CHECK(problem_of("[\"\xff\"]") == "is not JSON: byte 3 of the file cannot be read");
-    CHECK(problem_of("[1e999]") == "is not JSON: the number before byte 7 of the file is larger than any that can be held");
+    CHECK(problem_of("[1e999]") ==
+          "is not JSON: the number before byte 7 of the file is larger than any that can be held");
     CHECK(problem_of("{\"a\":1,\"b\":{\"a\":2,\"a\":3}}") ==
           "has \"a\" twice in one object, at byte 21 of the file; each key once is expected");
     CHECK(problem_of(repeated("[", 64) + repeated("]", 64)) == "");
@@ -68,7 +71,8 @@ TEST_CASE("input: a value is shown in a few words") {
 
 TEST_CASE("input: a line of the log can neither end nor steer a terminal") {
     CHECK(printable("a\nb\r\tc\x1b[31m\x7f") == "a?b??c?[31m?");
-    CHECK(printable("\xc2\x9b" "31m é 中") == "??31m é 中");
+    CHECK(printable("\xc2\x9b"
+                    "31m é 中") == "??31m é 中");
     CHECK(printable(repeated("a", 1000000)).size() < 4100);
 }
 

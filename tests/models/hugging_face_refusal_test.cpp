@@ -73,7 +73,8 @@ TEST_CASE("hugging face: configs of other models") {
                "hidden_act is 3; a word in quotes");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c = json::array({1}); }),
                "a JSON object is expected");
-    for (const char* size : {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
+    for (const char* size :
+         {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
         CHECK_SAYS(config_refused("bert_unilm", [&](json& c) { c["hidden_size"] = json::parse(size); }),
                    "; a whole number from 1 to 65536 is expected");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_hidden_layers"] = 1 << 30; }),
@@ -82,7 +83,8 @@ TEST_CASE("hugging face: configs of other models") {
                "that makes heads of an even size, is expected");
     CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["max_position_embeddings"] = 1 << 30; }),
                "max_position_embeddings is 1073741824; a whole number from 1 to 1048576 is expected");
-    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }), "aaa...\"; gelu or");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
+               "aaa...\"; gelu or");
     // of no consequence to an encoder
     CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) ==
           "");
@@ -155,11 +157,16 @@ TEST_CASE("hugging face: a model is not made before its tensors fit, and none of
         return message_of<BadInput>([&] { load_hugging_face(folder.path, backbone, parameters); });
     };
     CHECK(load() == "");
-    folder.config([](nlohmann::json& c) { c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024; });
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024;
+    });
     CHECK_SAYS(load(), "word_embeddings.weight is (48,24); (48,65535) is expected");
-    folder.config([](nlohmann::json& c) { c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2; });
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2;
+    });
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
-    CHECK_SAYS(refused(folder.path), "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
+    CHECK_SAYS(refused(folder.path),
+               "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
     folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // not taken
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, 1);
     CHECK(refused(folder.path) == "");

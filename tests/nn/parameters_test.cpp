@@ -130,7 +130,8 @@ TEST_CASE("parameters: ten times as many take about ten times as long") {
         Parameters parameters;
         for (int i = 0; i < count; i++) parameters.add(text("layer.", i, ".weight"), {1}, {Init::ones});
         parameters.allocate(1);
-        for (const Tensor& t : parameters.all()) CHECK(parameters.master(*parameters.find(t.path)).data == t.value);
+        for (const Tensor& t : parameters.all())
+            CHECK(parameters.master(*parameters.find(t.path)).data == t.value);
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
     const double few = seconds(5000);

@@ -363,8 +363,7 @@ TEST_CASE("tokenizer.json: any bytes are read or refused") {
     refused(small().dump().substr(0, 400), "is not JSON: it ends in the middle, at byte 400");
     refused("{\"version\": \"\xff\"}", "is not JSON: byte 14 of the file");
     refused(std::string(200000, '['), "deeper than 64, at byte 65");
-    refused(std::string(200000, '[') + std::string(200000, ']'),
-            "deeper than 64, at byte 65");
+    refused(std::string(200000, '[') + std::string(200000, ']'), "deeper than 64, at byte 65");
     refused("[[[]]]", "the whole is a list of 1, expected an object");
     refused("{\"model\": " + std::string(200000, '[') + std::string(200000, ']') + "}",
             "deeper than 64, at byte 74");

@@ -190,8 +190,10 @@ TEST_CASE("config: what is quoted of a file is short, however deep and long it i
     Config config;
     o.declare(config);
     const std::string deep = std::string(100000, '['), wide = std::string(1000000, 'w');
-    for (const std::string& text : std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1", "width=" + wide,
-                                    "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}", std::string("{\"width\":1,\"width\":2}")}) {
+    for (const std::string& text :
+         std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1",
+                                  "width=" + wide, "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}",
+                                  std::string("{\"width\":1,\"width\":2}")}) {
         const std::string said = message_of<BadInput>([&] { config.load(folder.write("settings", text)); });
         CHECK(said.find(folder.file("settings")) == 0);
         CHECK(said.size() < 400);

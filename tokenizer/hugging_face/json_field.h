@@ -23,7 +23,8 @@ class JsonField {
         static const nlohmann::json null;
         if (!value_->is_object()) fail("an object");
         auto found = value_->find(key);
-        return {*file_, found == value_->end() ? null : *found, name_.empty() ? clipped(key) : name_ + '.' + clipped(key)};
+        return {*file_, found == value_->end() ? null : *found,
+                name_.empty() ? clipped(key) : name_ + '.' + clipped(key)};
     }
     std::vector<JsonField> list() const {
         if (!value_->is_array()) fail("a list");
