@@ -104,7 +104,7 @@ for model in unilm seq2seq; do
     { yes 'the red cup is made of tin' | head -n 20000 | generate $model 2> error; echo "${PIPESTATUS[2]}" > status; } |
         head -n 1 > first
     is "$model: a closed pipe" 'tin red cup 141 ' "$(cat first status error | tr '\n' ' ')"
-    if [ -e /dev/full ]; then
+    if has_full_disk; then
         generate $model < sources.txt > /dev/full 2> error
         is "$model: a full disk" 1 $?
         is "$model: a full disk" 1 "$(grep -c '^error: .*cannot be written' error)"

@@ -73,9 +73,9 @@ inline void reserve_standard_streams() {
 }
 
 // The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
-// largest number without a sign, and takes NaN for a number inside every range.
+// largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
 inline std::string why_no_value(const std::string& type, const std::string& word) {
-    if (type.rfind("TEXT", 0) == 0) return word.empty() ? "a name is expected, found an empty one" : "";
+    if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
     errno = 0;
     std::strtoull(word.c_str(), nullptr, 0);
     if (type.rfind("UINT", 0) == 0 && (errno == ERANGE || word.find('-') != word.npos))
