@@ -49,7 +49,8 @@ walked=0
 for program in $programs; do
     is "$program is built" yes "$([ -x "$build/$program" ] && echo yes)"
     walk "$program"
-    for part in $("$build/$program" --help | awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }'); do
+    for part in $("$build/$program" --help |
+        awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }'); do
         walk "$program" "$part"
     done
 done

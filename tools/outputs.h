@@ -23,8 +23,8 @@ inline void expect_no_input(const std::string& option, const std::string& path, 
     if (path.empty() || ::stat(path.c_str(), &out) != 0 || !S_ISREG(out.st_mode)) return;
     auto refuse_same = [&](const std::string& name) {
         if (in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            throw BadUsage(text(option, " ", path, " is a file of ", name, " as well, and would be lost: give ", option,
-                                " another file"));
+            throw BadUsage(text(option, " ", path, " is a file of ", name,
+                                " as well, and would be lost: give ", option, " another file"));
     };
     for (const auto& [name, input] : inputs) {
         if (::stat(input.c_str(), &in) == 0) refuse_same(name);

@@ -63,7 +63,8 @@ inline bool stop_requested() {
 inline void flush_out() {
     errno = 0;
     if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-    throw BadInput(text("standard output cannot be written: ", errno ? std::strerror(errno) : "was it closed, is the disk full?"));
+    throw BadInput(text("standard output cannot be written: ",
+                        errno ? std::strerror(errno) : "was it closed, is the disk full?"));
 }
 
 // A closed standard stream stays closed: no file that is opened later takes its number and gets what is printed.
@@ -88,7 +89,8 @@ inline std::string why_no_value(const std::string& type, const std::string& word
 // Adds this check to every option of a program, and of its subcommands.
 inline void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
-        option->check([type = option->get_type_name()](const std::string& word) { return why_no_value(type, word); });
+        option->check(
+            [type = option->get_type_name()](const std::string& word) { return why_no_value(type, word); });
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 

@@ -125,8 +125,10 @@ void fill_folder(const std::string& folder, const std::function<void(const std::
     if (::mkdir(fresh.path.c_str(), 0777) != 0) fail_to("write", folder);
     write_as(folder, fresh.path.string(), write);
     std::vector<fs::path> names;
-    for (const fs::directory_entry& one : fs::directory_iterator(fresh.path)) names.push_back(one.path().filename());
-    std::stable_partition(names.begin(), names.end(), [](const fs::path& name) { return name != "config.json"; });
+    for (const fs::directory_entry& one : fs::directory_iterator(fresh.path))
+        names.push_back(one.path().filename());
+    std::stable_partition(names.begin(), names.end(),
+                          [](const fs::path& name) { return name != "config.json"; });
     for (const fs::path& name : names) {
         const fs::path place = folder / name;
         if (::rename((fresh.path / name).c_str(), place.c_str()) != 0) fail_to("write", place.string());

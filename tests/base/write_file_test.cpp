@@ -40,7 +40,7 @@ TEST_CASE("write file: what was there stays until all of the new file is written
     replace_file(path, std::string("new"));
     CHECK(bytes_of(path) == "new");
     CHECK(files_in(folder.path) == 1);
-    struct stat about{};
+    struct stat about {};
     CHECK(::stat(path.c_str(), &about) == 0);
     CHECK((about.st_mode & 07777) == 0640);
     CHECK_THROWS_AS(replace_file(folder.file("none/a"), std::string("x")), BadInput);
@@ -55,7 +55,8 @@ TEST_CASE("write file: links, devices and pipes stay what they are") {
     CHECK(fs::is_symlink(link));
     CHECK(bytes_of(path) == "new");
 
-    fs::create_symlink(folder.write("other", "other"), folder.file(".new-a"));  // what a crash or a stranger left
+    fs::create_symlink(folder.write("other", "other"),
+                       folder.file(".new-a"));  // what a crash or a stranger left
     replace_file(path, std::string("newer"));
     CHECK(bytes_of(path) == "newer");
     CHECK(bytes_of(folder.file("other")) == "other");
@@ -72,7 +73,8 @@ TEST_CASE("write file: links, devices and pipes stay what they are") {
     if (!has_full_disk()) return;
     const std::string full = folder.file("full");
     fs::create_symlink("/dev/full", full);
-    CHECK_SAYS(message_of<BadInput>([&] { replace_file(full, std::string("x")); }), "No space left on device");
+    CHECK_SAYS(message_of<BadInput>([&] { replace_file(full, std::string("x")); }),
+               "No space left on device");
     CHECK(fs::is_character_file(full));
 }
 
