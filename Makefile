@@ -4,7 +4,8 @@
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
-# make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
+# make fuzz         strange text through the tokenizer, broken files through all that reads them, under sanitizers
+#                   (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer; SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
@@ -46,12 +47,13 @@ endif
 $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.new && mv $@.new $@
 
-sources  := $(sort $(shell find $(wildcard engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
+sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
-ifneq ($(filter tests/ops% tests/math% tests/tensor% tests/nn% tests/tape%,$(FROM)),)
-sources  := $(filter engine/%,$(sources))  # all that these need
+ifneq ($(filter tests/base% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
+narrow   := engine
+sources  := $(filter input/% engine/%,$(sources))  # all that these need
 endif
 tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.cpp %/main.cpp,$(tests))
 endif
@@ -63,7 +65,7 @@ endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
 ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
-library  := $(BUILD)/libmasquerade.a
+library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
-$(call stamp,$(BUILD)/library.list,$(sources))
+$(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
 ifdef cuda_here
@@ -111,12 +113,15 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all debug debug-programs deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
-debug: ; @$(MAKE) CONFIG=debug all
+# For gdb, which walks on the CPU: ./train and the others stay the fast ones. A CUDA library that is there goes with them.
+debug: ; @$(MAKE) CONFIG=debug debug-programs
+debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
+	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
 
 $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
@@ -126,7 +131,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 $(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(library): $(call object,$(sources)) $(BUILD)/library.list
+$(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
@@ -176,7 +181,8 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
-test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
+# Where some files or cases are asked for, neither the programs nor the pages.
+test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 run-tests: $(BUILD)/tests $(fakes)
 	@tests/check_layers.sh $(BUILD)
@@ -196,11 +202,12 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
 -include $(fakes:.so=.d)
 
-# Needs nothing but the tokenizer; what breaks a promise is left in build/fuzz-failure.
+# What breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
 run-fuzz: $(BUILD)/fuzz
-	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure
-$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(filter tokenizer/%,$(sources)))
+	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET)
+fuzzed := $(filter input/% engine/% tokenizer/% models/hugging_face/% models/backbone.cpp,$(sources))
+$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(fuzzed))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 
@@ -231,7 +238,7 @@ root    := $(DESTDIR)$(PREFIX)
 install: $(library) $(if $(cuda_here),$(cuda_library))
 	@install -d $(root)/lib/pkgconfig
 	@install -m 644 $^ $(root)/lib
-	@find engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
+	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'

@@ -126,9 +126,11 @@ Corpus read_corpus(const std::string& folder) {
     std::string path = folder + "/SOURCE.json";
     if (!std::filesystem::exists(path))
         throw BadInput(text(folder, " holds no corpus: ", path, " is not there; `make data` makes one"));
+    const std::string bytes = read_bytes(path);
     Corpus corpus;
     try {
-        auto json = nlohmann::ordered_json::parse(read_bytes(path));
+        parse_input<BadInput>(bytes, path);  // within bounds; what keeps the order of the files has none
+        auto json = nlohmann::ordered_json::parse(bytes);
         corpus.name = json.at("name");
         corpus.date = json.at("date");
         corpus.how = json.at("how");
@@ -142,8 +144,11 @@ Corpus read_corpus(const std::string& folder) {
         for (const auto& [name, file] : json.at("files").items())
             corpus.files.push_back({name, file.at("lines"), file.at("words"), file.at("bytes"),
                                     std::stoull(file.at("hash").get<std::string>(), nullptr, 16)});
-    } catch (const nlohmann::json::exception& e) {
-        throw BadInput(text(path, " is damaged (", e.what(), "); `make data FORCE=1` makes it anew"));
+    } catch (const BadInput&) {
+        throw;
+    } catch (const std::exception&) {  // a key that is missing, or of another type
+        throw BadInput(
+            text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
     }
     return corpus;
 }

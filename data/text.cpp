@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "data/text.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "engine/base/error.h"
@@ -110,19 +106,6 @@ std::string collapse_space(std::string_view line) {
     }
     if (!kept.empty() && kept.back() == ' ') kept.pop_back();
     return kept;
-}
-
-std::string read_bytes(const std::string& path) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-        throw BadInput(text(path, " is a directory; a text file is expected"));
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw BadInput(text(path, " cannot be opened: ", std::strerror(errno)));
-    std::string bytes;
-    char block[1 << 16];
-    while (in.read(block, sizeof block) || in.gcount() > 0) bytes.append(block, std::size_t(in.gcount()));
-    if (in.bad()) throw BadInput(text(path, " cannot be read: ", std::strerror(errno)));
-    return bytes;
 }
 
 Text parse_text(std::string_view bytes, const std::string& name, const TextOptions& options) {

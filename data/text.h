@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/error.h"
+#include "input/input.h"
+
 namespace masquerade {
 
 struct TextOptions {
@@ -61,7 +64,7 @@ std::string clean_line(std::string_view line, std::size_t longest, TextCounts& c
 // White space (ASCII) collapsed to single spaces, none at the ends.
 std::string collapse_space(std::string_view line);
 
-// A file's bytes. Throws BadInput when it is not there, is a directory or cannot be read.
-std::string read_bytes(const std::string& path);
+// A file's bytes, however many. Throws BadInput when it is not there, is a directory or cannot be read.
+inline std::string read_bytes(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
 
 }  // namespace masquerade

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "models/run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/text.h"
+#include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "engine/base/write_file.h"
 #include "engine/tensor/runtime.h"
+#include "engine/train/file.h"
 #include "engine/train/safetensors.h"
 #include "models/seq2seq_run.h"
 #include "models/unilm_run.h"
@@ -26,9 +28,14 @@ WordPiece::Options tokenizer_options(const RunSettings& s) {
 }
 
 nlohmann::json config_of(const std::string& path) {
-    nlohmann::json config = nlohmann::json::parse(read_bytes(path), nullptr, false);
+    nlohmann::json config = read_json(path);
     if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
     return config;
+}
+
+std::string model_type(const nlohmann::json& config) {
+    const auto found = config.find("model_type");
+    return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
 
 template <class R, class Settings>
@@ -89,15 +96,32 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
     step = at_step;
     step_folder = folder.step_folder(step);
     TensorFile weights(step_folder + "/model.safetensors");
-    for (const Tensor& p : parameters.all()) weights.copy_to(p.path, parameters.master(p));
+    for (const Tensor& p : parameters.all()) {
+        weights.copy_to(p.path, parameters.master(p));
+        weights.expect_finite(p.path);
+    }
+    if (weights.tensors().size() > parameters.all().size()) {
+        const auto unknown = [&](const StoredTensor& t) { return !parameters.find(t.name); };
+        const auto first = std::find_if(weights.tensors().begin(), weights.tensors().end(), unknown);
+        log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
+                 " tensors are not of this model and were left out; the first is ", first->name);
+    }
     parameters.round();
-    run_json = read_bytes(folder.file("run.json"));
+    run_json = read_file(folder.file("run.json"));
+    const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
+    const auto resumed = record.find("resumed");
+    if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
+        throw BadInput(
+            masquerade::text(folder.file("run.json"),
+                             " is not a run's record: an object is expected, with a list \"resumed\" ",
+                             "where it was gone on with; was it edited?"));
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
     if (read.vocabulary.size() != tokenizer.vocabulary().size())
-        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(), " tokens, vocab.txt beside it ",
-                            tokenizer.vocabulary().size(), "; expected as many: was one of them edited?"));
+        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(),
+                                        " tokens, vocab.txt beside it ", tokenizer.vocabulary().size(),
+                                        "; expected as many: was one of them edited?"));
     read.options.recognise_special = false;
     tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
 }
@@ -118,10 +142,13 @@ std::string hash_text(const std::string& bytes) {
 
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt");
-    const nlohmann::json record = nlohmann::json::parse(read_bytes(folder.file("run.json")), nullptr, false);
-    const std::string expected = record.is_object() ? record.value("vocabulary_hash", "") : "";
-    if (!expected.empty() && hash_text(read_bytes(path)) != expected)
-        throw BadInput(text(path, " has changed since the run was started; the weights belong to the old one: put that back"));
+    const nlohmann::json record = read_json(folder.file("run.json"));
+    const auto hash = record.find("vocabulary_hash");  // a run of version 0.1 did not keep it
+    const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
+    if (!expected.empty() && hash_text(read_file(path)) != expected)
+        throw BadInput(
+            text(path,
+                 " has changed since the run was started; the weights belong to the old one: put that back"));
     return Vocabulary::load(path);
 }
 
@@ -145,16 +172,17 @@ void read_settings(const RunFolder& folder, std::int64_t step, const std::string
                    RunSettings& settings) {
     const std::string path = folder.step_folder(step) + "/config.json";
     const nlohmann::json config = config_of(path);
-    const std::string found = config.value("model_type", "none");
+    const std::string found = model_type(config);
     if (found != model || !config.contains(model))
         throw BadInput(text(path, " describes a model of type ", found, ", expected ", model));
     Config keys;
     settings.declare(keys);
     keys.from_json(config[model], path);
     // A run of version 0.1 kept its seed in run.json alone.
-    const nlohmann::json record = nlohmann::json::parse(read_bytes(folder.file("run.json")), nullptr, false);
-    if (!config[model].contains("seed") && record.is_object())
-        settings.train.seed = record.value("seed", settings.train.seed);
+    const nlohmann::json record = read_json(folder.file("run.json"));
+    const auto seed = record.find("seed");
+    if (!config[model].contains("seed") && seed != record.end() && seed->is_number_unsigned())
+        settings.train.seed = seed->get<std::uint64_t>();
 }
 
 void write_config(const std::string& folder, const nlohmann::json& config) {
@@ -185,7 +213,7 @@ const ModelKind& find_model(const std::string& name) {
 const ModelKind& model_of_run(const std::string& path) {
     const RunFolder folder = RunFolder::open(path);
     const std::string config_path = folder.step_folder(folder.latest_step()) + "/config.json";
-    const std::string found = config_of(config_path).value("model_type", "none");
+    const std::string found = model_type(config_of(config_path));
     for (const ModelKind& kind : model_kinds())
         if (kind.name == found) return kind;
     throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));

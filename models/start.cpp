@@ -43,6 +43,20 @@ class FromRun : public Start {
     const TargetRun& run_;
 };
 
+// What BERT has and no model here needs is no news.
+void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
+    const auto known = [](const std::string& name) {
+        for (const char* part : {"pooler.", "cls.seq_relationship.", "position_ids",
+                                 "cls.predictions.decoder.", "embed_positions."})
+            if (name.find(part) != name.npos) return true;
+        return false;
+    };
+    names.erase(std::remove_if(names.begin(), names.end(), known), names.end());
+    if (!names.empty())
+        log_line("warning: ", path, ": ", names.size(),
+                 " tensors are not of this model and were left out; the first is ", names[0]);
+}
+
 class FromHuggingFace : public Start {
   public:
     explicit FromHuggingFace(const std::string& path)
@@ -55,8 +69,9 @@ class FromHuggingFace : public Start {
             throw BadInput(text(path, ": the vocabulary has ", tokenizer_.vocabulary.size(),
                                 " tokens, the model ", config_.backbone.vocabulary, "; ./inspect checkpoint ",
                                 path, " --save DIR makes one in which they agree"));
-        parameters_.allocate(1);
-        has_head_ = load_hugging_face(path, stack_, parameters_).head;
+        const HuggingFaceWeights loaded = load_hugging_face(path, stack_, parameters_);
+        has_head_ = loaded.head;
+        warn_of_unknown(path, loaded.unused);
     }
     std::string source() const override { return path_; }
     WordPiece tokenizer() const override {

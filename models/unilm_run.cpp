@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "input/input.h"
 #include "models/target_task.h"
 
 namespace masquerade {
@@ -62,9 +63,9 @@ std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train,
     auto run = std::make_unique<UniLmRun>(settings, vocabulary_of(folder),
                                           to_train ? settings.precision : DType::f32, device);
     run->load_checkpoint(folder, step);
-    const auto record = nlohmann::json::parse(run->run_json, nullptr, false);
-    if (record.is_object())
-        run->pairs_ = run->pairs_ || record.value(nlohmann::json::json_pointer("/data/pairs"), false);
+    const auto record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
+    const nlohmann::json::json_pointer pairs("/data/pairs");
+    run->pairs_ = run->pairs_ || (record.contains(pairs) && record.at(pairs) == true);
     return run;
 }
 

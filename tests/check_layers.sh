@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1 wrong=0
 
-folders=$(ls -d engine tokenizer data models tools tests 2>/dev/null || true)
+folders=$(ls -d input engine tokenizer data models tools tests 2>/dev/null || true)
 files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
 
 # "reader read" for every pair: from the dependency files whose source still exists, then from #include "..." lines.
@@ -24,13 +24,13 @@ files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
         return match(path, /^engine\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
     }
     BEGIN {
-        count = split("engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/train " \
+        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/train " \
                       "tokenizer data models tools tests", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
         may["tools", "tests"] = 1                                                    # inspect runs the ladder
-        for (j = 1; j <= 7; j++) delete may["tokenizer", list[j]]                    # no engine at all
-        for (j = 3; j <= 7; j++) delete may["data", list[j]]                         # base and tensor only
+        for (j = 2; j <= 8; j++) delete may["tokenizer", list[j]]                    # no engine at all
+        for (j = 4; j <= 8; j++) delete may["data", list[j]]                         # base and tensor only
     }
     {
         sub(/^\.\//, "", $2)

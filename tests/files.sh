@@ -115,7 +115,7 @@ for out in pairs/run.json pairs/latest/model.safetensors hard.json; do
         evaluate pairs/latest --outputs $out
 done
 is 'evaluate: standard output' 1 \
-    "$(evaluate pairs --outputs both 2>&1 > both | grep -c '^error: --outputs both is a file of standard output as well')"
+    "$(evaluate pairs --outputs both 2>&1 > both | grep -c '^error: --outputs both is a file of standard output')"
 inspect checkpoint pairs/latest --save model > /dev/null
 is 'a model for others' 'config.json model.safetensors tokenizer_config.json vocab.txt' "$(ls -A model | xargs)"
 cp sentences.txt input.txt

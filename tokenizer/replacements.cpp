@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/replacements.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <sstream>
 
+#include "input/input.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
 
@@ -23,8 +22,7 @@ Replacements ascii_punctuation() {
 }
 
 Replacements read_replacements(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw TokenizerError("cannot open the replacements " + path + ": " + std::strerror(errno));
+    std::istringstream file(read_input<TokenizerError>(path));
     Replacements all;
     int number = 1;
     for (std::string line; std::getline(file, line); number++) {
@@ -42,12 +40,10 @@ Replacements read_replacements(const std::string& path) {
         }
         if (!valid)
             throw TokenizerError(
-                path + ", line " + std::to_string(number) + ": \"" + line +
+                path + ", line " + std::to_string(number) + ": \"" + clipped(line) +
                 "\" is no replacement; expected one character, a tab, and the text to read instead");
         all.push_back({from.value, to});
     }
-    if (file.bad())
-        throw TokenizerError("cannot read the replacements " + path + ": " + std::strerror(errno));
     return all;
 }
 

@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <sstream>
+
+#include "input/input.h"
 
 namespace masquerade {
 
@@ -37,15 +40,13 @@ const std::string& Vocabulary::token(int id) const {
 bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special_, special_ + 5, id) > 0; }
 
 Vocabulary Vocabulary::load(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw TokenizerError("cannot open the vocabulary " + path + ": " + std::strerror(errno));
+    std::istringstream file(read_input<TokenizerError>(path, std::size_t(1) << 30));
     std::vector<std::string> tokens;
     for (std::string line; std::getline(file, line);) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
         if (tokens.empty() && line.compare(0, 3, "\xEF\xBB\xBF") == 0) line.erase(0, 3);
         tokens.push_back(std::move(line));
     }
-    if (file.bad()) throw TokenizerError("cannot read the vocabulary " + path + ": " + std::strerror(errno));
     if (tokens.empty())
         throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
     return Vocabulary(std::move(tokens));

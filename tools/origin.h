@@ -7,6 +7,7 @@
 
 #include "data/training_text.h"
 #include "engine/base/error.h"
+#include "input/input.h"
 
 namespace masquerade {
 
@@ -22,7 +23,7 @@ inline nlohmann::json json_of(const TextOrigin& o) {
 
 // `path` is named in errors.
 inline TextOrigin origin_of(const std::string& run_json, const std::string& path) {
-    nlohmann::json run = nlohmann::json::parse(run_json, nullptr, false);
+    const auto run = parse_input<BadInput>(run_json, path);
     try {
         const nlohmann::json& d = run.at("data");
         return {d.at("name"),

@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include "engine/base/error.h"
@@ -94,6 +96,22 @@ inline void check_values(CLI::App& app) {
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
+// The exception that is being handled, in our words: those of libraries tell nothing about files and settings.
+inline std::string reason_of_failure() {
+    try {
+        throw;
+    } catch (const std::filesystem::filesystem_error& e) {
+        return text("cannot read or write ", e.path1().string(), ": ", e.code().message());
+    } catch (const std::bad_alloc&) {
+        return "out of memory: a smaller file, batch_tokens, width or vocabulary needs less";
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    } catch (...) {  // of a container or of JSON: what was read is not what every check before took it for
+        return "a file or a setting holds a value of another kind or size than is expected; is the run "
+               "folder as ./train wrote it?";
+    }
+}
+
 // The whole of a program's main. setup(app) adds options, body(common) does the work and throws what goes wrong.
 template <class Setup, class Body>
 int run_program(int argc, char** argv, const std::string& name, const std::string& description, Setup setup,
@@ -136,8 +154,8 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
     } catch (const BadUsage& e) {
         log_line("error: ", e.what());
         return 2;
-    } catch (const std::exception& e) {
-        log_line("error: ", e.what());
+    } catch (...) {
+        log_line("error: ", reason_of_failure());
         return 1;
     }
 }

@@ -31,7 +31,8 @@ template <class S, class A, class Lanes>
 HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
     Two<A> total = sums(lanes, C, [&](int i) { return A(dy[i]) * w[i]; },
                         [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
-    return {dy, x, w, m, r, total.first / A(C), total.second / A(C)};
+    A mean_g = total.first / A(C), mean_gx = total.second / A(C);
+    return {dy, x, w, m, r, mean_g, mean_gx};
 }
 
 // Pairs (2i, 2i+1) of a head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine.

@@ -33,7 +33,8 @@ void start_values(const View& view, const Init& init, const Stream& stream) {
 }  // namespace
 
 Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
-    if (find(path)) throw Error(text("parameter ", path, " is declared twice"));
+    if (!places_.emplace(path, tensors_.size()).second)
+        throw Error(text("parameter ", path, " is declared twice"));
     tensors_.emplace_back();
     Tensor& t = tensors_.back();
     t.path = path;
@@ -117,18 +118,16 @@ View Parameters::vectors(const View& all) const {
 View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
 
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
-    for (std::size_t i = 0; i < tensors_.size(); i++)
-        if (&tensors_[i] == &parameter)
-            return View{
-                static_cast<char*>(flat_view.data) + std::size_t(starts_[i]) * bytes_of(flat_view.dtype),
+    if (find(parameter.path) != &parameter)
+        throw Error(text("parameter ", parameter.path, " belongs to another model"));
+    const std::int64_t start = starts_[places_.at(parameter.path)];
+    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype),
                 flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
-    throw Error(text("parameter ", parameter.path, " belongs to another model"));
 }
 
 Tensor* Parameters::find(const std::string& path) {
-    for (Tensor& t : tensors_)
-        if (t.path == path) return &t;
-    return nullptr;
+    const auto found = places_.find(path);
+    return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
 const Tensor* Parameters::find(const std::string& path) const {

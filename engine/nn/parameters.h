@@ -8,6 +8,7 @@
 #pragma once
 #include <deque>
 #include <string>
+#include <unordered_map>
 
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/tensor.h"
@@ -70,6 +71,7 @@ class Parameters {
     DType storage_, dtype_;
     Device device_;
     std::deque<Tensor> tensors_;
+    std::unordered_map<std::string, std::size_t> places_;  // of the paths, in tensors_
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
     std::int64_t length_ = 0, matrices_ = 0;

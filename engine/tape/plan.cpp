@@ -20,21 +20,24 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
     for (ArenaBlock& b : blocks) order.push_back(&b);
     std::stable_sort(order.begin(), order.end(),
                      [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
-    std::vector<ArenaBlock*> placed, beside;
+    struct Placed {
+        std::size_t offset, end;
+        int first, last;
+    };
+    std::vector<Placed> placed;  // by offset, so that the first gap ends the search
+    placed.reserve(order.size());
     std::size_t top = 0;
     for (ArenaBlock* b : order) {
-        beside.clear();
-        for (ArenaBlock* p : placed)
-            if (p->first <= b->last && b->first <= p->last) beside.push_back(p);
-        std::sort(beside.begin(), beside.end(),
-                  [](ArenaBlock* a, ArenaBlock* c) { return a->offset < c->offset; });
+        const std::size_t bytes = rounded(b->bytes);
         b->offset = 0;
-        for (ArenaBlock* p : beside) {
-            if (p->offset >= b->offset + rounded(b->bytes)) break;
-            b->offset = std::max(b->offset, p->offset + rounded(p->bytes));
-        }
-        top = std::max(top, b->offset + rounded(b->bytes));
-        placed.push_back(b);
+        auto p = placed.begin();
+        for (; p != placed.end() && p->offset < b->offset + bytes; ++p)
+            if (p->first <= b->last && b->first <= p->last) b->offset = std::max(b->offset, p->end);
+        const auto place =
+            std::upper_bound(placed.begin(), p, b->offset,
+                             [](std::size_t offset, const Placed& other) { return offset < other.offset; });
+        placed.insert(place, {b->offset, b->offset + bytes, b->first, b->last});
+        top = std::max(top, b->offset + bytes);
     }
     return top;
 }

@@ -21,15 +21,16 @@ const OpTable silent_ops = {
 
 void drop_copy(void*, const void*, std::size_t, Way way) {
     if (way == Way::from_device)
-        throw Error("a step of training reads numbers of the device before all of it is asked for; read them after the "
-                    "step, or set graph=false");
+        throw Error(
+            "a step of training reads numbers of the device before all of it is asked for; read them after "
+            "the "
+            "step, or set graph=false");
 }
 
 // The device does nothing while this lives. Memory is still taken and released.
 class SilentDevice {
   public:
-    SilentDevice()
-        : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {
+    SilentDevice() : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {
         silent_runtime_.copy = drop_copy;
         silent_runtime_.fill = [](void*, int, std::size_t) {};
         set_cuda_runtime(&silent_runtime_);

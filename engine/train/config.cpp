@@ -140,30 +140,31 @@ const Config::Entry* Config::find(const std::string& key) const {
 
 const Config::Entry& Config::at(const std::string& key) const {
     if (const Entry* entry = find(key)) return *entry;
-    std::string meant = nearest(key, keys());
+    std::string meant = nearest(clipped(key), keys());
     throw BadUsage(
-        text("unknown setting ", key,
+        text("unknown setting ", clipped(key),
              meant.empty() ? "; there are " + joined(keys(), ", ") : "; did you mean " + meant + "?"));
 }
 
 void Config::set(const std::string& key, const std::string& value) {
     const Entry& entry = at(key);
     if (!assign(entry.field, value))
-        throw BadUsage(
-            text(key, "=", value, ": ", expected_of(entry.field), " is expected (", entry.help, ")"));
+        throw BadUsage(text(key, "=", clipped(value), ": ", expected_of(entry.field), " is expected (",
+                            entry.help, ")"));
 }
 
 void Config::set(const std::string& pair) {
     std::size_t equals = pair.find('=');
     if (equals == pair.npos || equals == 0)
-        throw BadUsage(text("\"", pair, "\" is not a setting; key=value is expected"));
+        throw BadUsage(text("\"", clipped(pair), "\" is not a setting; key=value is expected"));
     set(trimmed(pair.substr(0, equals)), trimmed(pair.substr(equals + 1)));
 }
 
 void Config::load(const std::string& path) {
     std::string bytes = read_file(path);
     std::size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (first != bytes.npos && bytes[first] == '{') return from_json(parse_json(bytes, path), path);
+    if (first != bytes.npos && bytes[first] == '{')
+        return from_json(parse_input<BadInput>(bytes, path), path);
     int number = 0;
     for (std::size_t begin = 0; begin < bytes.size(); number++) {
         std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -181,10 +182,10 @@ void Config::load(const std::string& path) {
 
 void Config::from_json(const nlohmann::json& object, const std::string& path) {
     if (!object.is_object())
-        throw BadInput(text(path, ": an object of settings is expected, found ", object.type_name()));
+        throw BadInput(text(path, ": an object of settings is expected, found ", in_words(object)));
     for (const auto& [key, value] : object.items()) {
         if (!value.is_primitive() || value.is_null())
-            throw BadInput(text(path, ": ", key, " is ", value.type_name(),
+            throw BadInput(text(path, ": ", clipped(key), " is ", in_words(value),
                                 "; text, a number, true or false is expected"));
         try {
             set(key, value.is_string() ? value.get<std::string>() : value.dump());

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
 
@@ -19,18 +18,20 @@ constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2
 }  // namespace
 
 FileReader::FileReader(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path),
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // never waits for a pipe's other end
     if (file_ < 0) fail_to("open", path_);
-    struct stat about;
-    bool known = ::fstat(file_, &about) == 0;
-    if (!known || S_ISDIR(about.st_mode)) {
-        if (known) errno = EISDIR;
-        int reason = errno;
-        ::close(file_);
-        errno = reason;
-        fail_to("open", path_);
+    struct stat about {};
+    const bool known = ::fstat(file_, &about) == 0;
+    if (known && S_ISREG(about.st_mode)) {
+        size_ = std::uint64_t(about.st_size);
+        return;
     }
-    size_ = std::uint64_t(about.st_size);
+    const int reason = known ? EISDIR : errno;
+    ::close(file_);
+    errno = reason;
+    if (!known || S_ISDIR(about.st_mode)) fail_to("open", path_);
+    throw BadInput(text("cannot open ", path_, ": it is a pipe or a device, and a regular file is expected"));
 }
 
 FileReader::~FileReader() { ::close(file_); }
@@ -50,27 +51,5 @@ void FileReader::read(std::uint64_t offset, void* data, std::size_t bytes) const
     }
 }
 
-std::string read_file(const std::string& path) {
-    FileReader file(path);
-    std::string bytes(std::size_t(file.size()), '\0');
-    file.read(0, bytes.data(), bytes.size());
-    return bytes;
-}
-
-nlohmann::json parse_json(const std::string& bytes, const std::string& path) {
-    if (bytes.find_first_not_of(" \t\r\n") == bytes.npos)
-        throw BadInput(text(path, " is empty; JSON is expected"));
-    try {
-        return nlohmann::json::parse(bytes);
-    } catch (const nlohmann::json::parse_error& e) {
-        throw BadInput(text(path, " is not JSON",
-                            e.byte > bytes.size() ? ": it ends in the middle, at byte " : ": byte ",
-                            std::min(e.byte, bytes.size()), e.byte > bytes.size() ? "" : " cannot be read"));
-    } catch (const nlohmann::json::exception& e) {
-        throw BadInput(text(path, " is not JSON: ", e.what()));
-    }
-}
-
-nlohmann::json read_json(const std::string& path) { return parse_json(read_file(path), path); }
 
 }  // namespace masquerade

@@ -3,14 +3,15 @@
 // are written says engine/base/write_file.h.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "engine/base/error.h"
 #include "engine/base/write_file.h"
+#include "input/input.h"
 
 namespace masquerade {
 
-// Reads at any place of a file; a folder or an unreadable file is refused when it is opened.
+// Reads at any place of a file; a folder, a pipe or an unreadable file is refused when it is opened.
 class FileReader {
   public:
     explicit FileReader(const std::string& path);
@@ -26,9 +27,13 @@ class FileReader {
     std::uint64_t size_ = 0;
 };
 
-std::string read_file(const std::string& path);
+inline std::string read_file(const std::string& path, std::size_t largest = largest_text) {
+    return read_input<BadInput>(path, largest);
+}
 
-nlohmann::json read_json(const std::string& path);
-nlohmann::json parse_json(const std::string& bytes, const std::string& path);  // path: for messages
+template <class Json = nlohmann::json>
+Json read_json(const std::string& path) {
+    return parse_input<BadInput, Json>(read_file(path), path);
+}
 
 }  // namespace masquerade

@@ -57,7 +57,7 @@ void remove_all(const std::string& path) {
 void check_step(const std::string& folder, bool with_state) {
     nlohmann::json config = read_json(folder + "/config.json");
     if (!config.is_object())
-        throw BadInput(text(folder, "/config.json is ", config.type_name(), "; an object is expected"));
+        throw BadInput(text(folder, "/config.json is ", in_words(config), "; an object is expected"));
     check_safetensors(folder + "/model.safetensors");
     if (with_state) check_safetensors(folder + "/state.safetensors");
 }

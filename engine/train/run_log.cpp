@@ -27,8 +27,8 @@ enum class Fate { keep, later, damaged };
 
 // Lines without a step (a note, a header) stay.
 Fate fate_of_log_line(const std::string& line, std::int64_t last) {
-    nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-    if (!entry.is_object()) return Fate::damaged;
+    nlohmann::json entry;
+    if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
     auto step = entry.find("step");
     return step != entry.end() && step->is_number() && step->get<double>() > double(last) ? Fate::later
                                                                                           : Fate::keep;
@@ -84,7 +84,7 @@ void RunFolder::rewind(std::int64_t step) const {
         kept.clear();
     };
     if (std::error_code none; std::filesystem::exists(file("log.jsonl"), none)) {
-        std::string bytes = read_file(file("log.jsonl"));
+        std::string bytes = read_file(file("log.jsonl"), SIZE_MAX);
         each_line(bytes, [&](const std::string& line) {
             Fate fate = fate_of_log_line(line, step);
             damaged += fate == Fate::damaged;
@@ -95,7 +95,7 @@ void RunFolder::rewind(std::int64_t step) const {
             log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
     }
     if (std::error_code none; std::filesystem::exists(file("samples.txt"), none)) {
-        std::string bytes = read_file(file("samples.txt"));
+        std::string bytes = read_file(file("samples.txt"), SIZE_MAX);
         bool keep_block = true;
         each_line(bytes, [&](const std::string& line) {
             if (line.substr(0, 5) == "step ")

@@ -2,6 +2,7 @@
 #include "engine/train/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine/tensor/copy.h"
@@ -175,6 +176,23 @@ void TensorFile::convert_to(const std::string& name, const View& to) const {
             throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
     }
     here.store();
+}
+
+void TensorFile::expect_finite(const std::string& name) const {
+    const StoredTensor& tensor = at(name);
+    std::vector<double> row(1 << 12);
+    const std::int64_t count = tensor.shape.count(), most = std::int64_t(row.size());
+    for (std::int64_t begin = 0; begin < count; begin += most) {
+        StoredTensor part = tensor;
+        part.shape = {std::min(most, count - begin)};
+        part.data = static_cast<const char*>(tensor.data) + std::size_t(begin) * bytes_of(tensor.element);
+        convert(path_, part, row.data());
+        for (std::int64_t i = 0; i < part.shape[0]; i++)
+            if (!std::isfinite(row[std::size_t(i)]))
+                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ",
+                                    row[std::size_t(i)], " as number ", begin + i, " of 0 to ", count - 1,
+                                    "; weights are finite. Use another checkpoint"));
+    }
 }
 
 std::vector<std::uint64_t> TensorFile::integers(const std::string& name) const {

@@ -59,6 +59,8 @@ class TensorFile {
     void copy_to(const std::string& name, const View& to) const;
     // Any of F16, BF16, F32, F64 into any View of real numbers, for other people's weights.
     void convert_to(const std::string& name, const View& to) const;
+    // Real numbers none of which is NaN or infinite, for weights that are computed with; BadInput names the place.
+    void expect_finite(const std::string& name) const;
     std::vector<std::uint64_t> integers(const std::string& name) const;  // of a U64 tensor
     std::vector<double> reals(const std::string& name) const;            // of an F64 tensor
 

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "engine/train/checksum.h"
 
 namespace masquerade {
 namespace {
-
-constexpr std::uint64_t largest_header = 100'000'000;  // bytes; the format's own limit
 
 // The checksum is taken with zeros for its own digits, which are then written over them.
 const std::string checksum_key = "masquerade.checksum", no_digits = "0000000000000000";
@@ -27,8 +26,10 @@ class HeaderReader {
     explicit HeaderReader(const FileReader& file) : file_(file) {}
 
     SafetensorsHeader read() {
-        nlohmann::json all = parse(read_json_text());
-        if (!all.is_object()) refuse("its header is ", all.type_name(), "; a JSON object is expected");
+        nlohmann::json all;
+        const std::string problem = parse_bounded(read_json_text(), all, 8);
+        if (!problem.empty()) refuse("its header ", problem);
+        if (!all.is_object()) refuse("its header is ", in_words(all), "; a JSON object is expected");
         std::vector<Extent> extents;
         for (const auto& [name, entry] : all.items())
             if (name == "__metadata__")
@@ -51,10 +52,7 @@ class HeaderReader {
 
     template <class... Parts>
     [[noreturn]] void refuse(const Parts&... parts) const {
-        std::string message = text(file_.path(), " is not a whole safetensors file: ", parts...);
-        for (char& c : message)
-            if (c >= 0 && c < ' ') c = '?';  // of somebody's names: a message is one line
-        throw BadInput(message);
+        throw BadInput(text(file_.path(), " is not a whole safetensors file: ", parts...));
     }
 
     const std::string& read_json_text() {
@@ -65,8 +63,8 @@ class HeaderReader {
         file_.read(0, bytes, 8);
         std::uint64_t length = 0;
         for (int i = 7; i >= 0; i--) length = length << 8 | bytes[i];
-        if (length > largest_header || length < 2)
-            refuse("its first 8 bytes announce a header of ", length, " bytes; 2 to ", largest_header,
+        if (length > largest_text || length < 2)
+            refuse("its first 8 bytes announce a header of ", length, " bytes; 2 to ", largest_text,
                    " are possible. Is it another kind of file?");
         if (length > file_.size() - 8)
             refuse("its header takes ", length, " bytes from byte 8, but it ends at byte ", file_.size(),
@@ -78,41 +76,20 @@ class HeaderReader {
         return header_.json;
     }
 
-    nlohmann::json parse(const std::string& json) const {
-        std::vector<std::string> names;
-        auto collect = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& key) {
-            if (depth == 1 && event == nlohmann::json::parse_event_t::key)
-                names.push_back(key.get<std::string>());
-            return true;
-        };
-        nlohmann::json all;
-        try {
-            all = nlohmann::json::parse(json, collect);
-        } catch (const nlohmann::json::parse_error& e) {
-            refuse("its header is not JSON: byte ", 7 + std::max<std::size_t>(e.byte, 1),
-                   " of the file cannot be read");
-        } catch (const nlohmann::json::exception& e) {
-            refuse("its header is not JSON: ", e.what());
-        }
-        std::sort(names.begin(), names.end());
-        auto twice = std::adjacent_find(names.begin(), names.end());
-        if (twice != names.end()) refuse("tensor ", *twice, " occurs twice in its header");
-        return all;
-    }
-
     void read_metadata(const nlohmann::json& entry) {
         if (!entry.is_object())
-            refuse("__metadata__ is ", entry.type_name(), "; an object of strings is expected");
+            refuse("__metadata__ is ", in_words(entry), "; an object of strings is expected");
         for (const auto& [key, value] : entry.items()) {
             if (!value.is_string())
-                refuse("__metadata__ ", key, " is ", value.type_name(), "; a string is expected");
+                refuse("__metadata__ ", clipped(key), " is ", in_words(value), "; a string is expected");
             header_.metadata[key] = value.get<std::string>();
         }
     }
 
-    Extent read_tensor(const std::string& name, const nlohmann::json& entry) const {
+    Extent read_tensor(const std::string& full_name, const nlohmann::json& entry) const {
+        const std::string name = clipped(full_name, 200);  // for messages
         if (!entry.is_object())
-            refuse("tensor ", name, " is described by ", entry.type_name(), "; an object is expected");
+            refuse("tensor ", name, " is described by ", in_words(entry), "; an object is expected");
         auto part = [&](const char* key) -> const nlohmann::json& {
             auto found = entry.find(key);
             if (found == entry.end()) refuse("tensor ", name, " has no \"", key, "\"");
@@ -120,17 +97,19 @@ class HeaderReader {
         };
         const nlohmann::json &dtype = part("dtype"), &shape = part("shape"), &offsets = part("data_offsets");
         Extent extent{};
-        extent.tensor.name = name;
+        extent.tensor.name = full_name;
         int element = 0;
-        while (element <= int(Element::f64) && dtype != name_of(Element(element))) element++;
+        const auto* word = dtype.get_ptr<const std::string*>();
+        while (element <= int(Element::f64) && !(word && *word == name_of(Element(element)))) element++;
         if (element > int(Element::f64))
-            refuse("tensor ", name, " has the unknown dtype ", dtype.dump(),
+            refuse("tensor ", name, " has the unknown dtype ", in_words(dtype),
                    "; F32, BF16, F64 and the like are expected");
         extent.tensor.element = Element(element);
         std::uint64_t bytes = read_shape(name, shape, extent.tensor);
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
             !offsets[1].is_number_unsigned())
-            refuse("tensor ", name, " has data_offsets ", offsets.dump(), "; two byte offsets are expected");
+            refuse("tensor ", name, " has data_offsets ", in_words(offsets),
+                   "; two byte offsets are expected");
         extent.begin = offsets[0].get<std::uint64_t>();
         extent.end = offsets[1].get<std::uint64_t>();
         if (extent.begin > extent.end)
@@ -151,7 +130,7 @@ class HeaderReader {
         bool good = shape.is_array();
         if (good)
             for (const auto& size : shape) good = good && size.is_number_unsigned();
-        if (!good) refuse("tensor ", name, " has shape ", shape.dump(), "; a list of sizes is expected");
+        if (!good) refuse("tensor ", name, " has shape ", in_words(shape), "; a list of sizes is expected");
         if (shape.size() > 4)
             refuse("tensor ", name, " has ", shape.size(), " dimensions; at most 4 can be read");
         std::int64_t bytes = std::int64_t(bytes_of(tensor.element));
@@ -163,7 +142,7 @@ class HeaderReader {
             empty = empty || size == 0;
             tensor.shape.size[tensor.shape.rank++] = std::int64_t(size);
         }
-        if (!fits) refuse("tensor ", name, " has shape ", shape.dump(), ", more than any file can hold");
+        if (!fits) refuse("tensor ", name, " has shape ", tensor.shape, ", more than any file can hold");
         return empty ? 0 : std::uint64_t(bytes);
     }
 
@@ -196,22 +175,24 @@ class HeaderReader {
 SafetensorsHeader read_header(const FileReader& file) { return HeaderReader(file).read(); }
 
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
-    nlohmann::ordered_json all;
-    nlohmann::ordered_json& about = all["__metadata__"];
-    about[checksum_key] = no_digits;
+    const auto in_text = [](const auto& value) {
+        return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    };
+    std::string json = "{\"__metadata__\":{\"" + checksum_key + "\":\"" + no_digits + '"';
     for (const auto& [key, value] : metadata)
-        if (key != checksum_key) about[key] = value;
+        if (key != checksum_key) json += ',' + in_text(key) + ':' + in_text(value);
+    json += '}';
+    std::set<std::string> names;
     std::uint64_t begin = 0;
     for (const StoredTensor& tensor : tensors) {
-        if (all.contains(tensor.name)) throw Error(text("tensor ", tensor.name, " is written twice"));
-        nlohmann::ordered_json shape = nlohmann::ordered_json::array();
-        for (int i = 0; i < tensor.shape.rank; i++) shape.push_back(tensor.shape[i]);
-        std::uint64_t end = begin + tensor.bytes();
-        all[tensor.name] = {
-            {"dtype", name_of(tensor.element)}, {"shape", shape}, {"data_offsets", {begin, end}}};
+        if (!names.insert(tensor.name).second) throw Error(text("tensor ", tensor.name, " is written twice"));
+        const std::vector<std::int64_t> shape(tensor.shape.size, tensor.shape.size + tensor.shape.rank);
+        const std::uint64_t end = begin + tensor.bytes();
+        json += text(',', in_text(tensor.name), ":{\"dtype\":\"", name_of(tensor.element),
+                     "\",\"shape\":", in_text(shape), ",\"data_offsets\":[", begin, ',', end, "]}");
         begin = end;
     }
-    std::string json = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    json += '}';
     json.append((8 - json.size() % 8) % 8, ' ');
     return json.replace(digits_place(json), 16, checksum_found(json, tensors));
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -190,14 +191,21 @@ void Trainer::resume() {
     state.copy_to("adamw.first_moment", optimiser_.first_moment());
     state.copy_to("adamw.second_moment", optimiser_.second_moment());
     std::vector<std::uint64_t> numbers = state.integers("numbers");
-    if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_))
+    const auto counts = [](std::uint64_t n) {
+        return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2);
+    };
+    if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_) ||
+        !std::all_of(numbers.begin(), numbers.end(), counts))
         throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
                             "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);
     schedule_start_ = options_.schedule_start ? std::uint64_t(options_.schedule_start) : numbers[2];
     schedule_steps_ = options_.schedule_steps ? std::uint64_t(options_.schedule_steps) : numbers[3];
     task_.move_to({numbers.begin() + 4, numbers.end()});
-    best_ = state.reals("best").at(0);
+    const std::vector<double> best = state.reals("best");
+    if (best.size() != 1)
+        throw BadInput(text(state.path(), ": tensor best has ", best.size(), " numbers; one is expected"));
+    best_ = best[0];
     folder_.rewind(step_);
     saved_step_ = step_;
 }

@@ -27,7 +27,7 @@ class Reader {
   public:
     explicit Reader(const std::string& path) : path_(path), all_(read_json(path)) {
         if (!all_.is_object())
-            throw BadInput(text(path, " holds ", all_.dump().substr(0, 60), "; a JSON object is expected"));
+            throw BadInput(text(path, " holds ", in_words(all_), "; a JSON object is expected"));
     }
 
     // null counts as missing, as in transformers.
@@ -35,18 +35,11 @@ class Reader {
         auto found = all_.find(key);
         return found == all_.end() || found->is_null() ? nullptr : &*found;
     }
-    int size(const char* key, int otherwise = 0) const {
+    int whole(const char* key, int low, int high, int otherwise = -1) const {
         const json* found = find(key);
-        if (!found && otherwise > 0) return otherwise;
-        if (!found || !found->is_number_integer() || *found < 1 || *found > 1 << 30)
-            refuse(key, "a whole number from 1");
-        return found->get<int>();
-    }
-    int whole(const char* key, int otherwise) const {
-        const json* found = find(key);
-        if (!found) return otherwise;
-        if (!found->is_number_integer() || *found < 0 || *found > 1 << 30)
-            refuse(key, "a whole number from 0");
+        if (!found && otherwise >= 0) return otherwise;
+        if (!found || !found->is_number_integer() || *found < low || *found > high)
+            refuse(key, text("a whole number from ", low, " to ", high));
         return found->get<int>();
     }
     double number(const char* key, double otherwise, double high) const {
@@ -70,8 +63,8 @@ class Reader {
     }
     [[noreturn]] void refuse(const char* key, const std::string& expected) const {
         const json* found = find(key);
-        throw BadInput(text(path_, ": ", key, " is ", found ? found->dump().substr(0, 60) : "missing", "; ",
-                            expected, " is expected"));
+        throw BadInput(text(path_, ": ", key, " is ", found ? in_words(*found) : "missing", "; ", expected,
+                            " is expected"));
     }
 
   private:
@@ -102,28 +95,33 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
         !rotary && positions != "absolute")
         config.refuse("position_embedding_type", "\"absolute\": there are no relative ones here, and it");
     BackboneOptions& b = c.backbone;
-    b.vocabulary = config.size("vocab_size");
-    b.width = config.size("hidden_size");
-    b.heads = config.size("num_attention_heads");
-    b.layers = config.size("num_hidden_layers");
-    b.inner = config.size("intermediate_size");
-    b.positions = config.size("max_position_embeddings", rotary ? 1536 : 512);
-    b.types = config.size("type_vocab_size", 2);
+    b.vocabulary = config.whole("vocab_size", 1, 1 << 24);
+    b.width = config.whole("hidden_size", 1, 65536);
+    b.heads = config.whole("num_attention_heads", 1, 1024);
+    b.layers = config.whole("num_hidden_layers", 1, 1024);
+    b.inner = config.whole("intermediate_size", 1, 262144);
+    b.positions = config.whole("max_position_embeddings", 1, 1 << 20, rotary ? 1536 : 512);
+    b.types = config.whole("type_vocab_size", 1, 65536, 2);
     b.rotary = rotary;
     if (rotary) {
-        const int E = config.size("embedding_size", b.width);
+        const int E = config.whole("embedding_size", 1, 65536, b.width);
         b.embedding = E == b.width ? 0 : E;
         b.rotary_value = config.flag("rotary_value", false);
     }
-    if (b.width % b.heads)
-        config.refuse("num_attention_heads", text("a divisor of hidden_size, ", b.width, ","));
+    if (b.width % b.heads || (rotary && b.width / b.heads % 2))
+        config.refuse("num_attention_heads", text("a divisor of hidden_size, ", b.width,
+                                                  rotary ? ", that makes heads of an even size" : "", ","));
+    if (rotary && b.positions > (1 << 26) / (b.width / b.heads))
+        config.refuse("max_position_embeddings",
+                      text("a number of positions for which heads of size ", b.width / b.heads,
+                           " have at most ", 1 << 26, " turns"));
     b.gelu = read_gelu(config);
     b.eps = config.number("layer_norm_eps", 1e-12, 1);
     b.deviation = config.number("initializer_range", 0.02, 10);
     b.dropout = config.number("hidden_dropout_prob", 0.1, 0.99);
     b.attention_dropout = config.number("attention_probs_dropout_prob", 0.1, 0.99);
     c.tied = config.flag("tie_word_embeddings", true);
-    c.pad = config.whole("pad_token_id", 0);
+    c.pad = config.whole("pad_token_id", 0, 1 << 24, 0);
     return c;
 }
 

@@ -38,12 +38,13 @@ struct HuggingFaceWeights {
     bool head = true;
 };
 
-// Reads model.safetensors, or the shards of model.safetensors.index.json, into allocated parameters on any
-// device: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as weight and bias or
+// Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any
+// device, which are allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as weight and bias or
 // gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); its dropouts,
 // positions of a rotary one and fewer layers are its own affair.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
-                                     Parameters& parameters, const TokenChoice& choice = {});
+                                     Parameters& parameters, const TokenChoice& choice = {},
+                                     std::uint64_t seed = 1);
 
 // Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM or RoFormerForMaskedLM; the folder
 // is made where there is none. BadUsage for a stack that neither is: pre-LN, or absolute positions with E

@@ -37,12 +37,13 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
 class Loader {
   public:
     Loader(const std::string& folder, const Backbone& backbone, Parameters& parameters,
-           const TokenChoice& choice)
+           const TokenChoice& choice, std::uint64_t seed)
         : config_path_(config_file(folder)),
           config_(read_hugging_face_config(folder)),
           model_(backbone.options),
           parameters_(parameters),
           choice_(choice),
+          seed_(seed),
           files_(folder) {
         check_same(config_path_, config_.backbone, model_);
         choice_.check(config_.backbone.vocabulary, config_.pad);
@@ -57,6 +58,10 @@ class Loader {
         HuggingFaceWeights loaded;
         loaded.head = has_head();
         check_tied(loaded.head);
+        for (const HuggingFaceName& name : hugging_face_names(model_))
+            if (loaded.head || !name.of_head()) places_[expect(name)] = name.place();
+        // Only now: sizes that the files do not bear out could ask for any amount of memory.
+        if (!parameters_.values().data) parameters_.allocate(seed_);
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) take(name);
         parameters_.round();
@@ -96,17 +101,16 @@ class Loader {
         return name == head_bias && files_.has(tied_bias) ? tied_bias : "";
     }
 
-    // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for
-    // each.
-    void take(const HuggingFaceName& name) {
-        const Tensor* parameter = parameters_.find(name.path);
-        if (!parameter)
-            throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
-        const View to = name.rows(parameters_.master(*parameter));
-        const bool by_token = name.name == word_embeddings || name.name == head_bias;
-        Shape shape = to.shape;
-        if (by_token) shape.size[0] = config_.backbone.vocabulary;
+    const Tensor& parameter_of(const HuggingFaceName& name) const {
+        if (const Tensor* parameter = parameters_.find(name.path)) return *parameter;
+        throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+    }
 
+    // The name of the tensor in the files, where its shape is checked.
+    std::string expect(const HuggingFaceName& name) const {
+        const Tensor& parameter = parameter_of(name);
+        Shape shape = name.rows({nullptr, parameter.dtype, Device::cpu, parameter.shape, ""}).shape;
+        if (by_token(name)) shape.size[0] = config_.backbone.vocabulary;
         const std::string found = find(name.name, name.of_head());
         if (found.empty())
             throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name,
@@ -120,14 +124,27 @@ class Loader {
                                 " is expected for ", name.place(), ". Set the sizes in ", config_path_,
                                 " right, or take both files from one "
                                 "model"));
-        places_[found] = name.place();
-        if (by_token && !(choice_.keep.empty() && choice_.compounds.empty()))
-            take_chosen(file, found, shape, to);
+        return found;
+    }
+
+    static bool by_token(const HuggingFaceName& name) {
+        return name.name == word_embeddings || name.name == head_bias;
+    }
+
+    // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
+    void take(const HuggingFaceName& name) const {
+        const std::string found = find(name.name, name.of_head());
+        const TensorFile& file = *files_.holder(found);
+        const View to = name.rows(parameters_.master(parameter_of(name)));
+        file.expect_finite(found);
+        if (by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty()))
+            take_chosen(file, found, file.at(found).shape, to);
         else
             file.convert_to(found, to);
     }
 
-    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape, const View& to) {
+    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape,
+                     const View& to) const {
         Buffer all(std::size_t(shape.count()) * bytes_of(to.dtype));
         const View from{all.data(), to.dtype, Device::cpu, shape, name.c_str()};
         file.convert_to(name, from);
@@ -159,6 +176,7 @@ class Loader {
     const BackboneOptions& model_;
     Parameters& parameters_;
     const TokenChoice& choice_;
+    const std::uint64_t seed_;
     const WeightFiles files_;
     std::string prefix_;
     std::map<std::string, std::string> places_;  // of the tensors that were taken
@@ -167,8 +185,8 @@ class Loader {
 }  // namespace
 
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
-                                     Parameters& parameters, const TokenChoice& choice) {
-    return Loader(folder, backbone, parameters, choice).load();
+                                     Parameters& parameters, const TokenChoice& choice, std::uint64_t seed) {
+    return Loader(folder, backbone, parameters, choice, seed).load();
 }
 
 }  // namespace masquerade

@@ -23,7 +23,7 @@ std::string HuggingFaceName::place() const {
 View HuggingFaceName::rows(const View& whole) const {
     View some = whole;
     some.shape.size[0] /= parts;
-    some.data = static_cast<char*>(whole.data) + std::size_t(part) * some.bytes();
+    if (whole.data) some.data = static_cast<char*>(whole.data) + std::size_t(part) * some.bytes();
     return some;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/hugging_face/weights.h"
 
+#include <climits>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -72,7 +73,7 @@ void refuse_folder(const std::string& folder, const std::string& missing) {
 
 WeightFiles::WeightFiles(const std::string& folder) : path_(folder + "/model.safetensors") {
     if (fs::exists(path_)) {
-        files_.push_back(std::make_unique<TensorFile>(path_));
+        add(path_);
         return;
     }
     path_ += ".index.json";
@@ -85,28 +86,33 @@ WeightFiles::WeightFiles(const std::string& folder) : path_(folder + "/model.saf
     std::set<std::string> shards;
     for (const auto& [name, shard] : map->items()) {
         if (!shard.is_string())
-            throw BadInput(text(path_, ": weight_map.", name, " is ", shard.dump().substr(0, 60),
+            throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
                                 "; the name of a file is expected"));
         shards.insert(shard.get<std::string>());
+        const std::string& file = shard.get_ref<const std::string&>();
+        if (file.empty() || file.size() > NAME_MAX || file.find('/') != file.npos)
+            throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
+                                "; a file in the same folder is expected"));
     }
-    for (const std::string& shard : shards)
-        files_.push_back(std::make_unique<TensorFile>(folder + "/" + shard));
+    for (const std::string& shard : shards) add(folder + "/" + shard);
     for (const auto& [name, shard] : map->items())
-        if (!has(name))
-            throw BadInput(text(path_, " puts ", name, " into ", shard.get<std::string>(),
+        if (!has(name) || holder(name)->path() != folder + "/" + shard.get<std::string>())
+            throw BadInput(text(path_, " puts ", clipped(name, 200), " into ",
+                                clipped(shard.get<std::string>()),
                                 ", which does not hold it; copy the folder again"));
 }
 
 const TensorFile* WeightFiles::holder(const std::string& name) const {
-    for (const auto& file : files_)
-        if (file->find(name)) return file.get();
-    return nullptr;
+    const auto found = holders_.find(name);
+    return found == holders_.end() ? nullptr : found->second;
 }
 
-std::size_t WeightFiles::count() const {
-    std::size_t n = 0;
-    for (const auto& file : files_) n += file->tensors().size();
-    return n;
+void WeightFiles::add(const std::string& path) {
+    files_.push_back(std::make_unique<TensorFile>(path));
+    for (const StoredTensor& tensor : files_.back()->tensors())
+        if (const auto [other, fresh] = holders_.emplace(tensor.name, files_.back().get()); !fresh)
+            throw BadInput(text(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ",
+                                other->second->path(), "; each tensor once is expected"));
 }
 
 }  // namespace masquerade

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/train/safetensors.h"
@@ -19,11 +20,13 @@ class WeightFiles {
     bool has(const std::string& name) const { return holder(name) != nullptr; }
     const std::vector<std::unique_ptr<TensorFile>>& files() const { return files_; }
     const std::string& path() const { return path_; }  // of the file, or of the index
-    std::size_t count() const;
+    std::size_t count() const { return holders_.size(); }
 
   private:
+    void add(const std::string& path);
     std::string path_;
     std::vector<std::unique_ptr<TensorFile>> files_;
+    std::unordered_map<std::string, const TensorFile*> holders_;
 };
 
 }  // namespace masquerade

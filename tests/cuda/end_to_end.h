@@ -105,11 +105,13 @@ inline Faults check_training(const ModelKind& kind, DType precision, std::uint32
         faults.expect(captured.step(i, true) == plain.step(i, false),
                       text("step ", i, " captured has other bits than op by op"));
         here.step(i, false);
-        faults.expect_near(captured.last_loss, here.last_loss, near_enough.loss, text("the loss of step ", i));
+        faults.expect_near(captured.last_loss, here.last_loss, near_enough.loss,
+                           text("the loss of step ", i));
         if (i > 0) continue;
         const double apart = distance(captured.run->parameters.gradients(), here.run->parameters.gradients());
-        faults.expect(apart <= near_enough.gradient, text("the gradient is ", apart, " from the CPU's, expected at most ",
-                                                          near_enough.gradient));
+        faults.expect(
+            apart <= near_enough.gradient,
+            text("the gradient is ", apart, " from the CPU's, expected at most ", near_enough.gradient));
     }
     const std::size_t buckets = captured.buckets.size();
     faults.expect(steps < 6 || (buckets >= 2 && buckets < steps), text("there are ", buckets, " buckets"));
@@ -151,7 +153,8 @@ inline Faults check_resume(const ModelKind& kind, DType precision) {
             const double found = trained(kind, precision, second, where, 6, &resumed);
             faults.expect_near(found, expected, tolerance_of(precision).loss, halves + ": the held-out loss");
             if (first == Device::cuda && second == Device::cuda)
-                faults.expect(resumed == straight, halves + ": the weights have other bits than without a stop");
+                faults.expect(resumed == straight,
+                              halves + ": the weights have other bits than without a stop");
         }
     return faults;
 }
@@ -166,7 +169,8 @@ inline Faults check_writing(const ModelKind& kind) {
     faults.expect(expected.size() > 100, "nothing is written on the CPU");
     faults.expect(found == expected, text("writes\n", found, "expected\n", expected));
     const std::vector<Metric> a = there.task->validate(), b = here.task->validate();
-    for (std::size_t i = 0; i < b.size(); i++) faults.expect_near(a.at(i).value, b[i].value, 1e-5, "held-out " + b[i].name);
+    for (std::size_t i = 0; i < b.size(); i++)
+        faults.expect_near(a.at(i).value, b[i].value, 1e-5, "held-out " + b[i].name);
     return faults;
 }
 

@@ -64,14 +64,17 @@ TEST_CASE("kernels: training of every family is near the CPU's, whoever makes th
         FakeDevice fake;
         fake.control->backing = &emulator::ops();
         fibers::product_rule().deterministic = deterministic;
-        for_each_family([](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
+        for_each_family(
+            [](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
     }
     fibers::product_rule() = {};
 }
 
-TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, and bits that change are seen") {
+TEST_CASE(
+    "fake device: a gradient that is a tenth off, an update that forgets, and bits that change are seen") {
     auto wrong_gradient = [](OpTable& table) {
-        table.gelu_linear_backward = [](View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
+        table.gelu_linear_backward = [](View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw,
+                                        Grad db) {
             cpu::gelu_linear_backward(dy, u, a, w, kind, du, dw, db);
             for (std::int64_t i = 0; db && i < db.view.count(); i++) db.view.as<float>()[i] *= 1.1f;
         };

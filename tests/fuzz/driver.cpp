@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// fuzz [--minutes M] [--seed S] [--out FILE] [FILE...]
-// Runs the files, or else makes inputs and changes earlier ones, without libFuzzer. A failure is cut down to a small
-// input and written to --out. Status 1 then, 2 for wrong usage.
+// fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]
+// Runs the files, or else makes inputs, without libFuzzer: for one target, for all of readers.cpp, or for all there are,
+// which share the minutes (--each: have as many each). Inputs that once failed come first. A failure is cut down to a
+// small input and written to --out. Status 1 then, 2 for wrong usage.
 #include <csignal>
 #include <chrono>
 #include <cstdio>
@@ -13,14 +14,14 @@
 #include <unistd.h>
 #include <vector>
 
-#include "tests/fuzz/check.h"
-#include "tests/fuzz/grammar.h"
-#include "tests/fuzz/tokenizer.h"
+#include "tests/fuzz/target.h"
 
 using namespace masquerade::fuzz;
 
 // Sanitizers end in SIGABRT, where the input is written down.
-extern "C" const char* __asan_default_options() { return "abort_on_error=1"; }
+extern "C" const char* __asan_default_options() {
+    return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=512";
+}
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 extern "C" const char* __tsan_default_options() { return "halt_on_error=1:abort_on_error=1"; }
 
@@ -28,13 +29,14 @@ namespace {
 
 constexpr unsigned seconds_allowed = 30;  // for one input, in a build however slow
 
+const Target* target;
 std::string current;
 const char* out = "fuzz-failure";
 
 std::string broken(const std::string& input) {
     current = input;
     alarm(seconds_allowed);
-    return broken_property(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+    return target->broken(input);
 }
 
 // Only what a signal handler may call.
@@ -61,7 +63,7 @@ std::string name_of(const std::string& property) { return property.substr(0, pro
 // Leaves out parts, ever smaller ones, as long as the same property stays broken.
 std::string smaller(std::string input, const std::string& property) {
     for (std::size_t part = input.size() / 2; part > 0; part /= 2)
-        for (std::size_t at = header; at + part <= input.size();) {
+        for (std::size_t at = target->header; at + part <= input.size();) {
             std::string shorter = input;
             shorter.erase(at, part);
             if (name_of(broken(shorter)) == name_of(property))
@@ -77,8 +79,8 @@ int report(const std::string& input) {
     if (property.empty()) property = "the same input gives the same result, twice in one process";
     if (std::string found = broken(least); !found.empty()) property = found;
     write_current();
-    std::printf("broken: %s\nthe input is in %s:", property.c_str(), out);
-    for (unsigned char byte : least) std::printf(" %02x", byte);
+    std::printf("%s: broken: %s\nthe input is in %s:", target->name, property.c_str(), out);
+    for (unsigned char byte : least.substr(0, 300)) std::printf(" %02x", byte);
     std::printf("\n");
     return 1;
 }
@@ -99,36 +101,26 @@ int run_files(const std::vector<const char*>& files) {
 
 int run_random(double minutes, std::uint64_t seed) {
     using Clock = std::chrono::steady_clock;
-    constexpr std::size_t kept = 512;
+    for (const std::string& input : target->known())
+        if (!broken(input).empty()) return report(input);
     Grammar grammar(seed);
-    std::vector<std::string> texts(1, "");
     std::size_t inputs = 0, bytes = 0;
     auto begin = Clock::now();
     double shown = 0;
     for (double seconds = 0; seconds < 60 * minutes; inputs++) {
-        std::string text = grammar.below(2) == 0 ? grammar.text()
-                                                 : grammar.mutated(texts[grammar.below(texts.size())],
-                                                                   texts[grammar.below(texts.size())]);
-        if (text.size() < 4000) {
-            if (texts.size() < kept) texts.emplace_back();
-            texts[grammar.below(texts.size())] = text;
-        }
-        std::string input = {char(grammar.below(tokenizer_count())), char(grammar.below(256))};
-        input += text;
+        std::string input = target->make(grammar);
         bytes += input.size();
         if (!broken(input).empty()) return report(input);
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         if (seconds - shown > 15 || seconds >= 60 * minutes) {
             shown = seconds;
-            const Counts& c = counts();
-            std::printf(
-                "%zu inputs, %zu bytes, %.0f seconds; %zu without [UNK], batches: %zu, %zu refused, "
-                "%zu of two threads\n",
-                inputs + 1, bytes, seconds, c.without_unknown, c.framed, c.refused, c.threaded);
+            std::printf("%s: %zu inputs, %zu bytes, %.0f seconds; %s\n", target->name, inputs + 1, bytes,
+                        seconds, target->told().c_str());
             std::fflush(stdout);
         }
     }
-    std::printf("seed %llu: no property broken\n", (unsigned long long)seed);
+    alarm(0);
+    std::printf("%s: seed %llu: no property broken\n", target->name, (unsigned long long)seed);
     return 0;
 }
 
@@ -137,7 +129,16 @@ int run_random(double minutes, std::uint64_t seed) {
 int main(int argc, char** argv) {
     double minutes = 1;
     std::uint64_t seed = 1;
+    bool each = false;
     std::vector<const char*> files;
+    std::vector<const Target*> chosen;
+    const auto choose = [&](const std::string& name) {
+        const std::size_t before = chosen.size();
+        for (const Target& t : targets())
+            if (name == t.name || name.empty() || (name == "readers" && &t != &targets()[0]))
+                chosen.push_back(&t);
+        return chosen.size() > before;
+    };
     for (int i = 1; i < argc; i++) {
         bool valued = i + 1 < argc;
         if (valued && std::strcmp(argv[i], "--minutes") == 0) {
@@ -146,13 +147,27 @@ int main(int argc, char** argv) {
             seed = std::strtoull(argv[++i], nullptr, 10);
         } else if (valued && std::strcmp(argv[i], "--out") == 0) {
             out = argv[++i];
+        } else if (std::strcmp(argv[i], "--each") == 0) {
+            each = true;
         } else if (argv[i][0] == '-') {
-            std::fprintf(stderr, "usage: fuzz [--minutes M] [--seed S] [--out FILE] [FILE...]\n");
+            std::fprintf(
+                stderr,
+                "usage: fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]\n");
             return 2;
-        } else {
+        } else if (!choose(argv[i])) {
             files.push_back(argv[i]);
         }
     }
     for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM}) std::signal(signal, stop);
-    return files.empty() ? run_random(minutes, seed) : run_files(files);
+    if (chosen.empty()) choose("");
+    for (const Target* t : chosen) {
+        target = t;
+        if (t->quiet)
+            stderr = std::fopen("/dev/null",
+                                "w");  // warnings of what is read; signals and sanitizers use 2 itself
+        const int status = files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed)
+                                         : run_files(files);
+        if (status != 0) return status;
+    }
+    return 0;
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Properties of the tokenizer that hold for any bytes at all. LLVMFuzzerTestOneInput is for libFuzzer; driver.cpp
-// does without.
-#include "tests/fuzz/tokenizer.h"
-
+// Properties of the tokenizer that hold for any bytes at all.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <exception>
 
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/subject.h"
+#include "tests/fuzz/target.h"
 #include "tokenizer/batch.h"
 #include "tokenizer/decoder.h"
 #include "tokenizer/utf8.h"
@@ -271,20 +268,15 @@ class Check {
     std::vector<bool> starts_;  // bytes at which a character, or a byte that is none, begins
 };
 
-}  // namespace
-
-std::size_t tokenizer_count() { return subject_count(); }
-
-const Counts& counts() { return counted; }
-
-std::string broken_property(const std::uint8_t* data, std::size_t size) {
-    if (size < header) return "";
-    std::string_view text(reinterpret_cast<const char*>(data) + header, size - header);
+std::string broken_property(const std::string& input) {
+    constexpr std::size_t header = 2;  // the tokenizer, and the frame of a batch
+    if (input.size() < header) return "";
+    const std::string_view text = std::string_view(input).substr(header);
     std::uint32_t hash = 2166136261;  // FNV-1a: bits for what the second byte leaves open
     for (char byte : text) hash = (hash ^ (unsigned char)byte) * 16777619;
-    unsigned bits = (hash & ~255u) | data[1];
+    unsigned bits = (hash & ~255u) | (unsigned char)input[1];
     try {
-        Check(subject(data[0]), text).all(bits);
+        Check(subject((unsigned char)input[0]), text).all(bits);
     } catch (const Broken& broken) {
         return broken.property;
     } catch (const std::exception& error) {
@@ -293,11 +285,37 @@ std::string broken_property(const std::uint8_t* data, std::size_t size) {
     return "";
 }
 
-}  // namespace masquerade::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::string broken = masquerade::fuzz::broken_property(data, size);
-    if (broken.empty()) return 0;
-    std::fprintf(stderr, "broken: %s\n", broken.c_str());
-    std::abort();
+// A new text, or an earlier one, changed.
+std::string make_text(Grammar& grammar) {
+    constexpr std::size_t kept = 512;
+    static std::vector<std::string> texts(1, "");
+    std::string text = grammar.below(2) == 0 ? grammar.text()
+                                             : grammar.mutated(texts[grammar.below(texts.size())],
+                                                               texts[grammar.below(texts.size())]);
+    if (text.size() < 4000) {
+        if (texts.size() < kept) texts.emplace_back();
+        texts[grammar.below(texts.size())] = text;
+    }
+    const char tokenizer = char(grammar.below(subject_count())), frame = char(grammar.below(256));
+    return std::string{tokenizer, frame} + text;
 }
+
+std::string told() {
+    auto number = [](std::size_t n) { return std::to_string(n); };
+    return number(counted.without_unknown) + " without [UNK], batches: " + number(counted.framed) + ", " +
+           number(counted.refused) + " refused, " + number(counted.threaded) + " of two threads";
+}
+
+}  // namespace
+
+const std::vector<Target>& targets() {
+    static const std::vector<Target> all = [] {
+        std::vector<Target> made = reader_targets();
+        made.insert(made.begin(), {"tokenizer", 2, make_text, broken_property,
+                                   [] { return std::vector<std::string>(); }, told});
+        return made;
+    }();
+    return all;
+}
+
+}  // namespace masquerade::fuzz

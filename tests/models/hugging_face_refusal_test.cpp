@@ -60,7 +60,7 @@ TEST_CASE("hugging face: configs of other models") {
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_attention_heads"] = 5; }),
                "num_attention_heads is 5; a divisor of hidden_size, 32, is expected");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("hidden_size"); }),
-               "hidden_size is missing; a whole number from 1 is expected");
+               "hidden_size is missing; a whole number from 1 to 65536 is expected");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["vocab_size"] = 48.5; }),
                "vocab_size is 48.5; a whole number");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["pad_token_id"] = -1; }),
@@ -73,6 +73,18 @@ TEST_CASE("hugging face: configs of other models") {
                "hidden_act is 3; a word in quotes");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c = json::array({1}); }),
                "a JSON object is expected");
+    for (const char* size :
+         {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
+        CHECK_SAYS(config_refused("bert_unilm", [&](json& c) { c["hidden_size"] = json::parse(size); }),
+                   "; a whole number from 1 to 65536 is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_hidden_layers"] = 1 << 30; }),
+               "num_hidden_layers is 1073741824; a whole number from 1 to 1024 is expected");
+    CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["num_attention_heads"] = c["hidden_size"]; }),
+               "that makes heads of an even size, is expected");
+    CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["max_position_embeddings"] = 1 << 30; }),
+               "max_position_embeddings is 1073741824; a whole number from 1 to 1048576 is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
+               "aaa...\"; gelu or");
     // of no consequence to an encoder
     CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) ==
           "");
@@ -135,6 +147,31 @@ TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
                "roformer.embeddings.LayerNorm.bias (16) holds U64; real numbers are expected");
 }
 
+// Sizes that nothing bears out ask for no memory: shapes are compared first.
+TEST_CASE("hugging face: a model is not made before its tensors fit, and none of them may be NaN") {
+    const ChangedFolder folder("bert_google");
+    const auto load = [&] {
+        const HuggingFaceConfig c = read_hugging_face_config(folder.path);
+        Parameters parameters;
+        const Backbone backbone(parameters, c.backbone);
+        return message_of<BadInput>([&] { load_hugging_face(folder.path, backbone, parameters); });
+    };
+    CHECK(load() == "");
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024;
+    });
+    CHECK_SAYS(load(), "word_embeddings.weight is (48,24); (48,65535) is expected");
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2;
+    });
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
+    CHECK_SAYS(refused(folder.path),
+               "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
+    folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // not taken
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, 1);
+    CHECK(refused(folder.path) == "");
+}
+
 TEST_CASE("hugging face: shards that are not whole") {
     ChangedFolder folder("bert_shards");
     const std::string index = folder.file("model.safetensors.index.json");
@@ -149,6 +186,11 @@ TEST_CASE("hugging face: shards that are not whole") {
     folder.write("model.safetensors.index.json", map.dump());
     CHECK_SAYS(refused(folder.path),
                "weight_map.bert.pooler.dense.weight is 3; the name of a file is expected");
+    for (const char* elsewhere : {"../a", "/dev/zero", ""}) {
+        map["weight_map"]["bert.pooler.dense.weight"] = elsewhere;
+        folder.write("model.safetensors.index.json", map.dump());
+        CHECK_SAYS(refused(folder.path), "; a file in the same folder is expected");
+    }
     folder.write("model.safetensors.index.json", "{}");
     CHECK_SAYS(refused(folder.path), "has no object \"weight_map\"");
     map["weight_map"]["bert.pooler.dense.weight"] = "model-00004-of-00003.safetensors";

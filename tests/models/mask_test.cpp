@@ -33,6 +33,9 @@ std::vector<Token> tokens_of(const Documents& documents) {
     return tokens;
 }
 
+// a2: the token at position 2, in the source; b5: at position 5, in the target
+std::string name_of(const Token& t) { return text(t.s ? 'b' : 'a', t.p); }
+
 bool predicate(const std::string& name, const Token& i, const Token& j, const MaskDetails& more) {
     bool same = i.s == j.s && j.c <= i.c;
     int away = std::abs(i.p - j.p);
@@ -195,7 +198,8 @@ void check_univae(Sequence& random) {
 TEST_CASE("mask: every named mask is its predicate, on packed batches") {
     Sequence random(1, "masks");
     for (const NamedMask& mask : named_masks()) {
-        CAPTURE(mask.name);
+        const std::string name = mask.name;
+        CAPTURE(name);
         int seen = 0, unseen = 0;
         for (int round = 0; round < 120; round++) {
             Documents documents = random_documents(random, 9);
@@ -219,17 +223,21 @@ TEST_CASE("mask: every named mask is its predicate, on packed batches") {
             SegmentGraph graph = make_mask(mask.name, documents, more);
             CHECK(graph.documents == int(documents.size()));
             int wrong = 0;
+            std::string first;
             for (int i = 0; i < int(queries->size()); i++) {
                 const Token& from = (*queries)[i];
                 for (int j = 0; j < int(keys->size()); j++) {
                     const Token& to = (*keys)[j];
                     bool sees = from.document == to.document && predicate(mask.name, from, to, more);
-                    wrong += times_seen(graph, i, source, j) != int(sees);
+                    if (times_seen(graph, i, source, j) != int(sees) && wrong++ == 0)
+                        first = text("document ", from.document, ": ", name_of(from), " ", sees ? "does not see " : "sees ",
+                                     name_of(to));
                     (sees ? seen : unseen)++;
                 }
                 for (int d = 0; source == 1 && d < graph.documents; d++)
                     wrong += times_seen(graph, i, 0, d) != int(d == from.document);
             }
+            CAPTURE(first);
             CHECK(wrong == 0);
         }
         CHECK(seen > 500);

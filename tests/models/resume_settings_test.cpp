@@ -15,11 +15,25 @@ namespace {
 // Another legal value, where neither the next number nor the next word is one.
 std::string special_value(const std::string& model, const std::string& key) {
     if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : "unilm:2,lm:1,mlm:1";
-    for (auto [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"width", "32"}, {"heads", "4"}, {"latent_layers", "1"}, {"recompute", "*layer.*"}, {"vocabulary", "150"},
-             {"prior_sentences", "50"}, {"seed", "18446744073709551615"}, {"batch_tokens", "150"}, {"max_length", "12"},
-             {"kappa", "30"}, {"norm_eps", "0.001"}, {"eps", "0.001"}, {"deviation", "0.1"}, {"positions", "40"},
-             {"types", "3"}, {"embedding", "8"}, {"source_type", "1"}, {"target_type", "0"}})
+    for (auto [name, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"width", "32"},
+                                                                    {"heads", "4"},
+                                                                    {"latent_layers", "1"},
+                                                                    {"recompute", "*layer.*"},
+                                                                    {"vocabulary", "150"},
+                                                                    {"prior_sentences", "50"},
+                                                                    {"seed", "18446744073709551615"},
+                                                                    {"batch_tokens", "150"},
+                                                                    {"max_length", "12"},
+                                                                    {"kappa", "30"},
+                                                                    {"norm_eps", "0.001"},
+                                                                    {"eps", "0.001"},
+                                                                    {"deviation", "0.1"},
+                                                                    {"positions", "40"},
+                                                                    {"types", "3"},
+                                                                    {"embedding", "8"},
+                                                                    {"source_type", "1"},
+                                                                    {"target_type", "0"}})
         if (key == name) return value;
     return "";
 }
@@ -36,7 +50,8 @@ bool accepts(Config& keys, const std::string& key, const std::string& value) {
 // Sets another value than the one that is there.
 void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
-    std::vector<std::string> others = {special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical"};
+    std::vector<std::string> others = {
+        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical"};
     char* end = nullptr;
     const double number = std::strtod(now.c_str(), &end);
     if (end != now.c_str() && *end == '\0')
@@ -51,8 +66,8 @@ void train(const ModelKind& kind, const RunSettings& settings, const std::string
     const TrainingText text = text_for(kind);
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
-                           : kind.fresh(settings, train_vocabulary(text.train, settings.vocabulary), settings.precision,
-                                        Device::cpu);
+                           : kind.fresh(settings, train_vocabulary(text.train, settings.vocabulary),
+                                        settings.precision, Device::cpu);
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
@@ -68,7 +83,9 @@ void train(const ModelKind& kind, const RunSettings& settings, const std::string
     trainer.run(never);
 }
 
-std::string checkpoint(const std::string& run, const char* file) { return read_bytes(run + "/step-000006/" + file); }
+std::string checkpoint(const std::string& run, const char* file) {
+    return read_bytes(run + "/step-000006/" + file);
+}
 
 }  // namespace
 
@@ -82,7 +99,8 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
-            settings->train.save_every = 3;  // or the best of two held-out losses may be one that the other run did not see
+            settings->train.save_every =
+                3;  // or the best of two held-out losses may be one that the other run did not see
             change(keys, kind.name, key);
             INFO("= ", keys.value(key));
             const TemporaryFolder folder;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -120,4 +121,19 @@ TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 mast
     CHECK(float(seen[7]) == 1.0f + 0x1p-7f);
     two.p.master(*two.b).as<float>()[2] = 0.3f;
     CHECK(two.b->view().as<float>()[2] == 0.3f);
+}
+
+// With n * n the second would take a hundred times as long.
+TEST_CASE("parameters: ten times as many take about ten times as long") {
+    const auto seconds = [](int count) {
+        const auto begin = std::chrono::steady_clock::now();
+        Parameters parameters;
+        for (int i = 0; i < count; i++) parameters.add(text("layer.", i, ".weight"), {1}, {Init::ones});
+        parameters.allocate(1);
+        for (const Tensor& t : parameters.all())
+            CHECK(parameters.master(*parameters.find(t.path)).data == t.value);
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const double few = seconds(5000);
+    CHECK(seconds(50000) < 30 * few);
 }

@@ -315,7 +315,7 @@ TEST_CASE("tokenizer.json: the vocabulary's ids are 0 to n - 1, each once") {
     std::string text = small().dump();
     text.replace(text.find("\"sun\""), 5, "\"##s\"");
     CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("twice.json", text)),
-                         doctest::Contains("model.vocab has \"##s\" twice"), TokenizerError);
+                         doctest::Contains("has \"##s\" twice in one object"), TokenizerError);
 }
 
 TEST_CASE("tokenizer.json: ids of added tokens") {
@@ -358,15 +358,16 @@ TEST_CASE("tokenizer.json: any bytes are read or refused") {
         CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("tokenizer.json", bytes)),
                              doctest::Contains(why), TokenizerError);
     };
-    refused("", "as JSON");
-    refused(small().dump() + "}", "as JSON");
-    refused(small().dump().substr(0, 400), "as JSON");
-    refused("{\"version\": \"\xff\"}", "as JSON");
-    refused(std::string(200000, '['), "as JSON");
-    refused(std::string(200000, '[') + std::string(200000, ']'),
-            "the whole is a list of 1, expected an object");
+    refused("", "is empty; JSON is expected");
+    refused(small().dump() + "}", "is not JSON: byte ");
+    refused(small().dump().substr(0, 400), "is not JSON: it ends in the middle, at byte 400");
+    refused("{\"version\": \"\xff\"}", "is not JSON: byte 14 of the file");
+    refused(std::string(200000, '['), "deeper than 64, at byte 65");
+    refused(std::string(200000, '[') + std::string(200000, ']'), "deeper than 64, at byte 65");
+    refused("[[[]]]", "the whole is a list of 1, expected an object");
     refused("{\"model\": " + std::string(200000, '[') + std::string(200000, ']') + "}",
-            "model is a list of 1");
+            "deeper than 64, at byte 74");
+    refused("{\"model\": [[[]]]}", "model is a list of 1");
     CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path), doctest::Contains("directory"), TokenizerError);
     CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path + "/none.json"), doctest::Contains("No such file"),
                          TokenizerError);

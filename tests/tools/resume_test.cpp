@@ -20,7 +20,8 @@ const bool programs = fs::exists(beside_the_tests("train"));
 struct Place : TemporaryFolder {
     Place() {
         std::string lines, pairs, held_out;
-        for (const std::string& line : grammar_questions(3, 300)) lines += line + "\n", pairs += line + "\t" + line + " !\n";
+        for (const std::string& line : grammar_questions(3, 300))
+            lines += line + "\n", pairs += line + "\t" + line + " !\n";
         for (const std::string& line : grammar_questions(4, 20)) held_out += line + "\n";
         write("text", lines);
         write("pairs", pairs);
@@ -29,7 +30,7 @@ struct Place : TemporaryFolder {
     }
     struct Ended {
         int status;
-        std::string error;  // all of standard error
+        std::string error;          // all of standard error
         std::string line() const {  // the one that begins with "error: "
             const std::size_t begin = std::min(error.find("error: "), error.size());
             return error.substr(begin, error.find('\n', begin) - begin);
@@ -53,8 +54,9 @@ struct Place : TemporaryFolder {
     }
 };
 
-const std::string small = "layers=3 width=16 heads=2 inner=32 vocabulary=150 batch_tokens=90 warmup=2 save_every=3 "
-                          "--threads 1 --steps 6 ";
+const std::string small =
+    "layers=3 width=16 heads=2 inner=32 vocabulary=150 batch_tokens=90 warmup=2 save_every=3 "
+    "--threads 1 --steps 6 ";
 const std::string of_univae = small + "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
 
 // Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same.
@@ -63,7 +65,8 @@ void check(const Place& place, const std::string& arguments) {
     fs::remove_all(place.file("straight"));
     fs::remove_all(place.file("halves"));
     place.expect("train", arguments + " --out straight");
-    fs::copy(place.file("straight"), place.file("halves"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::copy(place.file("straight"), place.file("halves"),
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(place.file("halves/step-000006"));
     place.expect("train", "--resume halves/step-000003 --threads 2 --steps 6");
     int files = 0;
@@ -94,7 +97,9 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
     for (const std::string model : {"unilm ", "seq2seq "}) {
         check(place, model + small + "--data pairs --seed 7 max_target=15");
         place.expect("train", model + small + "--data pairs --seed 9 cased=true max_target=11 --out first");
-        check(place, model + "--init first --data pairs save_every=3 --threads 1 --steps 6 --seed 2 batch_tokens=90");
+        check(
+            place,
+            model + "--init first --data pairs save_every=3 --threads 1 --steps 6 --seed 2 batch_tokens=90");
         fs::remove_all(place.file("first"));
     }
 }
@@ -106,14 +111,17 @@ PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
     place.write("folder/tokenizer_config.json",
                 "{\"do_lower_case\": true, \"strip_accents\": false, \"tokenize_chinese_chars\": false, "
                 "\"tokenizer_class\": \"BertTokenizer\"}");
-    const std::string started = "unilm --init folder --data pairs save_every=3 --threads 1 --steps 6 batch_tokens=90 ";
+    const std::string started =
+        "unilm --init folder --data pairs save_every=3 --threads 1 --steps 6 batch_tokens=90 ";
     check(place, started);
     for (const char* run : {"straight", "halves"}) {
         const std::string kept = read_bytes(place.file(std::string(run) + "/tokenizer.json"));
-        for (const char* option : {"\"strip_accents\": false", "\"handle_chinese_chars\": false", "\"lowercase\": true"})
+        for (const char* option :
+             {"\"strip_accents\": false", "\"handle_chinese_chars\": false", "\"lowercase\": true"})
             CHECK(kept.find(option) != std::string::npos);
     }
-    place.expect("train", "unilm --init straight --data pairs --steps 1 --out next");  // and goes on to the next run
+    place.expect("train",
+                 "unilm --init straight --data pairs --steps 1 --out next");  // and goes on to the next run
     CHECK(place.same("next/tokenizer.json", "straight/tokenizer.json"));
 }
 
@@ -127,14 +135,17 @@ PROGRAM_CASE("resume: --fit-prior gives the prior that the run ended with, whate
     CHECK(same_prior);
 }
 
-PROGRAM_CASE("resume: --steps alone sets the schedule, so that the rate falls and a Gaussian's KL gets its weight") {
+PROGRAM_CASE(
+    "resume: --steps alone sets the schedule, so that the rate falls and a Gaussian's KL gets its weight") {
     const Place place;
     for (const char* beta : {"0", "1000"})
-        place.expect("train", of_univae + "--data text latent=gaussian kl_schedule=linear beta=" + beta + " --out beta" + beta);
+        place.expect("train", of_univae + "--data text latent=gaussian kl_schedule=linear beta=" + beta +
+                                  " --out beta" + beta);
     CHECK_FALSE(place.same("beta0/step-000006/model.safetensors", "beta1000/step-000006/model.safetensors"));
 }
 
-PROGRAM_CASE("resume: what the optimiser does may change, is kept, and is said in run.json; nothing else may") {
+PROGRAM_CASE(
+    "resume: what the optimiser does may change, is kept, and is said in run.json; nothing else may") {
     const Place place;
     place.expect("train", of_univae + "--data text --out run");
     place.expect("train", "--resume run learning_rate=0.001 clip=0.5 schedule_steps=20 --steps 9");

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "engine/train/config.h"
 
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "engine/train/file.h"
 #include "engine/train/nearest.h"
@@ -129,10 +134,10 @@ TEST_CASE("config: files of lines, files of JSON, and there and back") {
     CHECK_SAYS(refusal("{\"recompute\": null}"),
                "recompute is null; text, a number, true or false is expected");
     CHECK_SAYS(refusal("{\"width\": 7"), path + " is not JSON: it ends in the middle");
-    CHECK_SAYS(refusal("{\"width\": 7,, }"), path + " is not JSON: byte 13 cannot be read");
+    CHECK_SAYS(refusal("{\"width\": 7,, }"), path + " is not JSON: byte 13 of the file cannot be read");
     CHECK_SAYS(message_of<BadInput>([&] { again.load(folder.file("absent")); }), "No such file or directory");
     CHECK_SAYS(message_of<BadInput>([&] { again.from_json(nlohmann::json::array(), "run.json"); }),
-               "run.json: an object of settings is expected, found array");
+               "run.json: an object of settings is expected, found a list of 0");
 }
 
 TEST_CASE("config: the table is aligned and marks what is not the default") {
@@ -156,4 +161,42 @@ TEST_CASE("nearest: the fewest edits, nothing when all is different") {
     CHECK(nearest("head", {"layers", "heads"}) == "heads");
     CHECK(nearest("qqqq", {"layers", "heads"}).empty());
     CHECK(nearest("x", {}).empty());
+}
+
+TEST_CASE("config: settings come through a pipe, and one that nobody writes into is refused") {
+    const TemporaryFolder folder;
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    Options o;
+    Config config;
+    o.declare(config);
+    CHECK_SAYS(message_of<BadInput>([&] { config.load(pipe); }), "an empty pipe");
+    std::fstream both(pipe);
+    both << "width=64\ncolour=red\n" << std::flush;
+    REQUIRE(both.good());
+    std::thread closing([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        both.close();
+    });
+    config.load(pipe);
+    closing.join();
+    CHECK(o.width == 64);
+    CHECK(o.colour == Colour::red);
+}
+
+TEST_CASE("config: what is quoted of a file is short, however deep and long it is") {
+    const TemporaryFolder folder;
+    Options o;
+    Config config;
+    o.declare(config);
+    const std::string deep = std::string(100000, '['), wide = std::string(1000000, 'w');
+    for (const std::string& text :
+         std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1",
+                                  "width=" + wide, "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}",
+                                  std::string("{\"width\":1,\"width\":2}")}) {
+        const std::string said = message_of<BadInput>([&] { config.load(folder.write("settings", text)); });
+        CHECK(said.find(folder.file("settings")) == 0);
+        CHECK(said.size() < 400);
+    }
+    CHECK(o.width == 128);
 }

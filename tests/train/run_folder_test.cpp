@@ -220,7 +220,7 @@ TEST_CASE("run folder: without a latest the newest complete step, with one warni
     write_file(chosen + "/config.json", "");
     CHECK_SAYS(refusal(), chosen + "/config.json is empty");
     write_file(chosen + "/config.json", "[]");
-    CHECK_SAYS(refusal(), "config.json is array; an object is expected");
+    CHECK_SAYS(refusal(), "config.json is a list of 0; an object is expected");
     for (std::int64_t step : {1, 2}) fs::remove_all(path + "/" + RunFolder::step_name(step));
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path).latest_step(); }),
                "holds no complete checkpoint");

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -171,14 +172,19 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(refusal(raw_file(good, 24).substr(0, 40)), "ends at byte 40. It was cut off");
     CHECK_SAYS(refusal(raw_file(good, 23)), "tensor a ends at byte 24 of the data, which has only 23 bytes");
     CHECK_SAYS(refusal(raw_file(good, 25)), "tensors end at byte 24 of the data, but 25 bytes");
-    CHECK_SAYS(refusal(raw_file("{\"a\":{\"dtype\"", 0)), "header is not JSON: byte 21 of the file");
-    CHECK_SAYS(refusal(raw_file("[1,2]", 0)), "its header is array");
-    CHECK_SAYS(refusal(raw_file("{\"a\":7}", 0)), "tensor a is described by number");
+    CHECK_SAYS(refusal(raw_file("{\"a\":{\"dtype\"", 0)),
+               "header is not JSON: it ends in the middle, at byte 21 of the file");
+    CHECK_SAYS(refusal(raw_file("[1,2]", 0)), "its header is a list of 2");
+    CHECK_SAYS(refusal(raw_file("{\"a\":7}", 0)), "tensor a is described by 7;");
     CHECK_SAYS(refusal(raw_file("{\"a\":{\"shape\":[1]}}", 4)), "tensor a has no \"dtype\"");
     CHECK_SAYS(refusal(raw_file("{\"a\xff\":7}", 0)), "not JSON");
-    CHECK_SAYS(refusal(raw_file(std::string(100000, '['), 0)), "not JSON");
-    CHECK_SAYS(refusal(raw_file("{\"__metadata__\":7}", 0)), "__metadata__ is number");
-    CHECK_SAYS(refusal(raw_file("{\"__metadata__\":{\"a\":1}}", 0)), "__metadata__ a is number");
+    CHECK_SAYS(refusal(raw_file(std::string(100000, '['), 0)), "deeper than 64, at byte 73 of the file");
+    CHECK_SAYS(refusal(raw_file(
+                   "{\"a\":{\"dtype\":" + std::string(100000, '[') + std::string(100000, ']') + "}}", 0)),
+               "deeper than 64");
+    CHECK(refusal(raw_file("{\"" + std::string(1000000, 'a') + "\":7}", 0)).size() < 1000);
+    CHECK_SAYS(refusal(raw_file("{\"__metadata__\":7}", 0)), "__metadata__ is 7;");
+    CHECK_SAYS(refusal(raw_file("{\"__metadata__\":{\"a\":1}}", 0)), "__metadata__ a is 1;");
 
     CHECK_SAYS(one("\"F33\"", "[6]", "[0,24]"), "unknown dtype \"F33\"");
     CHECK_SAYS(one("4", "[6]", "[0,24]"), "unknown dtype 4");
@@ -194,11 +200,47 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(one(f32, "[6]", "[24,0]"), "ends at byte 0 of the data, before");
     CHECK_SAYS(one(f32, "[1]", "[18446744073709551611,18446744073709551615]"), "which has only 24 bytes");
 
-    CHECK_SAYS(two("a", "[0,4]", "a", "[4,8]", 8), "tensor a occurs twice");
-    CHECK_SAYS(two("a\\n", "[0,4]", "a\\n", "[4,8]", 8), "tensor a? occurs twice");
+    CHECK_SAYS(two("a", "[0,4]", "a", "[4,8]", 8), "its header has \"a\" twice in one object");
+    CHECK_SAYS(two("a\\n", "[0,4]", "a\\n", "[4,8]", 8), "its header has \"a\\n\" twice");
     CHECK_SAYS(two("a", "[0,4]", "b", "[2,6]", 8), "tensor b begins at byte 2 of the data, inside tensor a,");
     CHECK_SAYS(two("a", "[0,4]", "b", "[0,4]", 4), "inside tensor a,");
     CHECK_SAYS(two("a", "[0,4]", "b", "[5,9]", 9), "bytes 4 to 5 of the data, before tensor b");
+}
+
+// With n * n the second would take a hundred times as long, and minutes.
+TEST_CASE("safetensors: ten times the tensors take about ten times as long") {
+    TemporaryFolder folder;
+    const auto seconds = [&](int count) {
+        const auto begin = std::chrono::steady_clock::now();
+        const std::vector<float> number = {1.5f};
+        std::vector<StoredTensor> tensors;
+        for (int i = 0; i < count; i++)
+            tensors.push_back({text("layer.", i, ".weight"), Element::f32, {1}, number.data()});
+        write_safetensors(folder.file("many"), tensors);
+        const TensorFile file(folder.file("many"));
+        for (const StoredTensor& tensor : tensors) CHECK(file.find(tensor.name) != nullptr);
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const double few = seconds(10000);
+    CHECK(seconds(100000) < 30 * few);
+}
+
+TEST_CASE("safetensors: weights that are not finite are named with their place") {
+    TemporaryFolder folder;
+    std::vector<float> numbers(6000, 1.f);
+    const std::vector<std::uint64_t> whole(3);
+    const auto said = [&] {
+        write_safetensors(folder.file("w"),
+                          {{"w", Element::f32, {2, 3000}, numbers.data()}, stored("n", whole)});
+        return message_of<BadInput>([&] { TensorFile(folder.file("w")).expect_finite("w"); });
+    };
+    CHECK(said() == "");
+    numbers[4999] = std::numeric_limits<float>::quiet_NaN();
+    CHECK_SAYS(said(), "/w: tensor w (2,3000) holds nan as number 4999 of 0 to 5999; weights are finite");
+    numbers[0] = -std::numeric_limits<float>::infinity();
+    CHECK_SAYS(said(), "holds -inf as number 0 of 0 to 5999");
+    CHECK_SAYS(message_of<BadInput>([&] { TensorFile(folder.file("w")).expect_finite("n"); }),
+               "real numbers are expected");
 }
 
 TEST_CASE("safetensors: any flipped bit, any cut of our own files is found") {

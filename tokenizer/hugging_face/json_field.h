@@ -8,23 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/utf8.h"
+#include "input/input.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
-
-// A value in a few words; never its whole depth.
-inline std::string in_words(const nlohmann::json& value) {
-    if (value.is_object() && value.contains("type") && value["type"].is_string())
-        return "an object of type " + in_words(value["type"]);
-    if (value.is_object()) return "an object";
-    if (value.is_array()) return "a list of " + std::to_string(value.size());
-    std::string words = value.dump();
-    if (words.size() <= 60) return words;
-    std::size_t end = 57;
-    while (!starts_code_point(words[end])) end--;
-    return words.substr(0, end) + "...";
-}
 
 class JsonField {
   public:
@@ -36,7 +23,8 @@ class JsonField {
         static const nlohmann::json null;
         if (!value_->is_object()) fail("an object");
         auto found = value_->find(key);
-        return {*file_, found == value_->end() ? null : *found, name_.empty() ? key : name_ + '.' + key};
+        return {*file_, found == value_->end() ? null : *found,
+                name_.empty() ? clipped(key) : name_ + '.' + clipped(key)};
     }
     std::vector<JsonField> list() const {
         if (!value_->is_array()) fail("a list");
@@ -94,8 +82,8 @@ class JsonField {
     std::string name_;
 };
 
-// The file as JSON. Of keys that stand twice in one object the last counts; those of model.vocab are an
-// error.
-nlohmann::json read_json_file(const std::string& path);
+inline nlohmann::json read_json_file(const std::string& path) {
+    return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path);
+}
 
 }  // namespace masquerade

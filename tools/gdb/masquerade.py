@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Printers and commands for gdb (tools/gdb/gdbinit loads them; docs/debugging.md shows them at work).
-#   print X            a Tensor, View, Grad, Shape, Ints or Record in one line; print/r X shows its fields
+#   print X            a Tensor, View, Grad, Shape, Ints or Record in one line, a bfloat16 as a number; print/r X shows its fields
 #   tensor EXPR|PATH   path, shape, type, first numbers, min, max, mean, count of numbers that are not finite
 #   gradstep [PATTERN] run to the next backward of an op, or to the next one whose path matches PATTERN
 #   program            the records of the tape, the one that is running marked with an arrow
@@ -8,6 +8,7 @@ import array
 import fnmatch
 import math
 import re
+import struct
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -133,7 +134,12 @@ def record_line(record):
     return "%s %s -> %s%s" % (text_of(record["op"]), " ".join(names), text_of(record["path"]), shape)
 
 
+def bfloat16_line(value):
+    return "%.9g" % struct.unpack("f", struct.pack("I", int(value["bits"]) << 16))
+
+
 LINES = {
+    "masquerade::bfloat16": bfloat16_line,
     "masquerade::Tensor": tensor_line,
     "masquerade::View": view_line,
     "masquerade::Grad": grad_line,
@@ -190,8 +196,25 @@ def tape():
     raise gdb.GdbError("no tape on the stack; stop inside a forward or backward of an op (gradstep)")
 
 
+def running_record():
+    """The record that runs in the selected frame or in one that called it. In a forward the tape does not list it yet."""
+    frame = gdb.selected_frame()
+    while frame is not None:
+        name = frame.name() or ""
+        try:
+            if name.startswith("masquerade::record::"):
+                return object_of(frame.read_var("r"))
+            if name.startswith("masquerade::Tape::"):
+                return object_of(frame.read_var("record"))
+        except ValueError:  # this frame has none
+            pass
+        frame = frame.older()
+    return None
+
+
 def find_tensor(path):
-    for record in items_of(tape()["records_"]):
+    running = running_record()
+    for record in items_of(tape()["records_"]) + ([] if running is None else [running]):
         for pointer in items_of(record["out"]) + items_of(record["in"]):
             if int(pointer) and text_of(pointer["path"]) == path:
                 return pointer.dereference()
@@ -307,12 +330,8 @@ class ProgramCommand(gdb.Command):
         super().__init__("program", gdb.COMMAND_DATA)
 
     def invoke(self, argument, from_tty):
-        running, frame = "", gdb.selected_frame()
-        while frame is not None:
-            if (frame.name() or "").startswith("masquerade::record::"):
-                running = text_of(object_of(frame.read_var("r"))["path"])
-                break
-            frame = frame.older()
+        record = running_record()
+        running = "" if record is None else text_of(record["path"])
         for number, record in enumerate(items_of(tape()["records_"])):
             mark = "->" if text_of(record["path"]) == running else "  "
             print("%s #%03d %s" % (mark, number, record_line(record)))

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/log.h"
 #include "engine/train/file.h"
 #include "engine/train/run_folder.h"
 #include "engine/train/safetensors.h"
@@ -27,7 +28,7 @@ void list_tensors(const std::string& path) {
     TensorFile file(path);
     std::size_t width = 10;
     for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
-    auto padded = [width](std::string name) { return name.resize(width, ' '), name; };
+    auto padded = [width](std::string name) { return name = printable(name), name.resize(width, ' '), name; };
     fmt::print("{}\n{}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, padded("tensor"), "type", "shape", "mean",
                "deviation", "least", "largest");
     std::int64_t numbers = 0;

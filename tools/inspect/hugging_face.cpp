@@ -38,8 +38,7 @@ struct Model {
           reading(options),
           tokens(std::move(chosen)),
           backbone(parameters, config.backbone) {
-        parameters.allocate(seed);
-        weights = load_hugging_face(folder, backbone, parameters, tokens.choice);
+        weights = load_hugging_face(folder, backbone, parameters, tokens.choice, seed);
     }
     static HuggingFaceConfig with_tokens(HuggingFaceConfig c, const TokenChoice& choice) {
         c.backbone.vocabulary = choice.size(c.backbone.vocabulary);

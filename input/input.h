@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What comes from outside: whole files, and JSON within bounds. It lies below all other folders, so every caller says
+// which error it throws: read_input<BadInput>(path).
+#pragma once
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace masquerade {
+
+constexpr std::size_t largest_text =
+    100'000'000;                  // bytes of settings and of JSON; the limit of a safetensors header, too
+constexpr int deepest_json = 64;  // lists and objects in each other
+
+// Reads a file, a pipe or a terminal to its end. Returns what is wrong, in one line; nothing where all is well. It never
+// waits for somebody to open the other end of a pipe.
+std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest);
+
+// Parses JSON. Returns what is wrong, in words that follow the name of the file: depth, keys that stand twice in one
+// object, bytes that are no JSON. `offset` is where the text begins in its file.
+std::string parse_bounded(const std::string& text, nlohmann::json& value, std::size_t offset = 0);
+
+// At most `most` bytes, cut between two code points, with "..." where something is missing.
+std::string clipped(const std::string& text, std::size_t most = 60);
+// A value in a few words, never its whole depth: "an object", "a list of 3", 7, "text in quotes".
+std::string in_words(const nlohmann::json& value);
+
+template <class Failure>
+std::string read_input(const std::string& path, std::size_t largest = largest_text) {
+    std::string bytes, problem = read_whole(path, bytes, largest);
+    if (!problem.empty()) throw Failure(problem);
+    return bytes;
+}
+
+template <class Failure, class Json = nlohmann::json>
+Json parse_input(const std::string& text, const std::string& path) {
+    Json value;
+    std::string problem = parse_bounded(text, value);
+    if (!problem.empty()) throw Failure(path + ' ' + problem);
+    return value;
+}
+
+}  // namespace masquerade

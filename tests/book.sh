@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The pages and the code say the same.     docs/README.md says what a page may quote, and how it marks the rest.
+#     tests/book.sh               what the pages quote stands in the tree, links lead somewhere: no build, a second
+#     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed
+#     tests/book.sh --self-test   the checks find what is planted, and name page and line
+#     tests/book.sh --newcomer    from a clone to names and numbers in a backward: the README's commands, and the minutes
+# A fault is one line: PAGE:LINE: `what is quoted`: what was looked for.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+pages="README.md $(ls docs/*.md docs/*/*.md | xargs)"
+lists=$(mktemp -d)
+trap 'rm -rf "$lists"' EXIT
+
+# quotations PAGE ...: the fast part, of pages under the current folder
+quotations() {
+    awk -v lists="$lists" -v root="$root" -v whole="${whole:-}" -f "$root/tests/book/names.awk" -f "$root/tests/book/commands.awk" "$@"
+    awk -v lists="$lists" -f "$root/tests/book/links.awk" "$@"
+}
+export root=$PWD
+tests/book/lists.sh "$lists"
+
+case ${1:-} in
+    --self-test) . tests/book/planted.sh ;;
+    --newcomer) exec tests/book/newcomer.sh ;;
+    '' | --slow)
+        whole=1 quotations $pages > "$lists/faults"
+        if [ "${1:-}" = --slow ]; then
+            if command -v gdb > /dev/null; then
+                make CONFIG=debug build/debug/inspect build/debug/train >&2
+                tests/book/transcripts.sh $pages >> "$lists/faults" || true
+            else
+                echo 'book: gdb is not here (Debian: gdb): its walks are not checked' >&2
+            fi
+            tests/book/typed.sh $pages >> "$lists/faults" || true
+        fi
+        cat "$lists/faults"
+        faults=$(grep -vc '^ ' "$lists/faults" || true)
+        echo "book: $(wc -w <<< "$pages") pages, $faults faults"
+        [ "$faults" = 0 ] ;;
+    *) sed -n '3,8s/^# //p' "$0" >&2; exit 2 ;;
+esac

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# Sourced by tests/book.sh --self-test: one change in a copy of the pages at a time, which the checks must name by page and
+# line. What needs programs or gdb is tried where they are, and said to be left out where they are not.
+passed=0 failed=0
+
+# planted CHECK NAME PAGE SED QUOTED: after `sed SED PAGE` CHECK prints PAGE:LINE of the first changed line, and QUOTED
+planted() {
+    local check=$1 name=$2 page=$3 line found
+    rm -rf "$lists/pages" && mkdir "$lists/pages" && cp -r README.md docs "$lists/pages"
+    sed -i -E "$4" "$lists/pages/$page"
+    line=$(diff "$page" "$lists/pages/$page" | sed -nE '1s/^([0-9]+)[^0-9].*/\1/p' || true)
+    found=$(cd "$lists/pages" && $check "$page" || true)
+    if [ -n "$line" ] && grep -F "$page:$line: " <<< "$found" | grep -qF -- "$5"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf '%s\n  expected: %s:%s: ... %s\n  found:    %s\n' "$name" "$page" "${line:-(nothing changed)}" "$5" "$found"
+}
+quoted() { planted quotations "$@"; }
+
+quoted 'a name'                   docs/ops/layernorm.md 's/`layernorm_row_grad`:/`layernorm_row_gradient`:/' 'layernorm_row_gradient'
+quoted 'a name of another file'   docs/ops/gelu.md 's/\| `gelu_forward`/| `rotary_forward`/' 'not in engine/ops/gelu.cpp'
+quoted 'a path'                   docs/ops/layernorm.md 's|`engine/math/row.h`|`engine/math/rows.h`|' 'no such file'
+quoted 'a setting'                README.md 's/train latent=gaussian/train latents=gaussian/' 'no setting is called latents'
+quoted 'an option'                README.md 's/kappa=150 --minutes/kappa=150 --minute/' 'has not the option --minute'
+quoted 'an option between words'  docs/decoding.md 's/^`--scores` prints/`--score-all` prints/' 'has the option --score-all'
+quoted 'a target of make'         docs/debugging.md 's/^make debug$/make debugging/' 'no target debugging'
+quoted 'a program'                docs/prior.md 's|^\./generate RUN --count|./generator RUN --count|' './generator'
+quoted 'test cases'               docs/debugging.md "s/ONLY='\*layernorm/ONLY='*layernrom/" 'no test case'
+quoted 'a page'                   docs/debugging.md 's|\(ops/layernorm.md\)|(ops/layer_norm.md)|' 'no file docs/ops/layer_norm.md'
+quoted 'an anchor'                docs/labs/01-free-functions.md 's|README.md#the-ops|README.md#ops|' 'makes #ops'
+quoted 'a line of code'           docs/ops/layernorm.md 's/w\[i\] - mean_g - /w[i] + mean_g - /' 'no file of the code has this line'
+quoted 'what own code calls'      docs/add-an-op.md 's/    expect_same_shape\("rms_norm", /    expect_equal_shape("rms_norm", /' 'expect_equal_shape'
+quoted 'code that is changed'     docs/labs/02-break-a-backward.md 's/`- h_mu \* e\[i\]`/`- h_nu * e[i]`/' 'not in engine/math/row.h'
+quoted 'the line of a report'     docs/add-a-mask.md 's/mask_test.cpp:[0-9]+/mask_test.cpp:1/' 'no check stands at'
+quoted 'a file that nothing makes' docs/results/univae-default.md 's|^\./evaluate ten|./evaluate eleven|' 'nothing on this page makes eleven'
+quoted 'something left out'       docs/results/univae-default.md 's|^\./evaluate ten .*|./evaluate ten --importance ...|' 'cannot be pasted'
+printf 'quoted_by_nobody\t*\tnobody\n' >> "$lists/foreign"
+if (whole=1 quotations $pages) | grep -q 'quoted_by_nobody'; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'an entry of foreign.txt that no page quotes is not found'; fi
+
+typed() { "$root/tests/book/typed.sh" "$@" 2>&1; }
+if [ -x build/release/corpus ] && [ -x train ]; then
+    planted typed 'the value of a setting' docs/encoder-decoder.md 's/objective=mass --data text.txt   /objective=mess --data text.txt   /' 'ends with status'
+else
+    echo 'book: no programs here (make): commands are not planted'
+fi
+transcripts() { "$root/tests/book/transcripts.sh" "$@"; }
+lab=docs/labs/01-free-functions.md
+if command -v gdb > /dev/null && [ -x build/debug/inspect ]; then
+    planted transcripts 'a number'      $lab 's/\$1 = \{[-0-9.e]+,/$1 = {0.5,/' 'the page shows'
+    planted transcripts 'a gdb command' $lab 's/tbreak layernorm_row_grad/tbreak layernorm_row_gradient/' 'tbreak layernorm_row_gradient'
+    planted transcripts 'a line of code in gdb' $lab 's/return \{dy, x, w, m, r, mean_g/return {dy, x, w, mean_g/' 'the page shows'
+else
+    echo 'book: no gdb, or no build/debug/inspect (make debug): walks are not planted'
+fi
+echo "book, planted: $passed found, $failed missed"
+[ $failed = 0 ]

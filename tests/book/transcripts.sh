@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# transcripts.sh PAGE ...: every walk through gdb of these pages is typed into gdb, and what gdb prints compared with what the page
+# shows (replay.py says how). Needs gdb and the programs of `make debug` that the walks name. Silent when fine.
+set -euo pipefail
+root=${root:-$PWD}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+awk -v folder="$work" -f "$root/tests/book/walks.awk" "$@" | tee "$work/orphans"
+# Where a walk runs: the sources are there, and no corpus, so that everybody reads the same sentences.
+mkdir "$work/here"
+for entry in "$root"/*; do
+    case $(basename "$entry") in corpus | runs) ;; *) ln -s "$entry" "$work/here" ;; esac
+done
+cd "$work/here"
+replay() {
+    local lines=$1 command
+    command=$(cat "${lines%.lines}.command")
+    BOOK_TYPE=$lines bash -c "${command/gdb -x tools\/gdb\/gdbinit/gdb -batch -x tools/gdb/gdbinit -x $root/tests/book/replay.py}" \
+        > "${lines%.lines}.printed" 2> "${lines%.lines}.error" < /dev/null || true
+    BOOK_COMPARE=$lines BOOK_PRINTED=${lines%.lines}.printed gdb -batch -x "$root/tests/book/replay.py"
+}
+export -f replay
+export root
+ls "$work"/*.lines | sort -V | xargs -P "$(nproc)" -I {} bash -c 'replay {} > {}.found'
+cat $(ls "$work"/*.found | sort -V) > "$work/found"
+cat "$work/found"
+[ ! -s "$work/found" ] && [ ! -s "$work/orphans" ]

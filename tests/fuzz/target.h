@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What is fuzzed, as the driver sees it: how an input is made, and what is asked of it.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/grammar.h"
+
+namespace masquerade::fuzz {
+
+struct Target {
+    const char* name;
+    std::size_t header;                         // the first bytes, which choose how the rest is read
+    std::string (*make)(Grammar&);              // the next input
+    std::string (*broken)(const std::string&);  // the first property that does not hold; empty: all do
+    std::vector<std::string> (*known)();        // inputs that once broke a property
+    std::string (*told)();                      // what has been counted, for the progress line
+    bool quiet = true;                          // what it logs is not shown
+};
+
+const std::vector<Target>& targets();
+
+// Those of readers.cpp: files, by what reads them.
+std::vector<Target> reader_targets();
+
+}  // namespace masquerade::fuzz

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "input/input.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "engine/base/log.h"
+#include "tests/train/files.h"
+
+using namespace masquerade;
+using nlohmann::json;
+
+namespace {
+
+std::string problem_of(const std::string& text) {
+    json value;
+    return parse_bounded(text, value);
+}
+std::string repeated(const std::string& part, std::size_t times) {
+    std::string all;
+    for (; times > 0; times--) all += part;
+    return all;
+}
+std::string refusal(const std::string& path, std::size_t largest = largest_text) {
+    return message_of<BadInput>([&] { read_input<BadInput>(path, largest); });
+}
+
+}  // namespace
+
+TEST_CASE("input: JSON is read as the library reads it") {
+    for (const char* text :
+         {"7", "-7", "18446744073709551615", "0.5", "\"a\\u00e9\"", "null", "true", "[]", "{}",
+          R"({"b":[1,[2,{"c":null}],[]],"a":{"b":{"a":"b"},"c":[{}]},"":[false,-1.5e3,"x"]})",
+          "\xef\xbb\xbf[1]"}) {
+        json value;
+        CHECK(parse_bounded(text, value) == "");
+        CHECK(value == json::parse(text));
+    }
+}
+
+TEST_CASE("input: JSON that is none is told by its place, however deep") {
+    CHECK(problem_of("") == "is empty; JSON is expected");
+    CHECK(problem_of(" \n") == "is empty; JSON is expected");
+    CHECK(problem_of("{\"a\":") == "is not JSON: it ends in the middle, at byte 5 of the file");
+    CHECK(problem_of("[1,,2]") == "is not JSON: byte 4 of the file cannot be read");
+    CHECK(problem_of("[1] 2") == "is not JSON: byte 5 of the file cannot be read");
+    CHECK(problem_of("[\"\xff\"]") == "is not JSON: byte 3 of the file cannot be read");
+    CHECK(problem_of("[1e999]") ==
+          "is not JSON: the number before byte 7 of the file is larger than any that can be held");
+    CHECK(problem_of("{\"a\":1,\"b\":{\"a\":2,\"a\":3}}") ==
+          "has \"a\" twice in one object, at byte 21 of the file; each key once is expected");
+    CHECK(problem_of(repeated("[", 64) + repeated("]", 64)) == "");
+    for (const char* open : {"[", "{\"a\":", "[{\"a\":"})
+        CHECK_SAYS(problem_of(repeated(open, 200000)), "nests lists and objects deeper than 64, at byte ");
+    json value;
+    CHECK_SAYS(parse_bounded(repeated("[", 65), value, 8), "at byte 73 of the file");
+}
+
+TEST_CASE("input: a value is shown in a few words") {
+    CHECK(in_words(json::parse("[[[1]],2]")) == "a list of 2");
+    CHECK(in_words(json::parse(R"({"type":"Split"})")) == "an object of type \"Split\"");
+    CHECK(in_words(json{{"a", 1}}) == "an object");
+    CHECK(in_words(0.5) == "0.5");
+    CHECK(in_words(repeated("a", 1000000)) == '"' + repeated("a", 57) + "...\"");
+    CHECK(clipped(repeated("é", 40)) == repeated("é", 28) + "...");
+    CHECK(clipped(repeated("a", 60)) == repeated("a", 60));
+}
+
+TEST_CASE("input: a line of the log can neither end nor steer a terminal") {
+    CHECK(printable("a\nb\r\tc\x1b[31m\x7f") == "a?b??c?[31m?");
+    CHECK(printable("\xc2\x9b"
+                    "31m é 中") == "??31m é 中");
+    CHECK(printable(repeated("a", 1000000)).size() < 4100);
+}
+
+TEST_CASE("input: files, pipes and what is neither") {
+    const TemporaryFolder folder;
+    const std::string bytes = repeated("0123456789", 30000) + std::string("\0\n", 2);
+    CHECK(read_input<BadInput>(folder.write("file", bytes)) == bytes);
+    CHECK(read_input<BadInput>(folder.write("empty", "")) == "");
+    CHECK(refusal(folder.file("file"), bytes.size()) == "");
+    CHECK_SAYS(refusal(folder.file("file"), bytes.size() - 1), "/file is larger than 300001 bytes");
+    std::filesystem::resize_file(folder.file("empty"), std::uintmax_t(1) << 40);
+    CHECK_SAYS(refusal(folder.file("empty")), "/empty is larger than 100000000 bytes");
+    CHECK_SAYS(refusal(folder.file("none")), "No such file");
+    CHECK_SAYS(refusal(folder.path), "Is a directory");
+    CHECK_SAYS(refusal("/dev/zero"), "/dev/zero is a device; a file or a pipe is expected");
+
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_SAYS(refusal(pipe), "/pipe is an empty pipe, into which nobody writes");
+    std::fstream both(pipe);  // it opens for reading, too, and so waits for nobody
+    REQUIRE(both);
+    std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << bytes, both.close(); });
+    CHECK(read_input<BadInput>(pipe) == bytes);
+    writer.join();
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// What the trainer hands on at every step: the step to the tape's random streams and to AdamW, weight decay to matrices.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "data/text.h"
+#include "engine/nn/functions.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/train/trainer.h"
+#include "tests/folder.h"
+
+using namespace masquerade;
+
+namespace {
+
+// loss = sum of g . b: the gradient of the vector b is g at every step, the matrix w has none.
+struct Constant : Task {
+    Parameters parameters;
+    Tensor *w = parameters.add("w", {2, 2}, {Init::ones, 0}), *b = parameters.add("b", {3}, {Init::zeros, 0});
+    std::vector<std::uint32_t> words;  // one of each step's stream
+    double held_out = 1;
+
+    Constant() { parameters.allocate(1); }
+    std::string next_batch(std::int64_t) override { return "bucket"; }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
+        words.push_back(tape.stream("probe").at(0, 0, 0)[0]);
+        const double g[] = {1, -2, 0.5};
+        return weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "loss");
+    }
+    std::int64_t batch_tokens() const override { return 1; }
+    std::vector<Metric> validate() override { return {{"loss", held_out}}; }
+    void save(const std::string& folder) const override { std::ofstream(folder + "/config.json") << "{}\n"; }
+    double value(const Tensor* p, int i) { return double(parameters.master(*p).as<float>()[i]); }
+};
+
+TrainOptions options(std::int64_t steps) {
+    TrainOptions o;
+    o.learning_rate = 0.01;
+    o.warmup = 0;
+    o.clip = 0;
+    o.schedule_start = o.schedule_steps = 1000;
+    o.minutes = 0;
+    o.seed = 5;
+    o.steps = steps;
+    return o;
+}
+
+bool never() { return false; }
+
+}  // namespace
+
+TEST_CASE("trainer: every step has random numbers of its own, those of its number, after a resume as well") {
+    const TemporaryFolder folder;
+    for (bool again : {false, true}) {
+        Constant task;
+        RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+        Trainer trainer(task.parameters, task, run, options(again ? 6 : 3));
+        trainer.quiet = true;
+        if (again) trainer.resume();
+        trainer.run(never);
+        REQUIRE(task.words.size() == 3);
+        for (std::uint32_t i = 0; i < 3; i++)
+            CHECK(task.words[i] == make_stream(5, "probe", again ? 3 + i : i).at(0, 0, 0)[0]);
+    }
+}
+
+TEST_CASE("trainer: AdamW counts the steps, so that a gradient that stays moves by the learning rate") {
+    const TemporaryFolder folder;
+    for (bool again : {false, true}) {
+        Constant task;
+        RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+        Trainer trainer(task.parameters, task, run, options(again ? 9 : 4));
+        trainer.quiet = true;
+        if (again) trainer.resume();
+        trainer.run(never);
+        const double moved = 0.01 * (again ? 9 : 4);
+        CHECK(std::abs(task.value(task.b, 0) + moved) <= 1e-5);
+        CHECK(std::abs(task.value(task.b, 1) - moved) <= 1e-5);
+        CHECK(std::abs(task.value(task.b, 2) + moved) <= 1e-5);
+        CHECK(task.value(task.w, 0) == 1);
+    }
+}
+
+TEST_CASE("trainer: weight decay shrinks matrices and leaves vectors alone") {
+    const TemporaryFolder folder;
+    Constant task;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    TrainOptions o = options(3);
+    o.weight_decay = 0.5;
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    trainer.run(never);
+    CHECK(std::abs(task.value(task.w, 3) - std::pow(1 - 0.01 * 0.5, 3)) <= 1e-6);
+    CHECK(std::abs(task.value(task.b, 0) + 0.03) <= 1e-5);
+}
+
+TEST_CASE("trainer: a held-out loss that is not finite ends the run; the last healthy checkpoint stays") {
+    const TemporaryFolder folder;
+    Constant task;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    TrainOptions o = options(9);
+    o.save_every = 2;
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    std::string said;
+    try {
+        trainer.run([&] {
+            if (trainer.step() == 4) task.held_out = std::nan("");
+            return false;
+        });
+    } catch (const Error& e) {
+        said = e.what();
+    }
+    CHECK(said.find("the held-out loss is nan; the last checkpoint, ") != std::string::npos);
+    CHECK(said.find("step-000004") != std::string::npos);
+    CHECK(said.find("--resume " + folder.file("run") + " learning_rate=0.005") != std::string::npos);
+    CHECK(run.steps().back() == 4);
+    CHECK(RunFolder::open(folder.file("run")).latest_step() == 4);
+}
+
+TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it was") {
+    const int before = threads();
+    for (int count : {1, 2, 4})
+        for (std::int64_t bad : {0, 250, 499, 999}) {
+            set_threads(count);
+            auto work = [&](std::int64_t begin, std::int64_t end) {
+                if (begin <= bad && bad < end) throw Error("this piece");
+            };
+            CHECK_THROWS_WITH_AS(parallel_for(1000, 1, work), "this piece", Error);
+            std::int64_t sum = 0;  // and the pool goes on
+            parallel_for(1, 1, [&](std::int64_t, std::int64_t) { sum++; });
+            CHECK(sum == 1);
+        }
+    set_threads(before);
+}
