@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <unordered_set>
@@ -13,6 +12,7 @@
 #include "data/text.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/write_file.h"
 
 namespace masquerade {
 namespace {
@@ -46,9 +46,7 @@ CorpusFile write_lines(const std::string& path, const std::string& name,
     }
     file.bytes = bytes.size();
     file.hash = hash_of(bytes);
-    std::ofstream out(path, std::ios::binary);
-    out.write(bytes.data(), std::streamsize(bytes.size())).flush();
-    if (!out) throw BadInput(text(path, " cannot be written: is the folder there, and is the disk full?"));
+    replace_file(path, bytes);
     return file;
 }
 
@@ -120,9 +118,7 @@ Corpus CorpusWriter::finish() {
         json["files"][file.name] = {
             {"lines", file.lines}, {"words", file.words}, {"bytes", file.bytes}, {"hash", hex(file.hash)}};
     std::string path = folder_ + "/SOURCE.json";
-    std::ofstream out(path);
-    out << json.dump(2) << std::endl;
-    if (!out) throw BadInput(text(path, " cannot be written: is the disk full?"));
+    replace_file(path, json.dump(2) + '\n');
     return corpus_;
 }
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/base/log.h"
 #include "engine/base/random.h"
+#include "engine/base/write_file.h"
 #include "engine/tensor/runtime.h"
 #include "engine/train/file.h"
 #include "engine/train/safetensors.h"
@@ -129,8 +129,9 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
 void Run::save_tokenizer(const RunFolder& folder) const {
     folder.write("vocab.txt", tokenizer.vocabulary().lines());
     if (tokenizer.options().rules == Rules::hugging_face)
-        write_tokenizer_json(folder.file("tokenizer.json"), tokenizer.vocabulary(), tokenizer.options(),
-                             tokenizer.added());
+        replace_file(folder.file("tokenizer.json"), [&](const std::string& place) {
+            write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added());
+        });
 }
 
 std::string hash_text(const std::string& bytes) {
@@ -185,10 +186,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, const std::string
 }
 
 void write_config(const std::string& folder, const nlohmann::json& config) {
-    std::ofstream out(folder + "/config.json");
-    out << config.dump(2) << '\n';
-    out.close();
-    if (!out) throw BadInput(text("cannot write ", folder, "/config.json; is the disk full?"));
+    replace_file(folder + "/config.json", config.dump(2) + '\n');
 }
 
 const std::vector<ModelKind>& model_kinds() {

@@ -21,6 +21,10 @@ refuses() {
     is "$1: status" "$2" "$status"
     case "$message" in *"$3"*) is "$1" 1 "$(grep -c '^error: ' <<< "$message")" ;; *) is "$1" "$3" "$message" ;; esac
 }
+# has_full_disk: whether /dev/full is there, the disk without space; where not, says that the test leaves this out
+has_full_disk() {
+    [ -c /dev/full ] || { echo 'skipped: /dev/full is no character device, so no disk is full'; return 1; }
+}
 # finish NAME: the summary and the status
 finish() {
     echo "$1: $passed passed, $failed failed"

@@ -31,4 +31,11 @@ struct TemporaryFolder {
     }
 };
 
+// Whether /dev/full is there, the disk without space; where not, the test says that it leaves this out.
+inline bool has_full_disk() {
+    const bool there = std::filesystem::is_character_file("/dev/full");
+    if (!there) MESSAGE("skipped: /dev/full is no character device, so no disk is full");
+    return there;
+}
+
 }  // namespace masquerade

@@ -104,7 +104,7 @@ for model in unilm seq2seq; do
     { yes 'the red cup is made of tin' | head -n 20000 | generate $model 2> error; echo "${PIPESTATUS[2]}" > status; } |
         head -n 1 > first
     is "$model: a closed pipe" 'tin red cup 141 ' "$(cat first status error | tr '\n' ' ')"
-    if [ -e /dev/full ]; then
+    if has_full_disk; then
         generate $model < sources.txt > /dev/full 2> error
         is "$model: a full disk" 1 $?
         is "$model: a full disk" 1 "$(grep -c '^error: .*cannot be written' error)"
@@ -135,7 +135,7 @@ for model in unilm seq2seq; do
         train $model width=30 heads=4 $on_pairs --steps 1 --out refused
     refuses "$model: no pairs" 1 "objective $model needs pairs, and sentences.txt holds none" \
         train $model --data sentences.txt --steps 1 --out refused
-    refuses "$model: no pairs held out" 1 'sentences.txt holds no pairs, but pairs.tsv does' \
+    refuses "$model: no pairs held out" 1 "sentences.txt holds no pairs, but $folder/pairs.tsv does" \
         train $model --data pairs.tsv --dev sentences.txt --steps 1 --out refused
     refuses "$model: no text" 1 'none.tsv' train $model --data none.tsv --steps 1 --out refused
     refuses "$model: no corpus" 1 'the built-in grammar holds no pairs; give --data FILE' train $model --steps 1 --out refused

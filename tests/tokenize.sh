@@ -42,7 +42,7 @@ says 'no vocabulary' 1 'cannot open' --vocab "$folder/none"
 says 'wrong id' 1 'is no id' --vocab "$vocab" --decode --ids
 says 'two kinds of work' 2 'one at a time' --vocab "$vocab" --decode --report
 says 'no train' 2 'requires' --vocab "$vocab" --score likelihood
-if [ -e /dev/full ]; then
+if has_full_disk; then
     echo hello | tokenize > /dev/full 2> "$folder/error"
     is 'a full disk' 1 $?
     is 'a full disk' 1 "$(grep -c 'cannot be written' "$folder/error")"

@@ -32,8 +32,11 @@ int main(int argc, char** argv) {
         mask = app.add_subcommand("mask", "draws an attention mask; without a name: lists them");
         mask->add_option("name", name, "of the mask")->option_text("[NAME]");
         mask->add_option("--source", source, "tokens of the first part, with [CLS] (default: 6)")
+            ->check(CLI::Range(1, 1000))
             ->option_text("N");
-        mask->add_option("--target", target, "tokens of the second part (default: 5)")->option_text("N");
+        mask->add_option("--target", target, "tokens of the second part (default: 5)")
+            ->check(CLI::Range(0, 1000))
+            ->option_text("N");
         gradients = app.add_subcommand(
             "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
         gradients

@@ -77,12 +77,7 @@ void each_block(Use use) {
 
 // Output that cannot be written is an error at once: a disk may be full.
 inline void write_out(std::string_view bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
-        throw BadInput(text("standard output cannot be written: ", std::strerror(errno)));
-}
-inline void flush_out() {
-    if (std::fflush(stdout) != 0)
-        throw BadInput(text("standard output cannot be written: ", std::strerror(errno)));
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) flush_out();
 }
 
 // work(line, number, out) appends what the line becomes, without its line feed; lines are worked on side by side. When

@@ -2,15 +2,19 @@
 // What all programs share: the common options, one `error: ...` line and the exit status (0 success, 1 failure,
 // 2 usage), Ctrl-C, and the size of the terminal.
 #pragma once
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -40,19 +44,56 @@ inline int terminal_width() {
     return known ? std::min<int>(size.ws_col, 80) : 80;
 }
 
-// True once Ctrl-C or a termination signal has come; a second one ends the program at once. A program that never asks
-// is ended by the first.
+// True once Ctrl-C, a termination signal or the end of the terminal has come; a second one ends the program at once. A
+// program that never asks is ended by the first. A terminal says its end more than once, and before a termination
+// signal: this never counts as the first. Where nohup started the program, it does not count at all.
 inline bool stop_requested() {
-    static std::atomic<bool> stop{false};
+    static std::atomic<bool> stop{false}, hung_up{false};
     static_assert(std::atomic<bool>::is_always_lock_free);
     static const bool listening = [] {
         for (int signal : {SIGINT, SIGTERM})
             std::signal(signal, [](int number) {
                 if (stop.exchange(true)) _exit(128 + number);
             });
+        if (std::signal(SIGHUP, [](int) { hung_up = true; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
         return true;
     }();
-    return listening && stop;
+    return listening && (stop || hung_up);
+}
+
+// Throws BadInput where what was printed cannot be written: the disk may be full, or standard output closed.
+inline void flush_out() {
+    errno = 0;
+    if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+    throw BadInput(text("standard output cannot be written: ",
+                        errno ? std::strerror(errno) : "was it closed, is the disk full?"));
+}
+
+// A closed standard stream stays closed: no file that is opened later takes its number and gets what is printed.
+inline void reserve_standard_streams() {
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
+// largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
+inline std::string why_no_value(const std::string& type, const std::string& word) {
+    if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
+    errno = 0;
+    std::strtoull(word.c_str(), nullptr, 0);
+    if (type.rfind("UINT", 0) == 0 && (errno == ERANGE || word.find('-') != word.npos))
+        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", word);
+    if (type.rfind("FLOAT", 0) == 0 && !std::isfinite(std::strtod(word.c_str(), nullptr)))
+        return text("a finite number is expected, found ", word);
+    return "";
+}
+
+// Adds this check to every option of a program, and of its subcommands.
+inline void check_values(CLI::App& app) {
+    for (CLI::Option* option : app.get_options())
+        option->check(
+            [type = option->get_type_name()](const std::string& word) { return why_no_value(type, word); });
+    for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
 // The exception that is being handled, in our words: those of libraries tell nothing about files and settings.
@@ -76,6 +117,8 @@ template <class Setup, class Body>
 int run_program(int argc, char** argv, const std::string& name, const std::string& description, Setup setup,
                 Body body, Work work = Work::none) {
     std::signal(SIGPIPE, SIG_DFL);  // who started us may ignore it; a closed pipe ends the program quietly
+    std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is an error of its writer, which knows its name
+    reserve_standard_streams();
     Common common;
     std::string device = "auto";
     CLI::App app(description, name);
@@ -89,18 +132,22 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
     CLI::Option* seed =
         app.add_option("--seed", common.seed, "of every random number (default: 1)")->option_text("N");
     try {
-        setup(app);
-        app.parse(argc, argv);
-        common.seed_given = seed->count() > 0;
-        common.device = choose_device(device, name, work);
-        set_threads(common.threads);
-        body(static_cast<const Common&>(common));
-        std::cout.flush();
-        if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))
-            throw BadInput("standard output cannot be written: is the disk full?");
+        try {
+            setup(app);
+            check_values(app);
+            app.parse(argc, argv);
+            common.seed_given = seed->count() > 0;
+            common.device = choose_device(device, name, work);
+            set_threads(common.threads);
+            body(static_cast<const Common&>(common));
+        } catch (const CLI::Success& help) {
+            app.exit(help);
+        } catch (const std::system_error&) {
+            flush_out();  // what fmt says of standard output does not name it
+            throw;
+        }
+        flush_out();
         return 0;
-    } catch (const CLI::Success& help) {
-        return app.exit(help);
     } catch (const CLI::ParseError& e) {
         log_line("error: ", e.what(), " (", name, " --help lists the options)");
         return 2;

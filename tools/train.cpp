@@ -150,6 +150,7 @@ Prepared started(const Arguments& a, const Common& common) {
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
     const bool resuming = !a.resume.empty();
+    std::signal(SIGPIPE, SIG_IGN);  // where nobody reads any more the run is saved first
     const Prepared p = resuming ? resumed(a, common) : started(a, common);
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
@@ -177,6 +178,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         p.folder->write("run.json", record.dump(2) + "\n");
     }
     StopReason reason = trainer.run(stop_requested);
+    if (reason == StopReason::unheard)
+        throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
+                            trainer.step(), " steps, saved: go on with --resume ", p.folder->path()));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
                p.folder->path(), double(peak_resident_bytes()) / (1 << 20));

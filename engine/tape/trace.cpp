@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
+#include "engine/base/write_file.h"
 #include "engine/tensor/copy.h"
 
 namespace masquerade {
@@ -23,23 +23,20 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
 }
 
 void write_npy(const std::string& file, const View& view) {
-    std::ofstream out(file, std::ios::binary);
     std::string shape;
     for (int i = 0; i < view.shape.rank; i++) shape += std::to_string(view.shape[i]) + ",";
     std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" + shape + "), }";
     header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
     header += '\n';
     std::uint16_t length = std::uint16_t(header.size());
-    out.write("\x93NUMPY\x01\x00", 8);
-    out.write(reinterpret_cast<const char*>(&length), 2);
-    out << header;
+    std::string bytes("\x93NUMPY\x01\x00", 8);
+    bytes.append(reinterpret_cast<const char*>(&length), 2) += header;
     const OnHost numbers(view);
     for (std::int64_t i = 0; i < view.count(); i++) {
         double x = numbers[i];
-        out.write(reinterpret_cast<const char*>(&x), 8);
+        bytes.append(reinterpret_cast<const char*>(&x), 8);
     }
-    out.close();
-    if (!out) throw BadInput(text("cannot write ", file, "; is the folder writable and the disk not full?"));
+    replace_file(file, bytes);
 }
 
 }  // namespace
@@ -70,7 +67,7 @@ void Dump::after(const Record& r, bool backward) {
 }
 
 void Dump::write_program(const Tape& tape) const {
-    std::ofstream(folder_ + "/program.txt") << tape.program();
+    replace_file(folder_ + "/program.txt", tape.program());
 }
 
 void Clock::before(const Record& r, bool) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -116,19 +117,24 @@ void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
     schedule_steps_ = steps;
 }
 
+void Trainer::say(const std::string& text) const {
+    if (quiet || unheard_) return;
+    unheard_ = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
+}
+
 void Trainer::report_memory() const {
     if (quiet) return;
     auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
-    fmt::print("memory  parameters {}, gradients {}, moments {} MiB\n        activations {} MiB, planned; {} without a plan\n", mib(all),
-               mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
-               mib(double(arena_.unplanned_bytes())));
+    say(fmt::format("memory  parameters {}, gradients {}, moments {} MiB\n"
+                    "        activations {} MiB, planned; {} without a plan\n",
+                    mib(all), mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
+                    mib(double(arena_.unplanned_bytes()))));
     if (parameters_.device() != Device::cpu) {
         const DeviceFacts gpu = cuda_runtime().facts();
-        fmt::print("        workspaces of ops {} MiB; free {} of {} MiB\n", mib(double(gpu.bytes_of_ops)),
-                   mib(double(gpu.bytes_free)), mib(double(gpu.bytes)));
+        say(fmt::format("        workspaces of ops {} MiB; free {} of {} MiB\n", mib(double(gpu.bytes_of_ops)),
+                        mib(double(gpu.bytes_free)), mib(double(gpu.bytes))));
     }
-    std::fflush(stdout);
 }
 
 // What to do where numbers are no longer finite.
@@ -222,23 +228,20 @@ void Trainer::progress(double loss, double now) const {
     numbers +=
         fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent, clock_text(left));
     if (!terminal) {
-        fmt::print("{}\n", numbers);
+        say(numbers + "\n");
     } else {
         int width = std::max(0, std::min(24, columns - 4 - int(numbers.size())));
-        fmt::print("\r\x1b[K[{}] {}", bar_of(share, width),
-                   numbers.substr(0, std::size_t(std::max(0, columns - width - 4))));
+        say(fmt::format("\r\x1b[K[{}] {}", bar_of(share, width),
+                        numbers.substr(0, std::size_t(std::max(0, columns - width - 4)))));
     }
-    std::fflush(stdout);
 }
 
 void Trainer::show(double now) {
     std::string samples = task_.show(step_);
     if (samples.empty()) return;
     folder_.append_samples(step_, samples);
-    if (quiet) return;
-    if (terminal) fmt::print("\r\x1b[K");
-    fmt::print("\nafter {} steps, {}\n{}\n", step_, clock_text(now), terminal ? wrapped(samples, columns) : samples);
-    std::fflush(stdout);
+    say(fmt::format("{}\nafter {} steps, {}\n{}\n", terminal ? "\r\x1b[K" : "", step_, clock_text(now),
+                    terminal ? wrapped(samples, columns) : samples));
 }
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
@@ -260,6 +263,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         bool scheduled = !minutes_count && options_.steps == 0 && schedule_steps_;
         if (scheduled && step_ >= std::int64_t(schedule_steps_)) return StopReason::schedule;
         if (stop()) return StopReason::asked;
+        if (unheard_) return StopReason::unheard;
         return {};
     };
     while (!(reason = reached())) {
@@ -290,7 +294,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         }
     }
     if (step_ > first_step_) progress(mean, seconds());
-    if (terminal && !quiet) fmt::print("\n");
+    if (terminal) say("\n");
     save();
     if (step_ > 0) task_.finish(folder_.step_folder(step_));
     show(seconds());

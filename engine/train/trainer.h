@@ -67,7 +67,7 @@ class Task {
     virtual void save(const std::string& folder) const = 0;
 };
 
-enum class StopReason { steps, minutes, schedule, asked };
+enum class StopReason { steps, minutes, schedule, asked, unheard };  // unheard: standard output is gone
 
 class Trainer {
   public:
@@ -90,6 +90,8 @@ class Trainer {
     double train_step();
     void choose_schedule(double now, double seconds_per_step);
     void set_schedule(std::uint64_t start, std::uint64_t steps);
+    // Prints at once. Where that fails, training ends as if asked to stop.
+    void say(const std::string& text) const;
     void report_memory() const;
     std::string advice() const;
     void save();
@@ -113,6 +115,7 @@ class Trainer {
     double norm_ = 0;  // of the last step's gradient
     std::int64_t saved_step_ = -1;
     std::vector<Metric> metrics_;  // of the last step
+    mutable bool unheard_ = false;  // something could not be printed
 };
 
 // "3:07", or "1:02:33"

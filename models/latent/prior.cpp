@@ -2,11 +2,9 @@
 #include "models/latent/prior.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/ops/ops.h"
 #include "engine/train/file.h"
@@ -80,11 +78,6 @@ GaussianMixture sent(const GaussianMixture& codes, const std::vector<double>& sh
 }
 
 // A file that is gone afterwards, unless it has got another name.
-struct RemoveAtEnd {
-    const std::string& path;
-    ~RemoveAtEnd() { std::remove(path.c_str()); }
-};
-
 // z = shift + slope code + e, e of the covariance noise noise^T.
 struct Channel {
     std::vector<double> shift, slope, noise;
@@ -206,19 +199,18 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     auto square = [&](const char* name, const std::vector<double>& numbers) {
         return StoredTensor{name, Element::f64, {D, D}, numbers.data()};
     };
-    // Beside the others under another name first: a reader, or a crash, finds all of it or nothing.
-    const std::string unfinished = path + ".new";
-    const RemoveAtEnd removed{unfinished};
-    write_safetensors(unfinished,
-                      {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
-                       square("factor", codes_.factor()), stored("channel.shift", shift_),
-                       square("channel.slope", slope_), square("channel.noise", noise_)},
-                      {{"format", "pt"},
-                       {"kind", "mixture of Gaussians with one covariance"},
-                       {"layers", std::to_string(space_.layers())},
-                       {"size", std::to_string(space_.size())},
-                       {"model", hexadecimal(model)}});
-    if (std::rename(unfinished.c_str(), path.c_str()) != 0) fail_to("rename", unfinished);
+    replace_file(path, [&](const std::string& place) {
+        write_safetensors(
+            place,
+            {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
+             square("factor", codes_.factor()), stored("channel.shift", shift_), square("channel.slope", slope_),
+             square("channel.noise", noise_)},
+            {{"format", "pt"},
+             {"kind", "mixture of Gaussians with one covariance"},
+             {"layers", std::to_string(space_.layers())},
+             {"size", std::to_string(space_.size())},
+             {"model", hexadecimal(model)}});
+    });
 }
 
 LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space, std::uint64_t model) {

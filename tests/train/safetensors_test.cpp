@@ -274,15 +274,17 @@ TEST_CASE("safetensors: any flipped bit, any cut of our own files is found") {
 
 TEST_CASE("safetensors: a full disk is one clear line and leaves no half file") {
     std::vector<double> d(100000, 1.5);
-    CHECK_SAYS(message_of<BadInput>([&] { write_safetensors("/dev/full/x", {stored("d", d)}); }),
-               "Not a directory");
     TemporaryFolder folder;
     std::string path = folder.file("full.safetensors");
-    std::filesystem::create_symlink("/dev/full", path);  // every write there finds no space
-    CHECK_SAYS(message_of<BadInput>([&] { write_safetensors(path, {stored("d", d)}); }),
-               "cannot write " + path + ": No space left on device");
-    CHECK(std::filesystem::exists("/dev/full"));
-    CHECK(!std::filesystem::exists(std::filesystem::symlink_status(path)));
+    CHECK_SAYS(message_of<BadInput>([&] { write_safetensors(folder.write("file", "") + "/x", {stored("d", d)}); }),
+               "Not a directory");
+    if (has_full_disk()) {
+        std::filesystem::create_symlink("/dev/full", path);  // every write there finds no space
+        CHECK_SAYS(message_of<BadInput>([&] { write_safetensors(path, {stored("d", d)}); }),
+                   "cannot write " + path + ": No space left on device");
+        CHECK(std::filesystem::is_character_file(path));  // the device and what leads there stay
+        std::filesystem::remove(path);
+    }
 
     auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit old{}, small{};

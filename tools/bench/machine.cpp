@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 
+#include "engine/base/write_file.h"
 #include "tools/program.h"
 
 namespace masquerade {
@@ -117,11 +118,7 @@ std::string described(const Machine& m, Device device) {
 }
 
 void save_json(const std::string& file, const nlohmann::ordered_json& json) {
-    const std::string unfinished = file + ".new";
-    std::ofstream out(unfinished);
-    out << json.dump(2) << '\n';
-    if (!out.flush() || std::rename(unfinished.c_str(), file.c_str()) != 0)
-        throw BadInput(text("cannot write ", file, ": is there such a folder, is the disk full?"));
+    replace_file(file, json.dump(2) + '\n');
 }
 
 fs::path source_file(const std::string& name) {

@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "data/text.h"
+#include "engine/base/write_file.h"
 #include "models/source_baselines.h"
 #include "models/target_run.h"
 #include "models/text_metrics.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
+#include "tools/outputs.h"
 
 namespace masquerade {
 namespace {
@@ -40,11 +41,10 @@ std::vector<Baseline> baselines(const std::vector<std::string>& sources, const T
 }
 
 void write_outputs(const std::string& path, const TrainingText& t, const std::vector<std::string>& written) {
-    std::ofstream out(path);
+    std::string lines;
     for (std::size_t i = 0; i < written.size(); i++)
-        out << t.held_out[i] << '\t' << written[i] << '\t' << t.held_out_targets[i] << '\n';
-    out.close();
-    if (!out) throw BadInput(text("cannot write ", path));
+        lines += t.held_out[i] + '\t' + written[i] + '\t' + t.held_out_targets[i] + '\n';
+    replace_file(path, lines);
 }
 
 // A row of each measure, of what was written and of the baselines.
@@ -97,7 +97,13 @@ void TargetMeasuring::declare(CLI::App& app) {
 std::vector<Row> TargetMeasuring::measure(const Common& common) const {
     const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
     const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
-    TrainingText t = read_again(origin_of(run->run_json, choice.run + "/run.json"));
+    const TextOrigin origin = origin_of(run->run_json, choice.run + "/run.json");
+    expect_no_input("--outputs", outputs,
+                    {{"RUN", RunFolder::open(choice.run).path()},
+                     {"--data", choice.data},
+                     {"the run's text", origin.file},
+                     {"the run's held-out text", origin.held_out_file}});
+    TrainingText t = read_again(origin);
     if (!choice.data.empty()) {
         Text given = read_text(choice.data);
         t.held_out = std::move(given.source);

@@ -166,7 +166,7 @@ void TargetWriting::write_for(const TargetRun& run, const std::vector<std::strin
         }
         fmt::print("{}\n", line);
     }
-    std::fflush(stdout);
+    flush_out();
 }
 
 void TargetWriting::generate(const Common& common) const {

@@ -61,7 +61,7 @@ class Generator {
                     {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
             for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
                 fmt::print("{}\n", run_->text(t));
-            std::fflush(stdout);
+            flush_out();
         }
     }
 
@@ -110,7 +110,7 @@ class Generator {
             }
             fmt::print("\n");
         }
-        std::fflush(stdout);
+        flush_out();
     }
 
   private:

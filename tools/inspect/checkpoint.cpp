@@ -66,15 +66,21 @@ void list_checkpoint(const std::string& path) {
 void save_run(const std::string& path, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     const std::unique_ptr<UniLmRun> run = UniLmRun::load(path);
-    save_hugging_face(folder, run->model.backbone, run->parameters, run->tokenizer.vocabulary());
-    const nlohmann::json reading = {{"do_lower_case", !run->settings.cased},
-                                    {"tokenizer_class", "BertTokenizer"}};
-    replace_file(folder + "/tokenizer_config.json", reading.dump(2) + '\n');
+    save_whole(folder, run->model.backbone, run->parameters, run->tokenizer.vocabulary(), !run->settings.cased);
     fmt::print("{}: {} tokens, {} numbers\n", folder, run->tokenizer.vocabulary().size(),
                run->parameters.count());
 }
 
 }  // namespace
+
+void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
+                const Vocabulary& vocabulary, bool lower) {
+    fill_folder(folder, [&](const std::string& place) {
+        save_hugging_face(place, backbone, parameters, vocabulary);
+        const nlohmann::json reading = {{"do_lower_case", lower}, {"tokenizer_class", "BertTokenizer"}};
+        replace_file(place + "/tokenizer_config.json", reading.dump(2) + '\n');
+    });
+}
 
 void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "data/text.h"
 #include "engine/base/log.h"
@@ -17,6 +16,7 @@
 #include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/checkpoint.h"
+#include "tools/outputs.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -79,10 +79,7 @@ void save(const Model& model, const std::string& folder) {
         log_line(
             "note: the model has no masked-language-model head; the saved one has a new one, at its first "
             "values");
-    save_hugging_face(folder, model.backbone, model.parameters, model.tokens.vocabulary);
-    const nlohmann::json reading = {{"do_lower_case", model.reading.lower},
-                                    {"tokenizer_class", "BertTokenizer"}};
-    replace_file(folder + "/tokenizer_config.json", reading.dump(2) + '\n');
+    save_whole(folder, model.backbone, model.parameters, model.tokens.vocabulary, model.reading.lower);
     fmt::print("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary,
                model.parameters.count());
 }
@@ -130,8 +127,10 @@ void write_logits(const Model& model, const std::string& path) {
         model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));  // (N,V)
     const std::vector<std::uint64_t> ids(batch.ids.begin(), batch.ids.end()),
         types(batch.types.begin(), batch.types.end()), begin(batch.starts.begin(), batch.starts.end());
-    write_safetensors(path, {stored("ids", ids), stored("types", types), stored("begin", begin),
-                             stored("logits", logits->view())});
+    replace_file(path, [&](const std::string& place) {
+        write_safetensors(place, {stored("ids", ids), stored("types", types), stored("begin", begin),
+                                  stored("logits", logits->view())});
+    });
     fmt::print("{}: logits {} of {} lines\n", path, text(logits->shape), batch.size());
 }
 
@@ -176,8 +175,10 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
             throw BadUsage("--tokens chooses what --save or --logits work with; give one of them");
         return list(s.path, seed);
     }
+    expect_no_input("--logits", s.logits, {{"PATH", s.path}, {"--tokens", s.tokens}});
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
+    expect_no_input("--logits", s.logits, {{"--save", s.save}});
     if (!s.logits.empty()) write_logits(model, s.logits);
 }
 

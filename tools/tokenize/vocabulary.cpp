@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "engine/base/write_file.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/report.h"
 #include "tokenizer/simplify.h"
@@ -71,7 +72,7 @@ void train_vocabulary(const TokenizeSettings& s) {
         return !stop_requested();
     });
     bar.clear();
-    vocabulary.save(s.vocabulary);
+    replace_file(s.vocabulary, vocabulary.lines());
     log_line(s.vocabulary, ": ", vocabulary.size(), " tokens");
     if (vocabulary.size() < s.train)
         log_line("note: nothing more occurs ", s.min_count, " times in this text; ", s.train,
@@ -94,7 +95,7 @@ void report_text(const TokenizeSettings& s) {
 void simplify_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.simplify, "--simplify");
     Simplified simplified = simplify(open_tokenizer(s).vocabulary());
-    simplified.vocabulary.save(s.simplify);
+    replace_file(s.simplify, simplified.vocabulary.lines());
     log_line(s.simplify, ": ", simplified.vocabulary.size(), " tokens");
     for (int id : simplified.keep_tokens) std::cout << id << '\n';
 }
@@ -104,7 +105,9 @@ void write_json(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     Frame frame = s.frame;
     frame.special = true;
-    write_tokenizer_json(s.write_json, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added(), frame);
+    replace_file(s.write_json, [&](const std::string& place) {
+        write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added(), frame);
+    });
     log_line(s.write_json, ": ", tokenizer.vocabulary().size(), " tokens");
 }
 

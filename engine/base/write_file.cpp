@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "engine/base/write_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2 GiB
+
+// Pipes and some devices cannot be flushed and say EINVAL: nothing to worry about.
+bool flush(int file) { return ::fsync(file) == 0 || errno == EINVAL; }
+
+// Calls write(fresh); its errors name `path` instead.
+void write_as(const std::string& path, const std::string& fresh,
+              const std::function<void(const std::string&)>& write) {
+    try {
+        write(fresh);
+    } catch (const std::exception& e) {
+        std::string message = e.what();
+        const std::size_t at = message.find(fresh);
+        if (at == message.npos) throw;
+        throw BadInput(message.replace(at, fresh.size(), path));
+    }
+}
+
+// Removes what is still there when its work is over, however it ends. errno stays.
+struct RemoveAtEnd {
+    fs::path path;
+    ~RemoveAtEnd() {
+        const int reason = errno;
+        std::error_code ignored;
+        if (!path.empty()) fs::remove_all(path, ignored);
+        errno = reason;
+    }
+};
+
+}  // namespace
+
+void fail_to(const char* what, const std::string& path) {
+    throw BadInput(text("cannot ", what, " ", path, ": ", std::strerror(errno)));
+}
+
+FileWriter::FileWriter(const std::string& path)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (file_ < 0) fail_to("write", path_);
+    struct stat about;
+    regular_ = ::fstat(file_, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+FileWriter::~FileWriter() {
+    if (file_ < 0) return;
+    ::close(file_);
+    remove();
+}
+
+void FileWriter::remove() const {
+    const int reason = errno;
+    if (regular_) ::unlink(path_.c_str());
+    errno = reason;
+}
+
+void FileWriter::write(const void* data, std::size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+        ssize_t done = ::write(file_, at, std::min(bytes, piece));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) fail_to("write", path_);
+        at += done;
+        bytes -= std::size_t(done);
+    }
+}
+
+void FileWriter::finish() {
+    if (!flush(file_)) fail_to("write", path_);
+    if (::close(std::exchange(file_, -1)) == 0) return;
+    remove();
+    fail_to("write", path_);
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+    FileWriter file(path);
+    file.write(bytes.data(), bytes.size());
+    file.finish();
+}
+
+void replace_file(const std::string& path, const std::string& bytes) {
+    replace_file(path, [&](const std::string& place) { write_file(place, bytes); });
+}
+
+void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
+    struct stat old;
+    const bool there = ::stat(path.c_str(), &old) == 0;
+    if (there && !S_ISREG(old.st_mode)) return write(path);
+    const fs::path place = there && fs::is_symlink(path) ? fs::canonical(path) : fs::path(path);
+    const std::string fresh = (place.parent_path() / (".new-" + place.filename().string())).string();
+    ::unlink(fresh.c_str());  // a crash may have left one, and a link would lead elsewhere
+    const RemoveAtEnd removed{fresh};
+    write_as(path, fresh, write);
+    if (there) ::chmod(fresh.c_str(), old.st_mode & 07777);
+    sync_to_disk(fresh);
+    if (::rename(fresh.c_str(), place.c_str()) != 0) fail_to("write", path);
+    sync_to_disk(place.has_parent_path() ? place.parent_path().string() : ".");
+}
+
+void fill_folder(const std::string& folder, const std::function<void(const std::string&)>& write) {
+    std::error_code failed;
+    const bool made = fs::create_directories(folder, failed);
+    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
+    RemoveAtEnd unfilled{made ? folder : ""};
+    const RemoveAtEnd fresh{fs::path(folder) / ".new-files"};
+    fs::remove_all(fresh.path, failed);
+    if (::mkdir(fresh.path.c_str(), 0777) != 0) fail_to("write", folder);
+    write_as(folder, fresh.path.string(), write);
+    std::vector<fs::path> names;
+    for (const fs::directory_entry& one : fs::directory_iterator(fresh.path))
+        names.push_back(one.path().filename());
+    std::stable_partition(names.begin(), names.end(),
+                          [](const fs::path& name) { return name != "config.json"; });
+    for (const fs::path& name : names) {
+        const fs::path place = folder / name;
+        if (::rename((fresh.path / name).c_str(), place.c_str()) != 0) fail_to("write", place.string());
+    }
+    sync_to_disk(folder);
+    unfilled.path.clear();
+}
+
+void sync_to_disk(const std::string& path) {
+    int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail_to("open", path);
+    bool done = flush(file);
+    int reason = errno;
+    ::close(file);
+    errno = reason;
+    if (!done) fail_to("write", path);
+}
+
+}  // namespace masquerade
