@@ -6,6 +6,7 @@
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, under sanitizers (MINUTES=10, SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
+# make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
@@ -111,7 +112,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all debug deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -178,13 +179,19 @@ endif
 fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
 test: $(shown) $(cuda_here) ; @$(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
-run-tests: $(BUILD)/tests $(fakes)
+test-program: $(BUILD)/tests $(fakes)
+run-tests: test-program
 	@tests/check_layers.sh $(BUILD)
+	@tests/mutants/check.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
+
+# A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
+mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
+    -- CXX='$(CXX)' MARCH='$(MARCH)' $(if $(DEPS),DEPS='$(DEPS)')
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
 gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)
