@@ -23,18 +23,13 @@ std::vector<Sentence> numbered(int count) {
     return all;
 }
 
-// The names of an epoch in the order of training; checks every batch on the way.
-std::vector<int> epoch_of(SentenceSource& source, std::size_t tokens) {
-    const std::uint64_t epoch = source.place().epoch;
+// The names that come next, `count` of them, whole batches; checks every batch on the way.
+std::vector<int> next_names(SentenceSource& source, std::size_t count, std::size_t tokens) {
     std::vector<int> names;
-    while (source.place().epoch == epoch) {
-        const std::vector<const Sentence*> batch = source.take(tokens);
-        if (source.place().epoch != epoch) {  // it begins the next one: put back
-            source.move_to(SentenceSource::Place{epoch + 1, 0});
-            break;
-        }
+    while (names.size() < count) {
         std::size_t used = 0;
         std::set<int> different;
+        const std::vector<const Sentence*> batch = source.take(tokens);
         for (const Sentence* s : batch) {
             used += s->size();
             different.insert(s->name);
@@ -43,6 +38,7 @@ std::vector<int> epoch_of(SentenceSource& source, std::size_t tokens) {
         CHECK(different.size() == batch.size());
         CHECK((used <= tokens || batch.size() == 1));
     }
+    CHECK(names.size() == count);
     return names;
 }
 
@@ -55,7 +51,7 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
     SentenceSource source(all, 3);
     std::vector<std::vector<int>> epochs;
     for (int epoch = 0; epoch < 3; epoch++) {
-        epochs.push_back(epoch_of(source, 20));
+        epochs.push_back(next_names(source, 40, 20));
         std::vector<int> sorted = epochs.back();
         std::sort(sorted.begin(), sorted.end());
         CHECK(sorted == every);
@@ -66,9 +62,9 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
 
     SentenceSource again(all, 3), other(all, 4);
     again.move_to(SentenceSource::Place{1, 10});
-    const std::vector<int> rest = epoch_of(again, 20);
+    const std::vector<int> rest = next_names(again, 30, 20);
     CHECK(rest == std::vector<int>(epochs[1].begin() + 10, epochs[1].end()));
-    CHECK(epoch_of(other, 20) != epochs[0]);
+    CHECK(next_names(other, 40, 20) != epochs[0]);
 }
 
 TEST_CASE("sentences: a batch is as full as it may be, ends with its epoch, and holds one sentence at least") {

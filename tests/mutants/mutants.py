@@ -223,7 +223,8 @@ def copy_tree(places):
 
 def build(arguments):
     variables = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL', 'MAKEOVERRIDES')}
-    command = ['make', '-C', str(TREE), '-k', f'-j{arguments.jobs}', 'NVCC=none', *arguments.make, 'test-program']
+    command = ['make', '-C', str(TREE), '-k', f'-j{arguments.jobs}', 'NVCC=none', *arguments.make, 'test-program',
+               'all']  # the programs, which some tests run
     if subprocess.run(command, env=variables).returncode != 0:
         sys.exit('mutants: the test program with the planted errors does not compile')
 

@@ -121,3 +121,13 @@ TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 mast
     two.p.master(*two.b).as<float>()[2] = 0.3f;
     CHECK(two.b->view().as<float>()[2] == 0.3f);
 }
+
+TEST_CASE("parameters: two matrices of one shape begin with other numbers") {
+    Parameters p;
+    Tensor *a = p.add("a", {8, 8}, {Init::normal, 1}), *b = p.add("b", {8, 8}, {Init::normal, 1});
+    p.allocate(3);
+    int equal = 0;
+    for (int i = 0; i < 64; i++)
+        equal += static_cast<const float*>(a->value)[i] == static_cast<const float*>(b->value)[i];
+    CHECK(equal == 0);
+}

@@ -254,6 +254,26 @@ TEST_CASE("tape: names, scopes, the printed program") {
     CHECK_FALSE(matches("*.ffn", "layer.0.ffn.up"));
 }
 
+TEST_CASE("tape: a stream goes by seed, step, scopes and name, each by itself") {
+    Arena arena;
+    Tape tape(arena, DType::f32);
+    auto words = [&](std::uint64_t seed, std::uint32_t step, const std::string& layer, const std::string& name) {
+        tape.begin("streams", seed, step);
+        auto stack = tape.scope("stack");
+        auto scope = tape.scope(layer);
+        const Four drawn = tape.stream(name).at(7, 8, 9);
+        const Four named = make_stream(seed, "stack." + layer + "." + name, step).at(7, 8, 9);
+        for (int i = 0; i < 4; i++) CHECK(drawn[i] == named[i]);
+        return drawn[0];
+    };
+    const std::uint32_t drawn = words(1, 2, "layer.0", "dropout");
+    CHECK(words(1, 2, "layer.0", "dropout") == drawn);
+    CHECK(words(5, 2, "layer.0", "dropout") != drawn);
+    CHECK(words(1, 5, "layer.0", "dropout") != drawn);
+    CHECK(words(1, 2, "layer.1", "dropout") != drawn);
+    CHECK(words(1, 2, "layer.0", "attention") != drawn);
+}
+
 TEST_CASE("tape: a backward from the wrong place is refused") {
     Net net;
     Tensor* total = net.loss(9);

@@ -2,6 +2,7 @@
 // What the trainer hands on at every step: the step to the tape's random streams and to AdamW, weight decay to matrices.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "data/text.h"
@@ -119,6 +120,55 @@ TEST_CASE("trainer: a held-out loss that is not finite ends the run; the last he
     CHECK(RunFolder::open(folder.file("run")).latest_step() == 4);
 }
 
+TEST_CASE("trainer: warmup takes the first steps at a share of the rate") {
+    const TemporaryFolder folder;
+    Constant task;
+    TrainOptions o = options(2);
+    o.warmup = 4;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    trainer.run(never);
+    // A gradient that stays moves by the rate: a quarter of it, then a half.
+    CHECK(task.value(task.b, 0) == doctest::Approx(-0.01 * (0.25 + 0.5)).epsilon(1e-4));
+}
+
+TEST_CASE("trainer: the best checkpoint is that of the lowest held-out loss, after a resume as well") {
+    const TemporaryFolder folder;
+    auto best_after = [&](double held_out, std::int64_t steps) {
+        Constant task;
+        task.held_out = held_out;
+        const bool again = steps > 1;
+        RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+        Trainer trainer(task.parameters, task, run, options(steps));
+        trainer.quiet = true;
+        if (again) trainer.resume();
+        trainer.run(never);
+        return std::filesystem::read_symlink(folder.file("run/best")).filename().string();
+    };
+    CHECK(best_after(3, 1) == "step-000001");
+    CHECK(best_after(2, 2) == "step-000002");
+    CHECK(best_after(2.5, 3) == "step-000002");
+    CHECK(best_after(2.25, 4) == "step-000002");
+    CHECK(best_after(1, 5) == "step-000005");
+}
+
+TEST_CASE("trainer: the tape knows that it trains") {
+    struct Asking : Constant {
+        bool training = false;
+        Tensor* loss(Tape& tape, std::int64_t step, std::int64_t steps) override {
+            training = tape.training();
+            return Constant::loss(tape, step, steps);
+        }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, options(1));
+    trainer.quiet = true;
+    trainer.run(never);
+    CHECK(task.training);
+}
+
 TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it was") {
     const int before = threads();
     for (int count : {1, 2, 4})
@@ -131,6 +181,9 @@ TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it w
             std::int64_t sum = 0;  // and the pool goes on
             parallel_for(1, 1, [&](std::int64_t, std::int64_t) { sum++; });
             CHECK(sum == 1);
+            std::atomic<std::int64_t> many{0};
+            parallel_for(1000, 1, [&](std::int64_t begin, std::int64_t end) { many += end - begin; });
+            CHECK(many == 1000);
         }
     set_threads(before);
 }
