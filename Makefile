@@ -7,6 +7,7 @@
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, under sanitizers
 #                   (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer; SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
+# make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
@@ -113,7 +114,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all debug debug-programs deps data test run-tests asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -184,13 +185,19 @@ fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests
 # Where some files or cases are asked for, neither the programs nor the pages.
 test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
-run-tests: $(BUILD)/tests $(fakes)
+test-program: $(BUILD)/tests $(fakes)
+run-tests: test-program
 	@tests/check_layers.sh $(BUILD)
+	@tests/mutants/check.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(call object,$(filter-out $(ladder),$(tests))): | needs-tests
+
+# A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
+mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
+    -- CXX='$(CXX)' MARCH='$(MARCH)' $(if $(DEPS),DEPS='$(DEPS)')
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
 gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)

@@ -92,6 +92,12 @@ TEST_CASE("a sequence repeats by its seed, name and numbers alone") {
     CHECK(equal == 0);
 }
 
+TEST_CASE("a sequence is the words of its stream, block after block") {
+    Sequence sequence(3, "shuffle", 5, 6);
+    const Stream stream = make_stream(3, "shuffle", 0);
+    for (std::uint32_t i = 0; i < 12; i++) CHECK(sequence.bits() == stream.at(5, 6, i / 4)[int(i % 4)]);
+}
+
 TEST_CASE("below draws every number equally often") {
     // The last n is 3/4 of 2^32: the plain product of a word and n would favour every third number twofold.
     for (std::uint32_t n : {1u, 2u, 7u, 1000u, 3221225472u}) {

@@ -71,3 +71,17 @@ TEST_CASE("lanes: store stores or adds, nothing before and nothing after") {
         }
     }
 }
+
+TEST_CASE("lanes: the largest of a row; one NaN anywhere makes it NaN") {
+    std::vector<float> x = {-3, 5, -1, 4};
+    auto largest = [&] { return top(OneLane{}, int(x.size()), [&](int i) { return x[std::size_t(i)]; }); };
+    CHECK(largest() == 5);
+    for (std::size_t i = 0; i < x.size(); i++) {
+        const float before = x[i];
+        x[i] = NAN;
+        CHECK(std::isnan(largest()));
+        x[i] = before;
+    }
+    x.clear();
+    CHECK(largest() == -INFINITY);
+}

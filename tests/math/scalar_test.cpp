@@ -192,3 +192,10 @@ TEST_CASE("complex functions carry the derivative") {
         check(sqrt_of(z), std::sqrt(x), 0.5 / std::sqrt(x));
     }
 }
+
+TEST_CASE("dropout of a number: kept from the threshold on, and scaled") {
+    CHECK(dropout(3.f, 7u, 7u, 2.f) == 6.f);
+    CHECK(dropout(3.f, 8u, 7u, 2.f) == 6.f);
+    CHECK(dropout(3.f, 6u, 7u, 2.f) == 0.f);
+    CHECK(dropout(3.f, 0u, 0u, 1.f) == 3.f);
+}

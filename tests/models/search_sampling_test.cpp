@@ -76,6 +76,58 @@ TEST_CASE("search: a draw from a row is choose_token's") {
                     }
 }
 
+TEST_CASE("search: equal tokens at the thresholds of top-k, top-p and min-p") {
+    // The tokens that some draw gives, by the definition and by a row that is searched.
+    auto drawn = [](const std::vector<float>& row, const SamplingOptions& options) {
+        std::vector<int> defined, searched;
+        TokenScores scores;
+        for (double u = 0.01; u < 1; u += 0.02) {
+            defined.push_back(choose_token(row.data(), int(row.size()), options, {}, u));
+            scores.read(row.data(), int(row.size()));
+            searched.push_back(scores.draw(options, u));
+        }
+        for (std::vector<int>* all : {&defined, &searched}) {
+            std::sort(all->begin(), all->end());
+            all->erase(std::unique(all->begin(), all->end()), all->end());
+        }
+        CHECK(defined == searched);
+        return defined;
+    };
+    using Ids = std::vector<int>;
+    const std::vector<float> equal(4, 1.5f);  // four shares of exactly 1
+    CHECK(drawn(equal, {1, 0, 1, 0}) == Ids{0, 1, 2, 3});
+    CHECK(drawn(equal, {1, 2, 1, 0}) == Ids{0, 1});
+    CHECK(drawn(equal, {1, 3, 1, 0}) == Ids{0, 1, 2});
+    CHECK(drawn(equal, {1, 0, 0.5, 0}) == Ids{0, 1});      // reached exactly: no further one
+    CHECK(drawn(equal, {1, 0, 0.51, 0}) == Ids{0, 1, 2});  // the one that crosses stays
+    CHECK(drawn(equal, {1, 3, 2.0 / 3, 0}) == Ids{0, 1});
+    CHECK(drawn(equal, {1, 3, 0.67, 0}) == Ids{0, 1, 2});
+    CHECK(drawn(equal, {1, 0, 1, 1}) == Ids{0, 1, 2, 3});  // a share of exactly min-p stays
+    CHECK(drawn(equal, {1, 3, 1, 1}) == Ids{0, 1, 2});
+    CHECK(drawn(equal, {1, 0, 0.75, 1}) == Ids{0, 1, 2});
+    CHECK(drawn(equal, {0, 0, 1, 0}) == Ids{0});
+    const std::vector<float> row = {0, std::log(4.0f), std::log(2.0f), 0};  // shares 1/4, 1, 1/2, 1/4
+    CHECK(drawn(row, {1, 0, 1, 0.24}) == Ids{0, 1, 2, 3});
+    CHECK(drawn(row, {1, 0, 1, 0.26}) == Ids{1, 2});
+    CHECK(drawn(row, {2, 0, 1, 0.49}) == Ids{0, 1, 2, 3});  // at temperature 2 the shares are their roots
+    CHECK(drawn(row, {2, 0, 1, 0.51}) == Ids{1, 2});
+    CHECK(drawn(row, {1, 0, 0.49, 0}) == Ids{1});
+    CHECK(drawn(row, {1, 0, 0.74, 0}) == Ids{1, 2});
+    CHECK(drawn(row, {1, 3, 1, 0}) == Ids{0, 1, 2});
+}
+
+TEST_CASE("search: a draw goes by seed, line, sample and step, each by itself") {
+    const double draw = sampling_draw(1, 2, 3, 4);
+    CHECK(sampling_draw(1, 2, 3, 4) == draw);
+    CHECK(draw > 0);
+    CHECK(draw < 1);
+    CHECK(sampling_draw(5, 2, 3, 4) != draw);
+    CHECK(sampling_draw(1 | 1ull << 40, 2, 3, 4) != draw);
+    CHECK(sampling_draw(1, 5, 3, 4) != draw);
+    CHECK(sampling_draw(1, 2, 5, 4) != draw);
+    CHECK(sampling_draw(1, 2, 3, 5) != draw);
+}
+
 TEST_CASE("search: sampled sequences are as frequent as they are likely") {
     const int V = 7, samples = 40000;
     auto from = toy::sources(1, 11);

@@ -123,6 +123,28 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("unilm run: the held-out loss of a mixture is the mean of its parts by weight") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmRun run(tiny_unilm("mlm:3,lm:1"), words);
+    TrainingText text;
+    text.train = text.held_out = {"how long is the river", "who painted the small door of the old house"};
+    const std::vector<Metric> metrics = run.task(text)->validate();
+    REQUIRE(metrics.size() == 3);
+    CHECK(std::abs(metrics[1].value - metrics[2].value) > 1e-4);
+    CHECK(metrics[0].value == doctest::Approx(0.75 * metrics[1].value + 0.25 * metrics[2].value).epsilon(1e-9));
+}
+
+TEST_CASE("unilm run: settings of reading and hiding reach the objective") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmSettings s = tiny_unilm("unilm");
+    s.fixed_target_start = true;
+    s.hidden = 0.37;
+    CHECK(UniLmRun(s, words).objective_options().target_start == s.max_length);
+    CHECK(UniLmRun(s, words).objective_options().hidden == 0.37);
+    s.fixed_target_start = false;
+    CHECK(UniLmRun(s, words).objective_options().target_start == -1);
+}
+
 TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, in reading order") {
     UniLmSettings s = tiny_unilm("lm-reverse");
     s.model.width = 32;

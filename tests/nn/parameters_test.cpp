@@ -137,3 +137,13 @@ TEST_CASE("parameters: ten times as many take about ten times as long") {
     const double few = ticks(5000);
     CHECK(ticks(50000) < 50 * few);
 }
+
+TEST_CASE("parameters: two matrices of one shape begin with other numbers") {
+    Parameters p;
+    Tensor *a = p.add("a", {8, 8}, {Init::normal, 1}), *b = p.add("b", {8, 8}, {Init::normal, 1});
+    p.allocate(3);
+    int equal = 0;
+    for (int i = 0; i < 64; i++)
+        equal += static_cast<const float*>(a->value)[i] == static_cast<const float*>(b->value)[i];
+    CHECK(equal == 0);
+}

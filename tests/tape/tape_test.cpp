@@ -254,6 +254,56 @@ TEST_CASE("tape: names, scopes, the printed program") {
     CHECK_FALSE(matches("*.ffn", "layer.0.ffn.up"));
 }
 
+TEST_CASE("tape: what no gradient reaches has no backward, and of scopes that end together the outer is computed again") {
+    struct Count : Observer {
+        int forward = 0, backward = 0;
+        void after(const Record&, bool back) override { (back ? backward : forward)++; }
+    };
+    Parameters p;
+    Tensor* b = p.add("b", {4}, {Init::ones});
+    p.allocate(1);
+    Arena arena;
+    Tape tape(arena, DType::f32);
+    Count count;
+    tape.observe(&count);
+    tape.recompute("outer*");
+    tape.begin("steps");
+    Tensor* loss = nullptr;
+    {
+        auto outer = tape.scope("outer");
+        Tensor* first = gelu(tape, b, GeluKind::erf, "first");
+        gelu(tape, first, GeluKind::erf, "unused");
+        auto inner = tape.scope("inner");
+        const std::vector<double> ones(4, 1);
+        loss = weighted_sum(tape, first, tape.constant("ones", {4}, DType::f32, ones.data()), "loss");
+    }
+    p.start_gradients();
+    tape.backward(loss);
+    tape.end();
+    CHECK(count.backward == 2);     // weighted_sum and the first gelu
+    CHECK(count.forward == 3 + 3);  // all of the outer scope once more
+}
+
+TEST_CASE("tape: a stream goes by seed, step, scopes and name, each by itself") {
+    Arena arena;
+    Tape tape(arena, DType::f32);
+    auto words = [&](std::uint64_t seed, std::uint32_t step, const std::string& layer, const std::string& name) {
+        tape.begin("streams", seed, step);
+        auto stack = tape.scope("stack");
+        auto scope = tape.scope(layer);
+        const Four drawn = tape.stream(name).at(7, 8, 9);
+        const Four named = make_stream(seed, "stack." + layer + "." + name, step).at(7, 8, 9);
+        for (int i = 0; i < 4; i++) CHECK(drawn[i] == named[i]);
+        return drawn[0];
+    };
+    const std::uint32_t drawn = words(1, 2, "layer.0", "dropout");
+    CHECK(words(1, 2, "layer.0", "dropout") == drawn);
+    CHECK(words(5, 2, "layer.0", "dropout") != drawn);
+    CHECK(words(1, 5, "layer.0", "dropout") != drawn);
+    CHECK(words(1, 2, "layer.1", "dropout") != drawn);
+    CHECK(words(1, 2, "layer.0", "attention") != drawn);
+}
+
 TEST_CASE("tape: a backward from the wrong place is refused") {
     Net net;
     Tensor* total = net.loss(9);

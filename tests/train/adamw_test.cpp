@@ -162,3 +162,16 @@ TEST_CASE("adamw: bf16 matrices follow their f32 masters, which move as in f32")
         different += half.w->view().as<bfloat16>()[i].bits != bfloat16(master[i]).bits;
     CHECK(different == 0);
 }
+
+TEST_CASE("adamw: a gradient below the clipping norm is taken as it is") {
+    AdamWRule rule;
+    rule.clip = 1e6;
+    Model model(DType::f64);
+    AdamW optimiser(model.p, rule);
+    model.draw(1);
+    std::vector<double> gradient;
+    for (std::int64_t i = 0; i < model.p.length(); i++) gradient.push_back(number_at(model.p.gradients(), i));
+    optimiser.update(1, 0.1);
+    for (std::int64_t i = 0; i < model.p.length(); i++)
+        CHECK(number_at(optimiser.first_moment(), i) == doctest::Approx((1 - rule.beta1) * gradient[std::size_t(i)]));
+}

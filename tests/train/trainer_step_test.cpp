@@ -2,6 +2,7 @@
 // What the trainer hands on at every step: the step to the tape's random streams and to AdamW, weight decay to matrices.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "data/text.h"
@@ -119,6 +120,118 @@ TEST_CASE("trainer: a held-out loss that is not finite ends the run; the last he
     CHECK(RunFolder::open(folder.file("run")).latest_step() == 4);
 }
 
+TEST_CASE("trainer: warmup takes the first steps at a share of the rate") {
+    const TemporaryFolder folder;
+    Constant task;
+    TrainOptions o = options(2);
+    o.warmup = 4;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    trainer.run(never);
+    // A gradient that stays moves by the rate: a quarter of it, then a half.
+    CHECK(task.value(task.b, 0) == doctest::Approx(-0.01 * (0.25 + 0.5)).epsilon(1e-4));
+}
+
+TEST_CASE("trainer: the best checkpoint is that of the lowest held-out loss, after a resume as well") {
+    const TemporaryFolder folder;
+    auto best_after = [&](double held_out, std::int64_t steps) {
+        Constant task;
+        task.held_out = held_out;
+        const bool again = steps > 1;
+        RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+        Trainer trainer(task.parameters, task, run, options(steps));
+        trainer.quiet = true;
+        if (again) trainer.resume();
+        trainer.run(never);
+        return std::filesystem::read_symlink(folder.file("run/best")).filename().string();
+    };
+    CHECK(best_after(3, 1) == "step-000001");
+    CHECK(best_after(2, 2) == "step-000002");
+    CHECK(best_after(2.5, 3) == "step-000002");
+    CHECK(best_after(2.25, 4) == "step-000002");
+    CHECK(best_after(1, 5) == "step-000005");
+}
+
+TEST_CASE("trainer: a resumed run keeps the schedule that it had") {
+    auto moved = [](std::int64_t first_start, std::int64_t first_steps, std::int64_t until, std::int64_t then) {
+        const TemporaryFolder folder;
+        double value = 0;
+        for (bool again : {false, true}) {
+            Constant task;
+            RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+            TrainOptions o = options(again ? then : until);
+            o.schedule_start = again ? 0 : first_start;
+            o.schedule_steps = again ? 0 : first_steps;
+            Trainer trainer(task.parameters, task, run, o);
+            trainer.quiet = true;
+            if (again) trainer.resume();
+            trainer.run(never);
+            value = task.value(task.b, 0);
+        }
+        return value;
+    };
+    // --steps 3 sets the schedule: the rate falls by thirds, and is at its floor after the resume.
+    CHECK(moved(0, 0, 3, 6) == doctest::Approx(-0.01 * (1 + 2.0 / 3 + 1.0 / 3 + 3 * 0.03)).epsilon(2e-5));
+    // The rate falls from step 2 on, to nothing at step 4.
+    CHECK(moved(2, 4, 1, 3) == doctest::Approx(-0.01 * (1 + 1 + 1)).epsilon(2e-5));
+    CHECK(moved(2, 4, 1, 4) == doctest::Approx(-0.01 * (1 + 1 + 1 + 0.5)).epsilon(2e-5));
+}
+
+TEST_CASE("trainer: a gradient whose norm is not finite ends the run, though the loss is") {
+    struct Steep : Constant {
+        Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
+            const double g[] = {1e30, 1e30, 1e30};  // b is 0, and so is the loss
+            return weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "loss");
+        }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, options(3));
+    trainer.quiet = true;
+    CHECK_THROWS_WITH_AS(trainer.run(never), doctest::Contains("the norm of the gradient inf"), Error);
+}
+
+TEST_CASE("trainer: a parameter that a step does not use has no gradient in it, whatever it had before") {
+    struct Once : Constant {
+        Tensor* loss(Tape& tape, std::int64_t step, std::int64_t) override {
+            const double g[] = {1, -2, 0.5}, one = 1;
+            Tensor* of_b = weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "of_b");
+            if (step > 0) return of_b;
+            return add(tape, of_b, weighted_sum(tape, c, tape.constant("one", {1}, DType::f32, &one), "of_c"), "loss");
+        }
+        std::string next_batch(std::int64_t step) override { return step > 0 ? "without" : "with"; }
+        Tensor* c = parameters.add("c", {1}, {Init::zeros, 0});
+        Once() { parameters.allocate(1); }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    TrainOptions o = options(2);
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    trainer.run(never);
+    // The second step moves c by its moments alone.
+    const double m = o.beta1 * (1 - o.beta1) / (1 - o.beta1 * o.beta1),
+                 v = o.beta2 * (1 - o.beta2) / (1 - o.beta2 * o.beta2);
+    CHECK(task.value(task.c, 0) == doctest::Approx(-0.01 * (1 + m / std::sqrt(v))).epsilon(2e-5));
+}
+
+TEST_CASE("trainer: the tape knows that it trains") {
+    struct Asking : Constant {
+        bool training = false;
+        Tensor* loss(Tape& tape, std::int64_t step, std::int64_t steps) override {
+            training = tape.training();
+            return Constant::loss(tape, step, steps);
+        }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, options(1));
+    trainer.quiet = true;
+    trainer.run(never);
+    CHECK(task.training);
+}
+
 TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it was") {
     const int before = threads();
     for (int count : {1, 2, 4})
@@ -131,6 +244,9 @@ TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it w
             std::int64_t sum = 0;  // and the pool goes on
             parallel_for(1, 1, [&](std::int64_t, std::int64_t) { sum++; });
             CHECK(sum == 1);
+            std::atomic<std::int64_t> many{0};
+            parallel_for(1000, 1, [&](std::int64_t begin, std::int64_t end) { many += end - begin; });
+            CHECK(many == 1000);
         }
     set_threads(before);
 }

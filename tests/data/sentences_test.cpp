@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Lines as token ids, and the order in which training meets them.
+#include "data/sentences.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/base/error.h"
+
+using namespace masquerade;
+
+namespace {
+
+// Sentences of 3 to 7 tokens, told apart by their names.
+std::vector<Sentence> numbered(int count) {
+    std::vector<Sentence> all(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; i++) {
+        all[std::size_t(i)].ids.assign(std::size_t(3 + i % 5), 1);
+        all[std::size_t(i)].name = i;
+    }
+    return all;
+}
+
+// The names that come next, `count` of them, whole batches; checks every batch on the way.
+std::vector<int> next_names(SentenceSource& source, std::size_t count, std::size_t tokens) {
+    std::vector<int> names;
+    while (names.size() < count) {
+        std::size_t used = 0;
+        std::set<int> different;
+        const std::vector<const Sentence*> batch = source.take(tokens);
+        for (const Sentence* s : batch) {
+            used += s->size();
+            different.insert(s->name);
+            names.push_back(s->name);
+        }
+        CHECK(different.size() == batch.size());
+        CHECK((used <= tokens || batch.size() == 1));
+    }
+    CHECK(names.size() == count);
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("sentences: an epoch holds each once, the next in another order, a resumed one the same rest") {
+    const std::vector<Sentence> all = numbered(40);
+    std::vector<int> every;
+    for (int i = 0; i < 40; i++) every.push_back(i);
+    SentenceSource source(all, 3);
+    std::vector<std::vector<int>> epochs;
+    for (int epoch = 0; epoch < 3; epoch++) {
+        epochs.push_back(next_names(source, 40, 20));
+        std::vector<int> sorted = epochs.back();
+        std::sort(sorted.begin(), sorted.end());
+        CHECK(sorted == every);
+    }
+    CHECK(epochs[0] != every);
+    CHECK(epochs[0] != epochs[1]);
+    CHECK(epochs[1] != epochs[2]);
+
+    SentenceSource again(all, 3), other(all, 4);
+    again.move_to(SentenceSource::Place{1, 10});
+    const std::vector<int> rest = next_names(again, 30, 20);
+    CHECK(rest == std::vector<int>(epochs[1].begin() + 10, epochs[1].end()));
+    CHECK(next_names(other, 40, 20) != epochs[0]);
+}
+
+TEST_CASE("sentences: a batch is as full as it may be, ends with its epoch, and holds one sentence at least") {
+    const std::vector<Sentence> all = numbered(5);  // 3 + 4 + 5 + 6 + 7 tokens
+    SentenceSource source(all, 1);
+    CHECK(source.take(25).size() == 5);  // all of them fit exactly
+    CHECK(source.take(1000).size() == 5);
+    CHECK(source.take(24).size() == 4);
+    CHECK(source.take(24).size() == 1);  // the last one of that epoch, alone
+    CHECK(source.take(1).size() == 1);
+}
+
+TEST_CASE("sentences: a line that is too long keeps its [SEP], and every line is named by its number") {
+    const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"}), {});
+    const std::vector<Sentence> s = encode_lines(tokenizer, {"a b", "a a b b", "b"}, 4);
+    REQUIRE(s.size() == 3);
+    CHECK(s[0].ids == std::vector<int>{2, 4, 5, 3});  // as long as it may be: whole
+    CHECK(s[1].ids == std::vector<int>{2, 4, 4, 3});
+    CHECK(s[2].ids == std::vector<int>{2, 5, 3});
+    for (int i = 0; i < 3; i++) CHECK(s[std::size_t(i)].name == i);
+    const std::vector<Sentence> pairs = encode_pairs(tokenizer, {"a", "b"}, {"b a b", "a"}, 4, 3);
+    CHECK(pairs[0].target == std::vector<int>{5, 4, 3});
+    CHECK(pairs[1].target == std::vector<int>{4, 3});
+    CHECK(pairs[0].size() == 6);
+    CHECK_THROWS_WITH_AS(encode_pairs(tokenizer, {"a", "b"}, {"a"}, 4, 3), "1 targets for 2 lines", Error);
+}

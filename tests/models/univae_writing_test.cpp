@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too few.
+#include <doctest/doctest.h>
+
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+struct Writer {
+    Parameters parameters;
+    UniVae model;
+    UniVaeDecoder::Special special;
+    Writer() : model(parameters, tiny_model(LatentKind::vmf, false)) {
+        parameters.allocate(1);
+        special.cls = 2;
+        special.sep = 3;
+        special.forbidden = {0, 2, 3};  // nothing ends a text but its length
+    }
+};
+
+}  // namespace
+
+TEST_CASE("univae writing: every token is the draw of its seed, line, sample and step, and the text is as long as it may be") {
+    Writer w;
+    UniVaeDecoder decoder(w.model, w.special);
+    const SamplingOptions sampling{1.5, 0, 1, 0};
+    std::vector<DecodeRequest> requests;
+    for (auto [line, sample] : {std::pair{0u, 0u}, {1u, 0u}, {0u, 1u}})
+        requests.push_back({w.model.space.prior(1, 0, 0), line, sample, w.model.start_position(9)});
+    for (std::uint64_t seed : {1, 2}) {
+        const std::vector<Tokens> texts = decoder.write(requests, sampling, seed);
+        for (std::size_t i = 0; i < requests.size(); i++) {
+            REQUIRE(int(texts[i].size()) == w.model.options.max_length - 2);
+            std::vector<int> ids = {w.special.cls};
+            ids.insert(ids.end(), texts[i].begin(), texts[i].end());
+            const auto logits = decoder.forced_logits(requests[i], ids);
+            for (std::size_t t = 0; t < texts[i].size(); t++) {
+                const std::vector<float> row(logits[t].begin(), logits[t].end());
+                const double u = sampling_draw(seed, requests[i].line, requests[i].sample, std::uint32_t(t));
+                CHECK(texts[i][t] == choose_token(row.data(), int(row.size()), sampling, w.special.forbidden, u));
+            }
+        }
+        CHECK(texts[0] != texts[1]);
+        CHECK(texts[0] != texts[2]);
+    }
+}
+
+TEST_CASE("univae writing: the mean latents of sentences are those of each alone") {
+    Writer w;
+    const std::vector<Sentence> all = random_sentences(3);
+    const auto together = mean_latents(w.model, {&all[0], &all[1], &all[2]});
+    REQUIRE(together.size() == 3);
+    for (std::size_t i = 0; i < 3; i++) {
+        const auto alone = mean_latents(w.model, {&all[i]});
+        REQUIRE(alone[0].size() == together[i].size());
+        CHECK(alone[0] == together[i]);
+    }
+    CHECK(together[0] != together[1]);
+}
