@@ -7,8 +7,12 @@
 
 namespace masquerade {
 
-// At least `bytes`, aligned to 64 and released by std::free; null where the machine does not give it.
+// At least `bytes`, aligned to 64; null where the machine does not give it. release_aligned takes the same `bytes`.
 void* allocate_aligned(std::size_t bytes) noexcept;
+void release_aligned(void* memory, std::size_t bytes) noexcept;
+
+// Whether fresh memory of this size holds zeros: pages that nobody has written yet, which cost nothing until then.
+bool is_zero_when_fresh(std::size_t bytes) noexcept;
 
 // The most memory that this process has held at once, since it began; 0 where the system does not say.
 std::int64_t peak_resident_bytes();

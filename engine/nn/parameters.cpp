@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/parameters.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/base/random.h"
 #include "engine/math/normal.h"
+#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/ops.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
@@ -11,8 +15,8 @@ namespace masquerade {
 namespace {
 
 // Normal numbers beyond two deviations are drawn again, the next pair of the same place.
-float truncated_normal(const Stream& stream, std::uint32_t place) {
-    for (std::uint32_t attempt = 0;; attempt++) {
+float truncated_normal(const Stream& stream, std::uint32_t place, std::uint32_t attempt = 0) {
+    for (;; attempt++) {
         Four bits = stream.at(place, attempt, 0);
         float x, y;
         normal_pair(bits[0], bits[1], x, y);
@@ -21,13 +25,32 @@ float truncated_normal(const Stream& stream, std::uint32_t place) {
     }
 }
 
+// Writes truncated_normal of the places begin .. end-1. A few at once: the first attempts of a group make a plain loop.
+template <class T>
+void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t begin, std::int64_t end) {
+    constexpr int group = 64;
+    float first[group], second[group];
+    for (std::int64_t start = begin; start < end; start += group) {
+        const int count = int(std::min<std::int64_t>(group, end - start));
+        for (int i = 0; i < group; i++) {
+            Four bits = stream.at(std::uint32_t(start + i), 0, 0);
+            normal_pair(bits[0], bits[1], first[i], second[i]);
+        }
+        for (int i = 0; i < count; i++) {
+            float z = std::fabs(first[i]) <= 2 ? first[i] : second[i];
+            if (std::fabs(z) > 2) z = truncated_normal(stream, std::uint32_t(start + i), 1);
+            x[start + i] = T(deviation * z);
+        }
+    }
+}
+
 template <class T>
 void start_values(const View& view, const Init& init, const Stream& stream) {
     T* x = view.as<T>();
-    for (std::int64_t i = 0; i < view.count(); i++) {
-        if (init.kind == Init::normal) x[i] = T(float(init.deviation) * truncated_normal(stream, std::uint32_t(i)));
-        else x[i] = T(init.kind == Init::ones ? 1.f : 0.f);
-    }
+    parallel_for(view.count(), 16384, [&](std::int64_t begin, std::int64_t end) {
+        if (init.kind == Init::normal) truncated_normals(x, float(init.deviation), stream, begin, end);
+        else std::fill(x + begin, x + end, T(init.kind == Init::ones ? 1.f : 0.f));
+    });
 }
 
 }  // namespace
@@ -63,11 +86,9 @@ void Parameters::lay_out() {
 void Parameters::allocate(std::uint64_t seed) {
     lay_out();
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
-    values_ = Buffer(bytes, device_);
-    gradients_ = Buffer(bytes, device_);
-    fill_bytes(gradients(), 0);
-    const OnHost first_values = OnHost::to_write(values());
-    fill_bytes(first_values.view(), 0);  // the gaps between parameters stay so
+    values_ = Buffer::zeros(bytes, device_);  // the gaps between parameters stay so
+    gradients_ = Buffer::zeros(bytes, device_);
+    const OnHost first_values(values());
     if (storage_ != dtype_) rounded_ = Buffer(std::size_t(matrices_) * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];

@@ -2,13 +2,13 @@
 #include "engine/tensor/buffer.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <string>
 
 #include "engine/base/error.h"
 #include "engine/base/memory.h"
+#include "engine/tensor/copy.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade {
@@ -44,6 +44,12 @@ Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device
                         "; a smaller batch_tokens, width or vocabulary needs less"));
 }
 
+Buffer Buffer::zeros(std::size_t bytes, Device device) {
+    Buffer buffer(bytes, device);
+    if (device != Device::cpu || !is_zero_when_fresh(bytes)) fill_bytes(buffer.data(), 0, bytes, device);
+    return buffer;
+}
+
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
@@ -53,7 +59,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     if (device_ == Device::cpu)
-        std::free(data_);
+        release_aligned(data_, bytes_);
     else if (data_)
         cuda_runtime().release(data_);
 }

@@ -13,6 +13,7 @@ class Buffer {
   public:
     Buffer() = default;
     explicit Buffer(std::size_t bytes, Device device = Device::cpu);
+    static Buffer zeros(std::size_t bytes, Device device = Device::cpu);
     Buffer(Buffer&& other) noexcept { *this = std::move(other); }
     Buffer& operator=(Buffer&& other) noexcept;
     ~Buffer();

@@ -3,18 +3,15 @@
 
 #include <cmath>
 
-#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
 
 AdamW::AdamW(Parameters& parameters, const AdamWRule& rule) : parameters_(parameters), rule_(rule) {
     std::size_t bytes = std::size_t(parameters.length()) * bytes_of(parameters.dtype());
-    m_ = Buffer(bytes, parameters.device());
-    v_ = Buffer(bytes, parameters.device());
+    m_ = Buffer::zeros(bytes, parameters.device());
+    v_ = Buffer::zeros(bytes, parameters.device());
     small_ = Buffer(4 * bytes_of(parameters.dtype()), parameters.device());
-    fill_bytes(first_moment(), 0);
-    fill_bytes(second_moment(), 0);
 }
 
 void AdamW::update(std::int64_t t, double learning_rate) {

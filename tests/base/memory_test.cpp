@@ -2,8 +2,8 @@
 // Memory for tensors: what it is aligned to, what is refused, and the peak that a process can look up.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -14,8 +14,12 @@ using namespace masquerade;
 
 namespace {
 
-using Memory = std::unique_ptr<void, void (*)(void*)>;
-Memory memory_of(std::size_t bytes) { return {allocate_aligned(bytes), std::free}; }
+struct Release {
+    std::size_t bytes;
+    void operator()(void* memory) const { release_aligned(memory, bytes); }
+};
+using Memory = std::unique_ptr<void, Release>;
+Memory memory_of(std::size_t bytes) { return {allocate_aligned(bytes), Release{bytes}}; }
 std::uintptr_t address(const Memory& memory) { return reinterpret_cast<std::uintptr_t>(memory.get()); }
 
 constexpr std::size_t mib = std::size_t(1) << 20;
@@ -29,12 +33,23 @@ TEST_CASE("memory: small blocks begin on a cache line, large ones on a page of 2
         CHECK(address(memory) % 64 == 0);
         std::memset(memory.get(), 1, bytes);
     }
-    for (std::size_t bytes : {2 * mib, 5 * mib + 1}) {
+    for (std::size_t bytes : {2 * mib, 5 * mib + 1, 64 * mib - 1, 64 * mib, 67 * mib + 1}) {
         Memory memory = memory_of(bytes);
         REQUIRE(memory);
         CHECK(address(memory) % (2 * mib) == 0);
         std::memset(memory.get(), 1, bytes);
     }
+}
+
+TEST_CASE("memory: what is said to be fresh zeros is, also where a block of the size was written and released") {
+    for (int time = 0; time < 2; time++) {
+        Memory memory = memory_of(64 * mib);
+        REQUIRE(memory);
+        char* bytes = static_cast<char*>(memory.get());
+        if (is_zero_when_fresh(64 * mib)) CHECK(std::all_of(bytes, bytes + 64 * mib, [](char c) { return c == 0; }));
+        std::memset(bytes, 1, 64 * mib);
+    }
+    CHECK(!is_zero_when_fresh(mib));
 }
 
 TEST_CASE("memory: a size that cannot be rounded up is refused") {

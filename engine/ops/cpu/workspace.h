@@ -3,7 +3,6 @@
 // largest shapes.
 #pragma once
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 
 #include "engine/base/memory.h"
@@ -14,11 +13,11 @@ class Workspace {
   public:
     Workspace() = default;
     Workspace(const Workspace&) = delete;
-    ~Workspace() { std::free(data_); }
+    ~Workspace() { release_aligned(data_, capacity_); }
 
     void* reserve(std::size_t bytes) {
         if (bytes > capacity_) {
-            std::free(data_);
+            release_aligned(data_, capacity_);
             data_ = nullptr, capacity_ = 0;
             data_ = allocate_aligned(bytes);
             if (!data_) throw std::bad_alloc();
