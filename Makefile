@@ -65,7 +65,6 @@ kernels  :=  # only the tests of tests/emulator and tests/cuda run them
 endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
-ladder   := $(wildcard tests/ladder*.cpp tests/ops_table*.cpp)  # what `inspect gradients` runs, too
 library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
@@ -129,7 +128,6 @@ $(shown): %: $(BUILD)/%
 $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
-$(BUILD)/inspect: $(call object,$(ladder))
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
 $(library): $(call object,$(sources)) $(library).list
@@ -193,7 +191,7 @@ run-tests: test-program
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
-$(call object,$(filter-out $(ladder),$(tests))): | needs-tests
+$(call object,$(tests)): | needs-tests
 
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
 mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
@@ -213,7 +211,7 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
 run-fuzz: $(BUILD)/fuzz
 	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET)
-fuzzed := $(filter input/% engine/% tokenizer/% models/hugging_face/% models/backbone.cpp,$(sources))
+fuzzed := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/nets/backbone.cpp,$(sources))
 $(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(fuzzed))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@

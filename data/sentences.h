@@ -10,6 +10,8 @@
 
 namespace masquerade {
 
+using Tokens = std::vector<int>;  // ids
+
 struct Sentence {
     std::vector<int> ids;     // [CLS] pieces [SEP]
     int name = 0;             // its number in the corpus: random numbers are drawn by it

@@ -21,21 +21,21 @@ files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
     grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/'
 } | sort -u | awk '
     function folder(path) {
-        return match(path, /^engine\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
+        return match(path, /^(engine|models)\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
     }
     BEGIN {
-        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/train " \
-                      "tokenizer data models tools tests", list, " ")
+        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train " \
+                      "engine/check tokenizer data models/masks models/batch models/latent models/nets models/density " \
+                      "models/tasks models/writing models/scoring models/runs tools tests", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
-        may["tools", "tests"] = 1                                                    # inspect runs the ladder
-        for (j = 2; j <= 8; j++) delete may["tokenizer", list[j]]                    # no engine at all
-        for (j = 4; j <= 8; j++) delete may["data", list[j]]                         # base and tensor only
+        for (j = 2; j <= 10; j++) delete may["tokenizer", list[j]]                    # no engine at all
+        for (j = 4; j <= 10; j++) delete may["data", list[j]]                         # base and tensor only
     }
     {
         sub(/^\.\//, "", $2)
         if (index($2, "..")) reason = "paths are written from the root"
-        else if (!(folder($2) in known) && $2 !~ /^engine\//) next                      # somebody else\047s header
+        else if (!(folder($2) in known) && $2 !~ /^(engine|models)\//) next                      # somebody else\047s header
         else if (!((folder($1), folder($2)) in may)) reason = folder($1) " may not read " folder($2)
         else next
         print "layers: " $1 " includes " $2 ": " reason

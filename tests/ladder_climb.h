@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/ladder.h"
+#include "engine/check/ladder.h"
 
 namespace masquerade::ladder {
 

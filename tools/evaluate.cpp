@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/run.h"
+#include "models/runs/run.h"
 #include "tools/model_options.h"
 
 using namespace masquerade;

@@ -3,7 +3,7 @@
 // model, the tensors of a checkpoint.
 #include <fmt/format.h>
 
-#include "models/mask.h"
+#include "models/masks/mask.h"
 #include "tools/inspect/checkpoint.h"
 #include "tools/inspect/gradients.h"
 #include "tools/inspect/program.h"

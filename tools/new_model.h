@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/run.h"
+#include "models/runs/run.h"
 #include "tokenizer/trainer.h"
 
 namespace masquerade {

@@ -16,7 +16,7 @@
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
-#include "engine/train/safetensors.h"
+#include "engine/io/safetensors.h"
 #include "engine/train/schedule.h"
 
 namespace masquerade {

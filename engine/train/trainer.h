@@ -12,8 +12,8 @@
 #include "engine/nn/parameters.h"
 #include "engine/tape/tape.h"
 #include "engine/train/adamw.h"
-#include "engine/train/config.h"
-#include "engine/train/run_folder.h"
+#include "engine/io/config.h"
+#include "engine/io/run_folder.h"
 
 namespace masquerade {
 

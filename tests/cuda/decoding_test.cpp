@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Evaluation, latents, priors and texts of a model on a device whose memory is closed to the host: the CPU's.
-#include "models/univae_evaluation.h"
+#include "models/tasks/univae_evaluation.h"
 #include "tests/cuda/fake_device.h"
 #include "tests/train/tiny_run.h"
 

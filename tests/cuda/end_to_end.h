@@ -8,7 +8,7 @@
 #include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
-#include "tests/models/tiny_family.h"
+#include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
 
 namespace masquerade::end_to_end {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Hugging Face's folders onto a device whose memory is closed to the host, and back: the bits of the CPU.
-#include "engine/train/file.h"
+#include "engine/io/file.h"
 #include "tests/cuda/fake_device.h"
-#include "tests/models/hugging_face.h"
+#include "tests/models/runs/hugging_face.h"
 
 using namespace masquerade;
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/emulator/emulator.h"
-#include "tests/ladder.h"
+#include "engine/check/ladder.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/emulator/emulator.h"
-#include "tests/ladder.h"
+#include "engine/check/ladder.h"
 
 namespace masquerade {
 

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
-#include "engine/train/config.h"
-#include "engine/train/file.h"
-#include "engine/train/run_folder.h"
-#include "engine/train/safetensors.h"
-#include "models/hugging_face/hugging_face.h"
+#include "engine/io/config.h"
+#include "engine/io/file.h"
+#include "engine/io/run_folder.h"
+#include "engine/io/safetensors.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/mutation.h"
 #include "tests/fuzz/samples.h"

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/train/file.h"
-#include "engine/train/run_folder.h"
-#include "engine/train/safetensors.h"
-#include "models/hugging_face/hugging_face.h"
+#include "engine/io/file.h"
+#include "engine/io/run_folder.h"
+#include "engine/io/safetensors.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade::fuzz {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/math/point.h"
-#include "tests/ladder.h"
+#include "engine/check/ladder.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;
@@ -30,7 +30,7 @@ void climb(std::string line) {
             if (backward == (check == check_calculus))
                 for (const std::string& fault : findings_of(op, check).faults) FAIL_CHECK(fault);
     }
-    if (!found) FAIL_CHECK(line << " has no row in tests/ops_table.cpp");
+    if (!found) FAIL_CHECK(line << " has no row in engine/check/ops_table.cpp");
 }
 
 // A small op with a fault of choice: y = gelu(x) w for every row, and its gradients.

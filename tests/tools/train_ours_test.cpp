@@ -6,7 +6,7 @@
 
 #include "doctest/doctest.h"
 #include "engine/ops/visible.h"
-#include "models/mask.h"
+#include "models/masks/mask.h"
 #include "tests/tools/small_mark.h"
 
 using namespace masquerade;

@@ -4,7 +4,7 @@
 #include "data/grammar.h"
 #include "data/text.h"
 #include "engine/tensor/numbers.h"
-#include "models/univae_task.h"
+#include "models/runs/univae_task.h"
 #include "tests/train/files.h"
 #include "tokenizer/trainer.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/tensor/numbers.h"
-#include "models/mask.h"
+#include "models/masks/mask.h"
 #include "tools/bench/train_ours.h"
 
 namespace masquerade {

@@ -2,7 +2,7 @@
 // Writing without a cache: a step runs the stack over the source and all that is written, of every prefix. This is what a
 // cache saves; both have the same bits.
 #pragma once
-#include "models/unilm_decoder.h"
+#include "models/writing/unilm_decoder.h"
 
 namespace masquerade {
 

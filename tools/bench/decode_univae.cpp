@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/univae_decoder.h"
+#include "models/writing/univae_decoder.h"
 #include "tools/bench/decode.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/progress.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/random.h"
-#include "models/hugging_face/hugging_face.h"
+#include "models/runs/hugging_face/hugging_face.h"
 
 namespace masquerade {
 namespace {

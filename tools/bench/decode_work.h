@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/unilm_decoder.h"
+#include "models/writing/unilm_decoder.h"
 #include "tools/bench/decode_uncached.h"
 
 namespace masquerade {

@@ -2,7 +2,7 @@
 #include "tools/bench/train_marks.h"
 
 #include "engine/base/random.h"
-#include "models/univae_run.h"
+#include "models/runs/univae_run.h"
 
 namespace masquerade {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/univae.h"
+#include "models/nets/univae.h"
 
 namespace masquerade {
 

@@ -5,7 +5,7 @@
 #include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
-#include "models/mask.h"
+#include "models/masks/mask.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
@@ -53,7 +53,7 @@ struct OurTraining::Bert : Model {
     }
 };
 
-// As models/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
+// As models/runs/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
 struct OurTraining::Sentences : Model {
     UniVae univae;
     std::vector<Sentence> sentences;

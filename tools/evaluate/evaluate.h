@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding/search.h"
+#include "models/writing/search.h"
 #include "tools/program.h"
 
 namespace masquerade {

@@ -5,9 +5,9 @@
 
 #include "data/text.h"
 #include "engine/base/write_file.h"
-#include "models/source_baselines.h"
-#include "models/target_run.h"
-#include "models/text_metrics.h"
+#include "models/scoring/source_baselines.h"
+#include "models/runs/target_run.h"
+#include "models/scoring/text_metrics.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
 #include "tools/outputs.h"

@@ -5,9 +5,10 @@
 
 #include "data/text.h"
 #include "engine/base/log.h"
-#include "models/sample_quality.h"
-#include "models/univae_evaluation.h"
-#include "models/univae_run.h"
+#include "models/scoring/metrics.h"
+#include "models/scoring/sample_quality.h"
+#include "models/tasks/univae_evaluation.h"
+#include "models/runs/univae_run.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
 

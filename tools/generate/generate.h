@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/text.h"
-#include "models/target_run.h"
+#include "models/runs/target_run.h"
 #include "tools/program.h"
 
 namespace masquerade {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/log.h"
-#include "models/target_run.h"
+#include "models/runs/target_run.h"
 #include "tools/generate/generate.h"
 
 namespace masquerade {

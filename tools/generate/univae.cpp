@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "models/univae_run.h"
+#include "models/runs/univae_run.h"
 #include "tools/generate/generate.h"
 
 namespace masquerade {

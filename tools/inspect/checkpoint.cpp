@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
-#include "engine/train/file.h"
-#include "engine/train/run_folder.h"
-#include "engine/train/safetensors.h"
-#include "models/hugging_face/hugging_face.h"
-#include "models/unilm_run.h"
+#include "engine/io/file.h"
+#include "engine/io/run_folder.h"
+#include "engine/io/safetensors.h"
+#include "models/runs/hugging_face/hugging_face.h"
+#include "models/runs/unilm_run.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;

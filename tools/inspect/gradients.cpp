@@ -8,7 +8,7 @@
 
 #include "engine/base/random.h"
 #include "engine/tensor/numbers.h"
-#include "tests/ladder.h"
+#include "engine/check/ladder.h"
 
 namespace masquerade {
 namespace {

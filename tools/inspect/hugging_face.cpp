@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/hugging_face/hugging_face.h"
+#include "models/runs/hugging_face/hugging_face.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "engine/base/log.h"
 #include "engine/tape/tape.h"
 #include "engine/tensor/numbers.h"
-#include "engine/train/file.h"
-#include "models/mask.h"
+#include "engine/io/file.h"
+#include "models/masks/mask.h"
 #include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/checkpoint.h"

@@ -2,7 +2,7 @@
 // A model small enough to be looked at, of any kind and with any settings, in the middle of a training step. It
 // reads questions of the built-in grammar.
 #pragma once
-#include "models/run.h"
+#include "models/runs/run.h"
 #include "tools/new_model.h"
 
 namespace masquerade {

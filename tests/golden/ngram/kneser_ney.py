@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Interpolated modified Kneser-Ney, and a model of words on top of it, from their definitions alone:
-dictionaries of tuples, recursion, no care for speed. Judges models/ngram.cpp and models/word_model.cpp."""
+dictionaries of tuples, recursion, no care for speed. Judges models/scoring/ngram.cpp and models/scoring/word_model.cpp."""
 import collections
 import math
 

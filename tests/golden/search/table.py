@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Models that are tables: the logits of the next token, by the last two tokens, from a hash of the table's
-number. tests/models/search_toy.h has the same ones, bit for bit."""
+number. tests/models/writing/search_toy.h has the same ones, bit for bit."""
 import numpy
 
 V, BEGIN, END = 7, 0, 1

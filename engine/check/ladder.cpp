@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include "engine/check/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/tensor/copy.h"
+#include "engine/tensor/runtime.h"
+
+namespace masquerade::ladder {
+namespace {
+
+const int boundaries[] = {1, 2, 31, 32, 33, 63, 65, 127, 129, 1000};
+
+std::vector<Sizes> boundary_sizes() {
+    std::vector<Sizes> all;
+    for (int n : boundaries) {
+        all.push_back({n, 33, 5});
+        all.push_back({3, n, 4});
+        all.push_back({5, 31, n});
+    }
+    all.push_back({1, 1, 1});
+    all.push_back({257, 65, 64});
+    return all;
+}
+
+template <class F>
+auto with_type(DType type, F f) {
+    switch (type) {
+        case DType::f32: return f(float());
+        case DType::bf16: return f(bfloat16());
+        case DType::f64: return f(double());
+        default: return f(complex());
+    }
+}
+
+}  // namespace
+
+double normal(Sequence& random) {
+    double radius = std::sqrt(-2 * std::log(random.uniform_double()));
+    return radius * std::cos(6.283185307179586 * random.uniform_double());
+}
+
+Draw uniform(double low, double high) {
+    return [low, high](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) x = low + (high - low) * random.uniform_double();
+    };
+}
+
+Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind kind) {
+    Operand o;
+    o.name = name;
+    o.path = "path.of." + name;
+    o.role = role;
+    o.shape = shape;
+    o.kind = kind;
+    // cotangents lean to one side: a sum of ones is blind to softmax and layernorm, whose outputs have
+    // constant sums
+    o.draw = role == Role::output ? uniform(-1, 1.7) : uniform(-1.5, 1.5);
+    operands.push_back(o);
+    return operands.back();
+}
+
+Operand& Case::input(const std::string& name, const Shape& shape, Kind kind) {
+    return add(name, Role::input, shape, kind);
+}
+Operand& Case::constant(const std::string& name, const Shape& shape, Kind kind) {
+    return add(name, Role::constant, shape, kind);
+}
+Operand& Case::output(const std::string& name, const Shape& shape, Kind kind) {
+    return add(name, Role::output, shape, kind);
+}
+Operand& Case::statistic(const std::string& name, const Shape& shape, Kind kind) {
+    return add(name, Role::statistic, shape, kind);
+}
+Operand& Case::updated(const std::string& name, const Shape& shape, Kind kind) {
+    return add(name, Role::updated, shape, kind);
+}
+void Case::ints(const std::string& name, std::vector<int> numbers, bool of_row) {
+    indices.push_back({name, std::move(numbers), of_row});
+}
+
+bool Case::has_storage() const {
+    for (const Operand& o : operands)
+        if (o.kind == Kind::storage) return true;
+    return false;
+}
+
+Case Case::restricted(int begin, int end) const {
+    Case part = *this;
+    part.rows = end - begin;
+    for (Operand& o : part.operands) {
+        if (!o.of_row) continue;
+        std::int64_t columns = o.shape.rank == 1 ? 1 : o.shape.columns();
+        o.shape.size[0] = end - begin;
+        o.numbers.assign(o.numbers.begin() + begin * columns, o.numbers.begin() + end * columns);
+    }
+    for (Indices& i : part.indices)
+        if (i.of_row) i.numbers.assign(i.numbers.begin() + begin, i.numbers.begin() + end);
+    return part;
+}
+
+Op::Op(std::string n, std::function<Case(Sizes)> m)
+    : name(std::move(n)), make(std::move(m)), small{{5, 4, 3}, {2, 7, 6}, {1, 3, 1}}, middle{{33, 65, 17}},
+      all(boundary_sizes()) {}
+
+Op Op::at(std::vector<Sizes> s, std::vector<Sizes> m, std::vector<Sizes> a) const {
+    Op op = *this;
+    op.small = std::move(s), op.middle = std::move(m), op.all = std::move(a);
+    return op;
+}
+
+Case prepared(const Op& op, Sizes sizes) {
+    Case c = op.make(sizes);
+    c.rows = sizes.rows;
+    for (Operand& o : c.operands) {
+        Sequence random(hash_of(op.name), o.name, std::uint32_t(sizes.rows * 1009 + sizes.columns),
+                        std::uint32_t(sizes.other));
+        o.numbers.resize(std::size_t(o.shape.count()));
+        o.draw(o.numbers, random);
+    }
+    return c;
+}
+
+Guarded::Guarded(const Shape& shape, DType dtype, const char* path, Device device)
+    : memory_(std::size_t(shape.count()) * bytes_of(dtype) + 2 * guard),
+      view_{static_cast<char*>(memory_.data()) + guard, dtype, device, shape, path} {
+    std::memset(memory_.data(), 0xa5, memory_.bytes());
+    fill_with_nan();
+    if (lies_apart(device)) there_ = Buffer(memory_.bytes(), device);
+}
+
+View Guarded::there() const {
+    View v = view_;
+    if (there_.data()) v.data = static_cast<char*>(there_.data()) + guard;
+    return v;
+}
+
+void Guarded::send() const {
+    if (there_.data())
+        copy_bytes(memory_.data(), Device::cpu, there_.data(), there_.device(), memory_.bytes());
+}
+
+void Guarded::fetch() const {
+    if (there_.data())
+        copy_bytes(there_.data(), there_.device(), memory_.data(), Device::cpu, memory_.bytes());
+}
+
+bool lies_apart(Device device) { return device == Device::cuda && has_cuda_runtime(); }
+
+void Guarded::fill(const std::vector<double>& numbers) const {
+    for (std::size_t i = 0; i < numbers.size(); i++) set_number(view_, std::int64_t(i), numbers[i]);
+}
+
+void Guarded::fill_with_nan() const { std::memset(view_.data, 0xff, view_.bytes()); }
+
+bool Guarded::guards_intact() const {
+    const char* all = static_cast<const char*>(memory_.data());
+    auto intact = [](char c) { return c == char(0xa5); };
+    return std::all_of(all, all + guard, intact) &&
+           std::all_of(all + guard + view_.bytes(), all + 2 * guard + view_.bytes(), intact);
+}
+
+bool Guarded::has_nan() const {
+    for (std::int64_t i = 0; i < view_.count(); i++) {
+        complex x = number(view_, i);
+        if (std::isnan(x.real()) || std::isnan(x.imag())) return true;
+    }
+    return false;
+}
+
+std::string Guarded::bytes() const {
+    return std::string(static_cast<const char*>(view_.data), view_.bytes());
+}
+
+std::string at(Sizes s) { return text(" at ", s.rows, "x", s.columns, "x", s.other); }
+
+complex number(const View& view, std::int64_t i) {
+    return with_type(view.dtype, [&](auto type) {
+        using T = decltype(type);
+        if constexpr (std::is_same_v<T, complex>) return view.as<T>()[i];
+        else return complex(double(view.as<T>()[i]));
+    });
+}
+
+void set_number(const View& view, std::int64_t i, complex x) {
+    with_type(view.dtype, [&](auto type) {
+        using T = decltype(type);
+        if constexpr (std::is_same_v<T, complex>) view.as<T>()[i] = x;
+        else if constexpr (std::is_same_v<T, double>) view.as<T>()[i] = x.real();
+        else view.as<T>()[i] = T(float(x.real()));
+    });
+}
+
+double rounded(double x, DType type) {
+    if (type == DType::f32) return double(float(x));
+    return type == DType::bf16 ? double(float(bfloat16(float(x)))) : x;
+}
+
+Call::Call(const Case& c, DType type, DType like, Device device)
+    : op(c), unwanted_(c.operands.size(), false), added_(c.operands.size(), false) {
+    for (const Operand& o : op.operands) {
+        bool storage = o.kind == Kind::storage;
+        DType own = storage ? type : arithmetic_of(type), shown = storage ? like : arithmetic_of(like);
+        std::vector<double> numbers = o.numbers;
+        for (double& x : numbers) x = rounded(x, shown);
+        values.emplace_back(o.shape, own, o.path.c_str(), device);
+        if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
+        bool second = op.backward && (o.role == Role::input || o.role == Role::output);
+        DType other = o.weight ? arithmetic_of(type) : own;
+        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device)
+                                : nullptr);
+        if (second && o.role == Role::output) others.back()->fill(numbers);
+    }
+    for (const Indices& i : op.indices) {
+        if (!lies_apart(device)) break;
+        const std::size_t bytes = i.numbers.size() * sizeof(int);
+        lists_.emplace_back(bytes + 1, device);
+        copy_bytes(i.numbers.data(), Device::cpu, lists_.back().data(), device, bytes);
+    }
+}
+
+void Call::run(const std::function<void(const Call&)>& ops) const {
+    auto each_tensor = [&](void (Guarded::*f)() const) {
+        for (const Guarded& value : values) (value.*f)();
+        for (const auto& other : others)
+            if (other) (*other.*f)();
+    };
+    each_tensor(&Guarded::send);
+    ops(*this);
+    each_tensor(&Guarded::fetch);
+}
+
+std::size_t Call::find(const std::string& name) const {
+    for (std::size_t i = 0; i < op.operands.size(); i++)
+        if (op.operands[i].name == name) return i;
+    throw Error(text("the table names no operand ", name));
+}
+
+View Call::operator()(const std::string& name) const {
+    asked.insert(name);
+    return values[find(name)].there();
+}
+
+View Call::d(const std::string& name) const {
+    asked.insert("d" + name);
+    return others[find(name)]->there();
+}
+
+Grad Call::grad(const std::string& name) const {
+    asked.insert("d" + name);
+    std::size_t i = find(name);
+    return unwanted_[i] ? Grad{} : Grad{others[i]->there(), added_[i]};
+}
+
+Ints Call::ints(const std::string& name) const {
+    asked.insert(name);
+    for (std::size_t i = 0; i < op.indices.size(); i++) {
+        if (op.indices[i].name != name) continue;
+        const std::vector<int>& numbers = op.indices[i].numbers;
+        const void* data = lists_.empty() ? numbers.data() : lists_[i].data();
+        return Ints{static_cast<const int*>(data), std::int64_t(numbers.size())};
+    }
+    throw Error(text("the table names no indices ", name));
+}
+
+Errors& Findings::of(const std::string& tensor) {
+    for (auto& [name, errors] : tensors)
+        if (name == tensor) return errors;
+    tensors.emplace_back(tensor, Errors());
+    return tensors.back().second;
+}
+
+void Findings::expect(bool good, const std::string& tensor, const std::string& kind,
+                      const std::string& details) {
+    checks++;
+    if (good || !kinds_.insert(tensor + ":" + kind).second) return;
+    faults.push_back(text(op, " ", tensor, ": ", kind, " ", details));
+}
+
+void Findings::attempt(Sizes sizes, const std::function<void()>& check) {
+    try {
+        check();
+    } catch (const std::exception& e) {
+        expect(false, "call", "throws", text("\"", e.what(), "\"", at(sizes)));
+    }
+}
+
+}  // namespace masquerade::ladder

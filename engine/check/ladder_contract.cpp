@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// The rung that holds every op to the contract of ops.h.
+#include "engine/ops/cpu/parallel.h"
+#include "engine/check/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace masquerade::ladder {
+namespace {
+
+struct Threads {
+    const int before = threads();
+    ~Threads() { set_threads(before); }
+};
+
+// The largest of its numbers.
+double size_of(const View& view) {
+    double size = 0;
+    for (std::int64_t i = 0; i < view.count(); i++) size = std::max(size, std::fabs(number(view, i).real()));
+    return size;
+}
+
+struct Contract {
+    const Op& op;
+    const Sizes sizes;
+    const DType type;
+    const Device device;
+    Findings& findings;
+    const RowsAlone rows_alone;
+    const Case c = prepared(op, sizes);
+
+    void expect(bool good, const std::string& tensor, const std::string& kind) const {
+        findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
+    }
+    // Runs both ways; all gradients are wanted and stored unless the caller said otherwise.
+    void run(const Call& call) const {
+        call.forward();
+        if (c.backward) call.backward();
+    }
+    bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
+    template <class F>
+    void each_gradient(F f) const {
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (has_gradient(i)) f(i, "d" + c.operands[i].name);
+    }
+    // f(tensor's name, its memory in a, in b) for every result of the op
+    template <class F>
+    void each_result(const Call& a, const Call& b, F f) const {
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (c.operands[i].written()) f(c.operands[i].name, a.values[i], b.values[i]);
+        each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
+    }
+
+    // Results hold no NaN any more; everything else holds what it held, and so do the guards.
+    void check_writes() const {
+        const Call fresh(c, type, type, device);
+        Call call(c, type, type, device);
+        call.forward();
+        auto untouched = [&](bool after_backward) {
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                const Operand& o = c.operands[i];
+                if (!o.written())
+                    expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
+                if (call.others[i] && (o.role == Role::output || !after_backward))
+                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name,
+                           "is written to");
+            }
+        };
+        untouched(false);
+        for (std::size_t i = 0; i < c.operands.size(); i++)
+            if (c.operands[i].written())
+                expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
+        std::vector<std::string> results;
+        for (const Guarded& value : call.values) results.push_back(value.bytes());
+        if (c.backward) {
+            call.backward();
+            untouched(true);
+            for (std::size_t i = 0; i < results.size(); i++)
+                expect(call.values[i].bytes() == results[i], c.operands[i].name,
+                       "is written to by the backward");
+            each_gradient([&](std::size_t i, const std::string& name) {
+                expect(!call.others[i]->has_nan(), name, "is not fully stored");
+            });
+        }
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            expect(call.values[i].guards_intact(), c.operands[i].name, "is written past its ends");
+            if (call.others[i])
+                expect(call.others[i]->guards_intact(), "d" + c.operands[i].name, "is written past its ends");
+        }
+    }
+
+    // Added: r + g, where stored gave g; one gradient at a time, while the others are stored as before.
+    void check_added() const {
+        Call stored(c, type, type, device);
+        run(stored);
+        each_gradient([&](std::size_t i, const std::string& name) {
+            Call call(c, type, type, device);
+            call.forward();
+            const View &g = stored.others[i]->view(), &to = call.others[i]->view();
+            double worst = 0;
+            const double size = std::max(c.operands[i].floor, size_of(g));
+            Sequence random(1, name);
+            std::vector<double> before(static_cast<std::size_t>(g.count()));
+            for (double& r : before) r = (2 * random.uniform_double() - 1) * (size > 0 ? size : 1);
+            call.others[i]->fill(before);
+            for (std::size_t k = 0; k < before.size(); k++) before[k] = number(to, std::int64_t(k)).real();
+            call.add(i);
+            call.backward();
+            for (std::int64_t k = 0; k < g.count(); k++) {
+                double expected = before[std::size_t(k)] + number(g, k).real();
+                double error = std::fabs(number(to, k).real() - expected);
+                worst = error > worst || error != error ? error : worst;
+            }
+            expect(worst <= 4 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
+            expect(call.others[i]->guards_intact(), name, "is written past its ends when added");
+            each_gradient([&](std::size_t j, const std::string& other) {
+                if (j != i)
+                    expect(call.others[j]->bytes() == stored.others[j]->bytes(), other,
+                           "changes where another is added");
+            });
+        });
+    }
+
+    // Every set of wanted gradients gives the bits that all together give, and leaves the absent ones alone.
+    void check_absent() const {
+        std::vector<std::size_t> inputs;
+        each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
+        Call all(c, type, type, device);
+        run(all);
+        for (unsigned wanted = 0; wanted + 1 < 1u << inputs.size(); wanted++) {
+            Call some(c, type, type, device);
+            for (std::size_t k = 0; k < inputs.size(); k++) some.want(inputs[k], wanted >> k & 1u);
+            run(some);
+            for (std::size_t k = 0; k < inputs.size(); k++) {
+                const std::string name = "d" + c.operands[inputs[k]].name;
+                const Guarded& found = *some.others[inputs[k]];
+                if (wanted >> k & 1u)
+                    expect(found.bytes() == all.others[inputs[k]]->bytes(), name,
+                           "changes where another is not wanted");
+                else
+                    expect(found.bytes() == Guarded(found.view().shape, found.view().dtype, "").bytes(), name,
+                           "is written though not wanted");
+            }
+        }
+    }
+
+    void check_threads() const {
+        Threads restore;
+        set_threads(1);
+        Call one(c, type, type, device);
+        run(one);
+        for (int count : {2, 4}) {
+            set_threads(count);
+            Call many(c, type, type, device);
+            run(many);
+            each_result(one, many, [&](const std::string& name, const Guarded& a, const Guarded& b) {
+                expect(a.bytes() == b.bytes(), name, text("has other bits on ", count, " threads"));
+            });
+        }
+    }
+
+    // Some rows alone have the bits they have among all, or are near them.
+    void check_rows() const {
+        const int n = c.rows;
+        Call all(c, type, type, device);
+        run(all);
+        const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
+        for (auto [begin, end] : ranges) {
+            if (begin < 0 || end > n || end - begin == n) continue;
+            Case part = c.restricted(begin, end);
+            Call alone(part, type, type, device);
+            run(alone);
+            for (std::size_t i = 0; i < c.operands.size(); i++) {
+                const Operand& o = c.operands[i];
+                if (!o.of_row) continue;
+                auto same = [&](const Guarded& whole, const Guarded& rows, const std::string& name) {
+                    View among = whole.view();
+                    const std::size_t row = among.bytes() / std::size_t(n);
+                    among.data = static_cast<char*>(among.data) + std::size_t(begin) * row;
+                    among.shape = rows.view().shape;
+                    if (rows_alone == RowsAlone::same_bits)
+                        expect(whole.bytes().substr(std::size_t(begin) * row, among.bytes()) == rows.bytes(), name,
+                               "of a row alone has other bits than in a batch");
+                    else  // each of the two may be off by the bound
+                        expect(error_of(rows.view(), among, std::max(o.floor, size_of(whole.view()))) <=
+                                   2 * bound_of(o, type),
+                               name, "of a row alone is far from what it is in a batch");
+                };
+                if (o.written()) same(all.values[i], alone.values[i], o.name);
+                if (has_gradient(i)) same(*all.others[i], *alone.others[i], "d" + o.name);
+            }
+        }
+    }
+
+    void expect_refused(const Call& wrong, bool backward, const std::string& tensor,
+                        const std::string& how) const {
+        std::string said, where = (backward ? "in the backward" : "in the forward") + how;
+        try {
+            backward ? wrong.backward() : wrong.forward();
+        } catch (const Error& e) {
+            said = e.what();
+        }
+        expect(!said.empty(), tensor, where + " is not refused");
+        bool named =
+            said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
+        expect(said.empty() || named, tensor,
+               where + " is refused without saying what is wrong (" + said + ")");
+    }
+
+    // One tensor at a time too wide or too long, one list at a time too short.
+    void check_refusals() const {
+        Call good(c, type, type, device);
+        good.forward();
+        const std::set<std::string> forward = good.asked;
+        good.asked.clear();
+        if (c.backward) good.backward();
+        const std::set<std::string> backward = good.asked;
+        auto expect_both = [&](const Call& wrong, const std::string& name, const std::string& how) {
+            if (forward.count(name)) expect_refused(wrong, false, name, how);
+            if (backward.count(name)) expect_refused(wrong, true, name, how);
+        };
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            const Operand& o = c.operands[i];
+            for (int side = 0; side < o.shape.rank && !o.any_shape; side++) {
+                bool rows = side + 1 < o.shape.rank;
+                if (rows && o.any_rows) continue;
+                std::string how = rows ? " with one row more" : " with one column more";
+                Shape larger = o.shape;
+                larger.size[side]++;
+                Call value(c, type, type, device), other(c, type, type, device);
+                value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str(), device);
+                expect_both(value, o.name, how);
+                if (!other.others[i]) continue;
+                *other.others[i] = Guarded(larger, other.others[i]->view().dtype, o.path.c_str(), device);
+                expect_both(other, "d" + o.name, how);
+            }
+        }
+        for (std::size_t i = 0; i < c.indices.size(); i++) {
+            if (c.indices[i].numbers.empty()) continue;
+            Case shorter = c;
+            shorter.indices[i].numbers.pop_back();
+            expect_both(Call(shorter, type, type, device), c.indices[i].name, " with one number less");
+        }
+    }
+};
+
+void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes, std::vector<DType> types,
+           Findings& findings) {
+    sizes.push_back({0, sizes.front().columns, sizes.front().other});
+    bool has_storage = prepared(op, op.all.front()).has_storage();
+    for (DType type : types) {
+        if (type == DType::bf16 && !has_storage) continue;
+        for (Sizes s : sizes)
+            findings.attempt(s, [&] {
+                Contract contract{op, s, type, device, findings, rows};
+                contract.check_writes();
+                if (device == Device::cpu) contract.check_threads();
+                contract.check_rows();
+                if (!contract.c.backward) return;
+                contract.check_added();
+                contract.check_absent();
+            });
+        Sizes small = op.small.front();
+        findings.attempt(small, [&] { Contract{op, small, type, device, findings, rows}.check_refusals(); });
+    }
+}
+
+}  // namespace
+
+void check_contract(const Op& op, Findings& findings) {
+    check(op, Device::cpu, RowsAlone::same_bits, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
+}
+
+void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
+    std::vector<Sizes> some;  // where kernels run on the CPU, a large size takes long and shows nothing new
+    for (Sizes s : op.all)
+        if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
+    check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);
+}
+
+}  // namespace masquerade::ladder

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The rungs that compare numbers: calculus and precision.
+#include "engine/ops/cpu/gemm.h"
+#include "engine/check/ladder.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace masquerade::ladder {
+
+double error_of(const View& found, const View& exact, double floor) {
+    double worst = 0, scale = floor > 0 ? floor : 1e-300;
+    for (std::int64_t i = 0; i < exact.count(); i++) {
+        double a = number(found, i).real(), b = number(exact, i).real();
+        double error = a == b ? 0 : std::fabs(a - b);
+        worst = error > worst || error != error ? error : worst;
+        if (std::isfinite(b)) scale = std::fabs(b) > scale ? std::fabs(b) : scale;
+    }
+    return worst / scale;
+}
+
+namespace {
+
+void note(double& worst, double error) { worst = error > worst || error != error ? error : worst; }
+
+// The scalar whose gradient the backward is: every output times its cotangent.
+complex scalar_of(const Call& call) {
+    call.forward();
+    complex s = 0;
+    for (std::size_t i = 0; i < call.op.operands.size(); i++) {
+        if (call.op.operands[i].role != Role::output) continue;
+        const View &y = call.values[i].view(), &dy = call.others[i]->view();
+        for (std::int64_t k = 0; k < y.count(); k++) s += number(y, k) * number(dy, k);
+    }
+    return s;
+}
+
+constexpr double step = 1e-30, near = 1e-12;
+
+void expect_calculus(Findings& findings, const Operand& o, double error, const std::string& how) {
+    std::string tensor = "d" + o.name;
+    Errors& errors = findings.of(tensor);
+    note(errors.complex_step, error);
+    note(errors.share, error / near);
+    findings.expect(error <= near, tensor, "complex step", text(error, " > ", near, how));
+}
+
+void check_elements(const Op& op, Sizes sizes, Findings& findings) {
+    Case c = prepared(op, sizes);
+    Call exact(c, DType::f64), shifted(c, DType::c128);
+    exact.forward(), exact.backward();
+    for (std::size_t i = 0; i < c.operands.size(); i++) {
+        const Operand& o = c.operands[i];
+        if (o.role != Role::input) continue;
+        Guarded gradient(o.shape, DType::f64, "complex step");
+        const View& x = shifted.values[i].view();
+        for (std::int64_t k = 0; k < x.count(); k++) {
+            complex before = number(x, k);
+            set_number(x, k, before + complex(0, step));
+            set_number(gradient.view(), k, scalar_of(shifted).imag() / step);
+            set_number(x, k, before);
+        }
+        expect_calculus(findings, o, error_of(exact.others[i]->view(), gradient.view(), o.floor), at(sizes));
+    }
+}
+
+void check_directions(const Op& op, Sizes sizes, Findings& findings) {
+    Case c = prepared(op, sizes);
+    Call exact(c, DType::f64), shifted(c, DType::c128);
+    exact.forward(), exact.backward();
+    for (std::size_t i = 0; i < c.operands.size(); i++) {
+        const Operand& o = c.operands[i];
+        if (o.role != Role::input || o.shape.count() == 0) continue;
+        const View &x = shifted.values[i].view(), &g = exact.others[i]->view();
+        for (std::uint32_t direction = 0; direction < 8; direction++) {
+            Sequence random(hash_of(op.name), o.name + ".direction", direction);
+            double along = 0, size = o.floor * o.floor;
+            for (std::int64_t k = 0; k < x.count(); k++) {
+                double d = 2 * random.uniform_double() - 1, term = d * number(g, k).real();
+                set_number(x, k, complex(o.numbers[std::size_t(k)], step * d));
+                along += term;
+                size += term * term;
+            }
+            double error = std::fabs(scalar_of(shifted).imag() / step - along) / std::sqrt(size + 1e-300);
+            expect_calculus(findings, o, error, " along a direction" + at(sizes));
+        }
+        for (std::int64_t k = 0; k < x.count(); k++) set_number(x, k, o.numbers[std::size_t(k)]);
+    }
+}
+
+// Forward and every gradient in double, of numbers as `type` keeps them.
+Call exact_call(const Case& c, DType type) {
+    Call exact(c, DType::f64, type);
+    exact.forward();
+    if (c.backward) exact.backward();
+    return exact;
+}
+
+// The same in `type` on the device, by the form that `how` says: every result within its bound.
+void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how,
+             Findings& findings) {
+    const Case& c = exact.op;
+    Call fast(c, type, type, device);
+    fast.forward();
+    if (c.backward) fast.backward();
+    auto near_enough = [&](const std::string& tensor, const Operand& o, const Guarded& a, const Guarded& b) {
+        double error = error_of(a.view(), b.view(), o.floor), bound = bound_of(o, type);
+        Errors& errors = findings.of(tensor);
+        note(type == DType::bf16 ? errors.bf16 : errors.f32, error);
+        note(errors.share, error / bound);
+        findings.expect(error <= bound, tensor, text(name_of(type), " on ", how),
+                        text("is off by ", error, " > ", bound, at(sizes)));
+    };
+    for (std::size_t i = 0; i < c.operands.size(); i++) {
+        const Operand& o = c.operands[i];
+        if (o.written()) near_enough(o.name, o, fast.values[i], exact.values[i]);
+        if (o.role == Role::input && c.backward)
+            near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
+    }
+}
+
+void check_against_double(const Op& op, Sizes sizes, DType type, Findings& findings) {
+    const Case c = prepared(op, sizes);
+    const Call exact = exact_call(c, type);
+    if (c.definition) {
+        Call plain(c, DType::f64, type);
+        c.definition(plain);
+        for (std::size_t i = 0; i < c.operands.size(); i++) {
+            const Operand& o = c.operands[i];
+            if (!o.written()) continue;
+            double error = error_of(exact.values[i].view(), plain.values[i].view(), o.floor);
+            findings.expect(error <= near, o.name, "definition", text(error, " > ", near, at(sizes)));
+        }
+    }
+    std::string first = instruction_set();
+    for (const char* set : {"generic", "avx2", "avx512"})
+        if (set_instruction_set(set)) compare(exact, sizes, type, Device::cpu, set, findings);
+    set_instruction_set(first.c_str());
+}
+
+}  // namespace
+
+double bound_of(const Operand& o, DType type) {
+    auto unit = [](DType t) { return t == DType::f64 ? 0x1p-53 : t == DType::bf16 ? 0x1p-8 : 0x1p-24; };
+    double arithmetic = o.factor * unit(arithmetic_of(type)) * (2 + std::sqrt(o.length));
+    int roundings = (o.kind == Kind::storage && !o.weight) + o.rounded;
+    return type == DType::bf16 ? roundings * unit(type) + arithmetic : arithmetic;
+}
+
+void check_calculus(const Op& op, Findings& findings) {
+    if (!prepared(op, op.all.front()).backward) return;
+    for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
+    for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
+}
+
+void check_precision(const Op& op, Findings& findings) {
+    bool has_storage = prepared(op, op.all.front()).has_storage();
+    for (Sizes s : op.all)
+        findings.attempt(s, [&] {
+            check_against_double(op, s, DType::f32, findings);
+            if (has_storage) check_against_double(op, s, DType::bf16, findings);
+        });
+}
+
+bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
+    return !op.costly || lies_apart(Device::cuda) || std::int64_t(s.rows) * s.columns * s.other <= most;
+}
+
+bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
+
+void check_cuda_precision(const Op& op, Findings& findings) {
+    for (Sizes s : small_ladder() ? op.small : op.all) {
+        if (!fits_fibers(op, s, 5200)) continue;
+        for (DType type : {DType::f32, DType::bf16})
+            findings.attempt(s, [&] {
+                const Case c = prepared(op, s);
+                if (type == DType::f32 || c.has_storage())
+                    compare(exact_call(c, type), s, type, Device::cuda, "cuda", findings);
+            });
+    }
+}
+
+}  // namespace masquerade::ladder

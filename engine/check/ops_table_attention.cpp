@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// The rows of attention in the op table: every rule a segment can have towards itself, sources beside its
+// own, and what lies over them. Sizes are query rows, head size, heads.
+#include "engine/check/ops_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace masquerade::ladder {
+namespace {
+
+struct Layout {
+    SegmentGraph graph;
+    int keys[2] = {0, 0};  // rows of the two sources; 0: there is no such source
+};
+using Build = std::function<Layout(int rows)>;
+
+// Documents of these lengths, until the rows are used up.
+std::vector<int> lengths(int rows) {
+    const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
+    std::vector<int> all;
+    for (std::size_t i = 0; rows > 0; i++) {
+        all.push_back(std::min(rows, cycle[i % 8]));
+        rows -= all.back();
+    }
+    return all;
+}
+
+// Every document one segment of queries and keys; change(query segment, layout) makes of it what a row wants.
+template <class F>
+Layout documents(int rows, F change) {
+    Layout all;
+    SegmentGraph& g = all.graph;
+    int row = 0;
+    for (int n : lengths(rows)) {
+        QuerySegment q;
+        q.begin = row;
+        q.end = row += n;
+        q.document = g.documents++;
+        q.self = int(g.keys.size());
+        g.keys.push_back({0, all.keys[0], all.keys[0] + n, 0});
+        all.keys[0] += n;
+        q.sees_begin = int(g.sees.size());
+        g.sees.push_back(q.self);
+        change(q, all);
+        q.sees_end = int(g.sees.size());
+        g.queries.push_back(q);
+    }
+    return all;
+}
+
+Build by_rule(Rule rule) {
+    return [rule](int rows) {
+        Layout all = documents(rows, [rule](QuerySegment& q, Layout& layout) {
+            q.rule = rule;
+            q.bits_begin = 32 * int(layout.graph.bits.size()) + 7;
+            if (rule != Rule::bits) return;
+            int n = q.end - q.begin;
+            Sequence random(std::uint64_t(q.begin), "bits");
+            for (int word = 0; word < (n * n + 7) / 32 + 1; word++)
+                layout.graph.bits.push_back(random.bits());
+        });
+        for (int i = 0; i < rows; i++) {
+            all.graph.query_rank.push_back(i * 7 % 5 - 1);
+            all.graph.key_rank.push_back(i * 7 % 5 - 1);
+        }
+        return all;
+    };
+}
+
+// UniVAE's decoder: causal, and before itself one row of a second source.
+Layout with_latent(int rows) {
+    return documents(rows, [](QuerySegment& q, Layout& all) {
+        q.rule = Rule::causal;
+        all.graph.sees.back() = int(all.graph.keys.size());
+        all.graph.keys.push_back({1, all.keys[1], all.keys[1] + 1, 0});
+        all.graph.sees.push_back(q.self);
+        all.keys[1]++;
+    });
+}
+
+// UniLM: the first half full, the second causal and sees the first.
+Layout prefix(int rows) {
+    Layout all = documents(rows, [](QuerySegment&, Layout&) {});
+    SegmentGraph halves;
+    halves.documents = all.graph.documents;
+    for (const QuerySegment& whole : all.graph.queries) {
+        int middle = (whole.begin + whole.end) / 2, first = int(halves.keys.size());
+        halves.keys.push_back({0, whole.begin, middle, 0});
+        halves.keys.push_back({0, middle, whole.end, middle - whole.begin});
+        QuerySegment a = whole, b = whole;
+        a.end = b.begin = middle;
+        a.self = first, b.self = first + 1;
+        b.rule = Rule::causal;
+        a.sees_begin = int(halves.sees.size());
+        halves.sees.push_back(first);
+        a.sees_end = b.sees_begin = int(halves.sees.size());
+        halves.sees.insert(halves.sees.end(), {first, first + 1});
+        b.sees_end = int(halves.sees.size());
+        halves.queries.insert(halves.queries.end(), {a, b});
+    }
+    all.graph = halves;
+    return all;
+}
+
+Layout windowed(int rows) {
+    return documents(rows, [](QuerySegment& q, Layout&) {
+        q.rule = q.document % 2 ? Rule::causal : Rule::full;
+        q.window = 2 + q.document % 3;
+        q.dilation = 1 + q.document % 2;
+        q.stride = q.document % 3 == 2 ? 5 : 0;
+        q.globals = q.document % 2;
+    });
+}
+
+// Decoding: five rows were cached before the ones that ask, the first two of which are seen once more. And between
+// documents, a row of nobody.
+Layout cached(int rows) {
+    Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
+        q.rule = q.document % 2 ? Rule::causal : Rule::full;
+        q.offset = 5;
+        layout.graph.keys.back().end += 5;
+        layout.keys[0] += 5;
+        if (q.end - q.begin > 2) q.end--, layout.graph.keys.back().end--;
+        const int first = layout.graph.keys.back().begin;
+        layout.graph.sees.push_back(int(layout.graph.keys.size()));
+        layout.graph.keys.push_back({0, first, first + 2, 0});
+    });
+    return all;
+}
+
+Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
+    Op op{"attention, " + use, [=](Sizes n) {
+        const int N = n.rows, D = n.columns, H = n.other, C = H * D;
+        auto layout = std::make_shared<Layout>(build(N));
+        const bool two = layout->keys[1] > 0;
+        const int longest = std::min(N, 140) + 1;
+        Case c;
+        c.input("q", {N, C}).sums(D + longest);
+        c.input("kv", {layout->keys[0], 2 * C}).with_any_rows().sums(D + longest);
+        if (two) c.input("kv1", {layout->keys[1], 2 * C}).with_any_rows().sums(D + longest);
+        c.output("y", {N, C}).sums(D + longest);
+        c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
+        c.ints("document", some_below(N, 1 << 20, 6), false);
+        c.ints("position", some_below(N, 512, 7), false);
+        auto rule = [=](const Call& a) {
+            AttentionRule r{H, dropout, make_stream(3, "ladder", 1), {}};
+            if (dropout > 0) r.rows = {a.ints("document"), a.ints("position")};
+            return r;
+        };
+        c.forward = [=](const Call& a) {
+            Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
+            attention_forward(a("q"), kv, layout->graph, rule(a), a("y"), a("lse"));
+        };
+        c.backward = [=](const Call& a) {
+            Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
+            Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
+            attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
+                               dkv);
+        };
+        return c;
+    }};
+    op.costly = true;
+    return op.at({{6, 2, 2}, {4, 3, 1}, {17, 1, 1}}, {{70, 8, 3}},
+                 {{1, 1, 1},
+                  {2, 4, 2},
+                  {31, 8, 1},
+                  {32, 33, 2},
+                  {33, 32, 2},
+                  {63, 2, 3},
+                  {65, 31, 1},
+                  {127, 16, 2},
+                  {129, 8, 5},
+                  {9, 64, 12},
+                  {50, 65, 1},
+                  {5, 130, 1},
+                  {4, 161, 2},
+                  {1000, 4, 1},
+                  {260, 32, 2}});
+}
+
+}  // namespace
+
+std::vector<Op> attention_ops() {
+    return {
+        attention_op("full", by_rule(Rule::full)),
+        attention_op("causal", by_rule(Rule::causal)),
+        attention_op("strict causal", by_rule(Rule::strict_causal)),
+        attention_op("anticausal", by_rule(Rule::anticausal)),
+        attention_op("none", by_rule(Rule::none)),
+        attention_op("rank", by_rule(Rule::rank)),
+        attention_op("strict rank", by_rule(Rule::strict_rank)),
+        attention_op("bits", by_rule(Rule::bits)),
+        attention_op("latent key", with_latent),
+        attention_op("prefix", prefix),
+        attention_op("window", windowed),
+        attention_op("cached", cached),
+        attention_op("dropout", by_rule(Rule::rank), 0.25f),
+        attention_op("dropout, latent key", with_latent, 0.25f),
+    };
+}
+
+}  // namespace masquerade::ladder

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "engine/io/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/base/log.h"
+#include "engine/io/file.h"
+#include "engine/io/safetensors.h"
+
+namespace masquerade {
+namespace fs = std::filesystem;
+namespace {
+
+std::string padded(std::int64_t number, std::size_t width) {
+    std::string digits = std::to_string(number);
+    return std::string(digits.size() < width ? width - digits.size() : 0, '0') + digits;
+}
+
+// The number in "step-000100"; -1 for any other name.
+std::int64_t step_of(const std::string& name) {
+    std::string digits = name.substr(0, 5) == "step-" ? name.substr(5) : "";
+    if (digits.size() < 6 || digits.size() > 18 || digits.find_first_not_of("0123456789") != digits.npos)
+        return -1;
+    std::int64_t step = std::stoll(digits);
+    return RunFolder::step_name(step) == name ? step : -1;
+}
+
+// Names in a folder; none when it cannot be listed.
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        names.push_back(at->path().filename().string());
+    return names;
+}
+
+// Removes a file or a whole folder; what cannot be removed stays.
+void remove_all(const std::string& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+}
+
+// Throws BadInput about the first file of a step folder that is missing or not whole.
+void check_step(const std::string& folder, bool with_state) {
+    nlohmann::json config = read_json(folder + "/config.json");
+    if (!config.is_object())
+        throw BadInput(text(folder, "/config.json is ", in_words(config), "; an object is expected"));
+    check_safetensors(folder + "/model.safetensors");
+    if (with_state) check_safetensors(folder + "/state.safetensors");
+}
+
+std::string problem_of(const std::string& folder, bool with_state) {
+    try {
+        check_step(folder, with_state);
+    } catch (const BadInput& e) {
+        return e.what();
+    }
+    return {};
+}
+
+// A program opens a run more than once and need not hear the same each time.
+void warn_once(const std::string& warning) {
+    static std::mutex mutex;
+    static std::set<std::string> given;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (given.insert(warning).second) log_line(warning);
+}
+
+// Puts a folder where another may be: then the two change places in one step, so that there always is one.
+void move_into_place(const std::string& fresh, const std::string& place, const std::string& old) {
+    if (::rename(fresh.c_str(), place.c_str()) == 0) return;
+    if (errno != ENOTEMPTY && errno != EEXIST) fail_to("write", place);
+    if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0)
+        return remove_all(fresh);
+    remove_all(old);  // a file system that cannot exchange: one name after the other
+    if (::rename(place.c_str(), old.c_str()) != 0) fail_to("replace", place);
+    if (::rename(fresh.c_str(), place.c_str()) == 0) return remove_all(old);
+    int reason = errno;
+    ::rename(old.c_str(), place.c_str());
+    errno = reason;
+    fail_to("replace", place);
+}
+
+}  // namespace
+
+std::string RunFolder::step_name(std::int64_t step) { return "step-" + padded(step, 6); }
+
+RunFolder RunFolder::create(const std::string& path) {
+    RunFolder run;
+    run.path_ = path;
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) throw BadInput(text("cannot make the run folder ", path, ": ", error.message()));
+    run.lock();
+    if (!names_in(path).empty())
+        throw BadInput(
+            text(path, " holds something already; go on with --resume ", path, ", or choose another --out"));
+    return run;
+}
+
+RunFolder RunFolder::create_next(const std::string& parent, const std::string& model) {
+    std::error_code error;
+    fs::create_directories(parent, error);
+    if (error) throw BadInput(text("cannot make the folder ", parent, ": ", error.message()));
+    int last = 0;
+    for (const std::string& name : names_in(parent)) {
+        std::string number =
+            name.substr(0, model.size() + 1) == model + "-" ? name.substr(model.size() + 1) : "";
+        if (!number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == number.npos)
+            last = std::max(last, std::stoi(number));
+    }
+    for (;;) {
+        std::string path = parent + "/" + model + "-" + padded(++last, 3);
+        if (::mkdir(path.c_str(), 0777) == 0) return create(path);
+        if (errno != EEXIST) fail_to("make the run folder", path);  // else another program was faster
+    }
+}
+
+RunFolder RunFolder::open(const std::string& path) {
+    std::error_code error;
+    if (!fs::exists(path, error))
+        throw BadInput(text("there is no run folder ", path, "; ./train makes one and prints its name"));
+    if (!fs::is_directory(path, error))
+        throw BadInput(text(path, " is a file; a run folder, or one of its step folders, is expected"));
+    RunFolder run;
+    fs::path given = fs::path(path).lexically_normal();
+    if (!given.has_filename()) given = given.parent_path();  // "run/"
+    if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
+    // A step folder lies in its run folder; `best` and `latest` lie there too and lead to a step folder.
+    bool linked = fs::is_symlink(given, error);
+    run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
+    fs::path folder = run.chosen_ < 0 ? given : given.parent_path();
+    run.path_ = folder.empty() ? "." : folder.string();
+    return run;
+}
+
+RunFolder RunFolder::resume(const std::string& path) {
+    RunFolder run = open(path);
+    run.lock();
+    run.remove_leftovers();
+    return run;
+}
+
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(chosen_, other.chosen_);
+    std::swap(lock_, other.lock_);
+    std::swap(keep, other.keep);
+    return *this;
+}
+
+RunFolder::~RunFolder() {
+    if (lock_ >= 0) ::close(lock_);
+}
+
+// The lock ends with the process, however it ends. File systems that have none are used without.
+void RunFolder::lock() {
+    lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock_ < 0) fail_to("open", path_);
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        throw BadInput(
+            text("another program is training into ", path_, "; stop it first, or choose another --out"));
+}
+
+void RunFolder::remove_leftovers() const {
+    for (const std::string& name : names_in(path_))
+        if (name.substr(0, 5) == ".new-" || name.substr(0, 5) == ".old-") remove_all(file(name));
+}
+
+std::vector<std::int64_t> RunFolder::steps() const {
+    std::vector<std::int64_t> all;
+    for (const std::string& name : names_in(path_))
+        if (step_of(name) >= 0) all.push_back(step_of(name));
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+std::int64_t RunFolder::latest_step() const {
+    bool with_state = lock_ >= 0;  // whoever goes on needs the optimiser, a reader does not
+    if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
+    std::error_code error;
+    std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
+    const bool leads_to_a_step = !error && step_of(target) >= 0 && fs::exists(file(target), error);
+    if (leads_to_a_step) problem = problem_of(file(target), with_state);
+    else if (target.empty())
+        problem = text(file("latest"), " is missing or no link");
+    else
+        problem = text(file("latest"), " leads to ", target, ", which is no step");
+    if (problem.empty()) return step_of(target);
+    std::vector<std::int64_t> all = steps();
+    for (auto step = all.rbegin(); step != all.rend(); ++step) {
+        if (!problem_of(step_folder(*step), with_state).empty()) continue;
+        // A damaged checkpoint is not passed over in silence: which older one to take is the user's choice.
+        if (leads_to_a_step) throw BadInput(text(problem, ". An earlier one is complete: ", step_folder(*step)));
+        warn_once(text("warning: ", problem, "; using ", step_folder(*step)));
+        return *step;
+    }
+    if (all.empty())
+        throw BadInput(
+            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?"));
+    throw BadInput(text(path_, " holds no complete checkpoint: ", problem));
+}
+
+void RunFolder::save_step(std::int64_t step, const std::function<void(const std::string&)>& write_files,
+                          bool best) {
+    if (lock_ < 0) throw Error(text(path_, " was opened for reading; a step cannot be saved into it"));
+    std::string name = step_name(step), fresh = file(".new-" + name);
+    try {
+        remove_all(fresh);
+        if (::mkdir(fresh.c_str(), 0777) != 0) fail_to("make the folder", fresh);
+        write_files(fresh);
+        check_step(fresh, true);
+        for (const std::string& part : names_in(fresh)) sync_to_disk(fresh + "/" + part);
+        sync_to_disk(fresh);
+        for (const char* log : {"log.jsonl", "samples.txt"})
+            if (std::error_code none; fs::exists(file(log), none)) sync_to_disk(file(log));
+        move_into_place(fresh, file(name), file(".old-" + name));
+        sync_to_disk(path_);
+        if (best) link("best", name);  // first: a crash before the next line runs this step again
+        link("latest", name);
+        sync_to_disk(path_);
+    } catch (const BadInput& e) {
+        remove_all(fresh);
+        std::error_code error;
+        std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
+        if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint"));
+        throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
+                            " is intact: make room and go on with --resume ", path_));
+    } catch (...) {
+        remove_all(fresh);
+        throw;
+    }
+    chosen_ = -1;  // from now on `latest` counts
+    prune(step);
+}
+
+// `name` leads to `target` from one moment to the next.
+void RunFolder::link(const std::string& name, const std::string& target) const {
+    std::string fresh = file(".new-" + name);
+    ::unlink(fresh.c_str());
+    if (::symlink(target.c_str(), fresh.c_str()) != 0) fail_to("link", fresh);
+    if (::rename(fresh.c_str(), file(name).c_str()) == 0) return;
+    int reason = errno;
+    ::unlink(fresh.c_str());
+    errno = reason;
+    fail_to("link", file(name));
+}
+
+// Steps beyond the one just saved belong to what was rewound: they go first. A folder is renamed before it is
+// removed, so that no half of it bears a step's name.
+void RunFolder::prune(std::int64_t saved) const {
+    std::error_code error;
+    std::int64_t best = step_of(fs::read_symlink(file("best"), error).filename().string());
+    std::vector<std::int64_t> all = steps();
+    std::int64_t older =
+        std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });
+    for (std::int64_t i = 0; i < std::int64_t(all.size()); i++) {
+        std::int64_t step = all[std::size_t(i)];
+        if (step == best || step == saved || (step < saved && i >= older - keep)) continue;
+        std::string old = file(".old-" + step_name(step));
+        remove_all(old);
+        if (::rename(step_folder(step).c_str(), old.c_str()) == 0) remove_all(old);
+    }
+}
+
+}  // namespace masquerade

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The part of a run folder that grows line by line: log.jsonl and samples.txt.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "engine/base/log.h"
+#include "engine/io/file.h"
+#include "engine/io/run_folder.h"
+
+namespace masquerade {
+namespace {
+
+// Calls f(line without its end) for every whole line; a last line without an end was torn by a crash.
+template <class F>
+void each_line(const std::string& bytes, F f) {
+    for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1)
+        f(bytes.substr(begin, end - begin));
+}
+
+enum class Fate { keep, later, damaged };
+
+// Lines without a step (a note, a header) stay.
+Fate fate_of_log_line(const std::string& line, std::int64_t last) {
+    nlohmann::json entry;
+    if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
+    auto step = entry.find("step");
+    return step != entry.end() && step->is_number() && step->get<double>() > double(last) ? Fate::later
+                                                                                          : Fate::keep;
+}
+
+}  // namespace
+
+void RunFolder::write(const std::string& name, const std::string& bytes) const {
+    replace_file(file(name), bytes);
+}
+
+// One call of write, so that lines are whole; what a full disk let through of them is taken back.
+void RunFolder::append(const std::string& name, const std::string& lines) const {
+    std::string path = file(name);
+    int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (out < 0) fail_to("write", path);
+    off_t before = ::lseek(out, 0, SEEK_END);
+    std::size_t done = 0;
+    while (done < lines.size()) {
+        ssize_t now = ::write(out, lines.data() + done, lines.size() - done);
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0) break;
+        done += std::size_t(now);
+    }
+    int reason = done < lines.size() ? errno : 0;
+    if (reason != 0 && ::ftruncate(out, before) != 0) reason = errno;
+    if (::close(out) != 0 && reason == 0) reason = errno;
+    errno = reason;
+    if (reason != 0) fail_to("write", path);
+}
+
+void RunFolder::append_log(const std::string& json_line) const {
+    if (json_line.find('\n') != json_line.npos)
+        throw Error("an entry of log.jsonl is one line: " + json_line);
+    append("log.jsonl", json_line + "\n");
+}
+
+void RunFolder::append_samples(std::int64_t step, const std::string& lines) const {
+    std::string block = text("step ", step, "\n");
+    bool whole = lines.empty() || lines.back() == '\n';
+    each_line(whole ? lines : lines + "\n",
+              [&](const std::string& line) { block += line.empty() ? "\n" : "  " + line + "\n"; });
+    append("samples.txt", block);
+}
+
+void RunFolder::rewind(std::int64_t step) const {
+    if (lock_ < 0) throw Error(text(path_, " was opened for reading; it cannot be rewound"));
+    link("latest", step_name(step));
+    std::string kept;
+    std::int64_t damaged = 0;
+    auto replace_if_shorter = [&](const char* name, const std::string& bytes) {
+        if (kept.size() < bytes.size()) replace_file(file(name), kept);
+        kept.clear();
+    };
+    if (std::error_code none; std::filesystem::exists(file("log.jsonl"), none)) {
+        std::string bytes = read_file(file("log.jsonl"), SIZE_MAX);
+        each_line(bytes, [&](const std::string& line) {
+            Fate fate = fate_of_log_line(line, step);
+            damaged += fate == Fate::damaged;
+            if (fate == Fate::keep) kept += line + "\n";
+        });
+        replace_if_shorter("log.jsonl", bytes);
+        if (damaged > 0)
+            log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
+    }
+    if (std::error_code none; std::filesystem::exists(file("samples.txt"), none)) {
+        std::string bytes = read_file(file("samples.txt"), SIZE_MAX);
+        bool keep_block = true;
+        each_line(bytes, [&](const std::string& line) {
+            if (line.substr(0, 5) == "step ")
+                keep_block = std::strtoll(line.c_str() + 5, nullptr, 10) <= step;
+            if (keep_block) kept += line + "\n";
+        });
+        replace_if_shorter("samples.txt", bytes);
+    }
+}
+
+}  // namespace masquerade

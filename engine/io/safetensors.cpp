@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "engine/io/safetensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
+#include "engine/io/nearest.h"
+#include "engine/io/safetensors_header.h"
+
+namespace masquerade {
+namespace {
+
+struct ElementName {
+    const char* name;
+    std::size_t bytes;
+};
+// In the order of Element.
+constexpr ElementName element_names[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2}, {"I16", 2},
+                                         {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
+                                         {"U64", 8},  {"I64", 8},  {"F64", 8}};
+
+// IEEE half precision: 1 sign, 5 exponent, 10 fraction bits.
+struct float16 {
+    std::uint16_t bits;
+    operator float() const {
+        std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+        if (rest >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+        // 2^112 moves the exponent from half's bias of 15 to 127, subnormal numbers included
+        float size = __builtin_bit_cast(float, rest << 13) * 0x1p112f;
+        return sign ? -size : size;
+    }
+};
+
+// The data of other people's files need not be aligned.
+template <class S, class T>
+void convert_elements(const void* from, std::int64_t count, T* to) {
+    const char* at = static_cast<const char*>(from);
+    for (std::int64_t i = 0; i < count; i++, at += sizeof(S)) {
+        S x;
+        std::memcpy(&x, at, sizeof x);
+        if constexpr (std::is_same_v<S, double>)
+            to[i] = T(x);
+        else
+            to[i] = T(float(x));
+    }
+}
+
+template <class T>
+void convert(const std::string& path, const StoredTensor& tensor, T* to) {
+    std::int64_t count = tensor.shape.count();
+    switch (tensor.element) {
+        case Element::f16: return convert_elements<float16>(tensor.data, count, to);
+        case Element::bf16: return convert_elements<bfloat16>(tensor.data, count, to);
+        case Element::f32: return convert_elements<float>(tensor.data, count, to);
+        case Element::f64: return convert_elements<double>(tensor.data, count, to);
+        default:
+            throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ",
+                                name_of(tensor.element),
+                                "; real numbers are expected: F16, BF16, F32 or F64"));
+    }
+}
+
+template <class T>
+std::vector<T> numbers(const std::string& path, const StoredTensor& tensor, Element expected) {
+    if (tensor.element != expected)
+        throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ",
+                            name_of(tensor.element), "; ", name_of(expected), " is expected"));
+    std::vector<T> all(std::size_t(tensor.shape.count()));
+    if (!all.empty()) std::memcpy(all.data(), tensor.data, tensor.bytes());
+    return all;
+}
+
+}  // namespace
+
+const char* name_of(Element element) { return element_names[int(element)].name; }
+std::size_t bytes_of(Element element) { return element_names[int(element)].bytes; }
+
+Element element_of(DType dtype) {
+    switch (dtype) {
+        case DType::f32: return Element::f32;
+        case DType::bf16: return Element::bf16;
+        case DType::f64: return Element::f64;
+        case DType::c128: break;
+    }
+    throw Error("complex numbers cannot be stored in a safetensors file");
+}
+
+StoredTensor stored(const std::string& name, const View& view) {
+    if (view.device != Device::cpu)
+        throw Error(text("tensor ", name, " lies on ", name_of(view.device), "; copy it to the cpu first"));
+    return {name, element_of(view.dtype), view.shape, view.data};
+}
+
+StoredTensor stored(const std::string& name, const std::vector<std::uint64_t>& numbers) {
+    return {name, Element::u64, {std::int64_t(numbers.size())}, numbers.data()};
+}
+
+StoredTensor stored(const std::string& name, const std::vector<double>& numbers) {
+    return {name, Element::f64, {std::int64_t(numbers.size())}, numbers.data()};
+}
+
+void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata) {
+    std::stable_sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+        return bytes_of(a.element) > bytes_of(b.element);
+    });
+    std::string header = make_header(tensors, metadata);
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++) length[i] = (unsigned char)(header.size() >> (8 * i));
+    FileWriter file(path);
+    file.write(length, 8);
+    file.write(header.data(), header.size());
+    for (const StoredTensor& tensor : tensors) file.write(tensor.data, tensor.bytes());
+    file.finish();
+}
+
+TensorFile::TensorFile(const std::string& path) : path_(path) {
+    FileReader file(path);
+    SafetensorsHeader header = read_header(file);
+    data_ = Buffer(std::size_t(header.data_bytes));
+    file.read(header.data, data_.data(), data_.bytes());
+    tensors_ = std::move(header.tensors);
+    metadata_ = std::move(header.metadata);
+    for (std::size_t i = 0; i < tensors_.size(); i++) {
+        tensors_[i].data = static_cast<const char*>(data_.data()) + header.begin[i];
+        places_[tensors_[i].name] = i;
+    }
+    std::string said = checksum_said(header.json);
+    if (said.empty()) return;
+    std::string found = checksum_found(header.json, tensors_);
+    if (said != found)
+        throw BadInput(text(path, " is damaged: its bytes add up to the checksum ", found,
+                            ", its header says ", said, ". Use another checkpoint, or copy it again"));
+}
+
+const StoredTensor* TensorFile::find(const std::string& name) const {
+    auto found = places_.find(name);
+    return found == places_.end() ? nullptr : &tensors_[found->second];
+}
+
+const StoredTensor& TensorFile::at(const std::string& name) const {
+    if (const StoredTensor* tensor = find(name)) return *tensor;
+    std::vector<std::string> names;
+    for (const StoredTensor& tensor : tensors_) names.push_back(tensor.name);
+    std::string meant = nearest(name, names);
+    throw BadInput(text(path_, " has no tensor ", name, " among its ", names.size(),
+                        meant.empty() ? "" : "; the nearest is " + meant));
+}
+
+const StoredTensor& TensorFile::shaped(const std::string& name, const View& to) const {
+    const StoredTensor& tensor = at(name);
+    if (tensor.shape != to.shape)
+        throw BadInput(text(path_, ": tensor ", name, " is ", tensor.shape, "; ", to.shape,
+                            " is expected. Was it made with other settings?"));
+    return tensor;
+}
+
+void TensorFile::copy_to(const std::string& name, const View& to) const {
+    const StoredTensor& tensor = shaped(name, to);
+    if (tensor.element != element_of(to.dtype))
+        throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element),
+                            "; ", name_of(element_of(to.dtype)), " is expected"));
+    copy_bytes(tensor.data, Device::cpu, to.data, to.device, tensor.bytes());
+}
+
+void TensorFile::convert_to(const std::string& name, const View& to) const {
+    const StoredTensor& tensor = shaped(name, to);
+    const OnHost here = OnHost::to_write(to);
+    switch (to.dtype) {
+        case DType::f32: convert(path_, tensor, here.view().as<float>()); break;
+        case DType::bf16: convert(path_, tensor, here.view().as<bfloat16>()); break;
+        case DType::f64: convert(path_, tensor, here.view().as<double>()); break;
+        case DType::c128:
+            throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
+    }
+    here.store();
+}
+
+void TensorFile::expect_finite(const std::string& name) const {
+    const StoredTensor& tensor = at(name);
+    std::vector<double> row(1 << 12);
+    const std::int64_t count = tensor.shape.count(), most = std::int64_t(row.size());
+    for (std::int64_t begin = 0; begin < count; begin += most) {
+        StoredTensor part = tensor;
+        part.shape = {std::min(most, count - begin)};
+        part.data = static_cast<const char*>(tensor.data) + std::size_t(begin) * bytes_of(tensor.element);
+        convert(path_, part, row.data());
+        for (std::int64_t i = 0; i < part.shape[0]; i++)
+            if (!std::isfinite(row[std::size_t(i)]))
+                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ",
+                                    row[std::size_t(i)], " as number ", begin + i, " of 0 to ", count - 1,
+                                    "; weights are finite. Use another checkpoint"));
+    }
+}
+
+std::vector<std::uint64_t> TensorFile::integers(const std::string& name) const {
+    return numbers<std::uint64_t>(path_, at(name), Element::u64);
+}
+
+std::vector<double> TensorFile::reals(const std::string& name) const {
+    return numbers<double>(path_, at(name), Element::f64);
+}
+
+void check_safetensors(const std::string& path) { read_header(FileReader(path)); }
+
+}  // namespace masquerade

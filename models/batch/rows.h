@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The rows of a batch: one a token.
+#pragma once
+#include <vector>
+
+#include "engine/ops/table.h"
+#include "engine/tape/tape.h"
+
+namespace masquerade {
+
+// The tokens of one pass, packed: N rows, no padding. `document` and `position` name the row (random numbers).
+struct TokenRows {
+    std::vector<int> ids, types, positions, document;
+    int count() const { return int(ids.size()); }
+    RowNames names(Tape& tape) const { return {tape.ints(document), tape.ints(positions)}; }
+    // Leaves the last row out.
+    void pop() {
+        for (std::vector<int>* each : {&ids, &types, &positions, &document}) each->pop_back();
+    }
+    void push(int id, int type, int position, int name) {
+        ids.push_back(id);
+        types.push_back(type);
+        positions.push_back(position);
+        document.push_back(name);
+    }
+};
+
+void append(TokenRows& all, const TokenRows& rows, int row);
+
+}  // namespace masquerade

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "models/density/mixture.h"
+
+#include <cmath>
+
+#include "engine/base/error.h"
+#include "engine/math/lanes.h"
+#include "engine/math/normal.h"
+#include "models/density/cholesky.h"
+
+namespace masquerade {
+
+GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double> means,
+                                 std::vector<double> factor)
+    : weights_(std::move(weights)), means_(std::move(means)), factor_(std::move(factor)) {
+    const std::size_t M = weights_.size(), D = M ? means_.size() / M : 0;
+    if (M == 0 || D == 0 || means_.size() != M * D || factor_.size() != D * D)
+        throw BadInput(text("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ",
+                            factor_.size(), " of the factor; expected M, M D and D D"));
+    dimensions_ = int(D);
+    double total = 0;
+    bool good = true;
+    for (double w : weights_) total += w, good &= w > 0;
+    for (double m : means_) good &= std::isfinite(m);
+    for (std::size_t i = 0; i < D * D; i++) {
+        good &= std::isfinite(factor_[i]);
+        if (i / D == i % D) good &= factor_[i] > 0;
+        if (i / D < i % D) good &= factor_[i] == 0;
+    }
+    if (!good || !(std::fabs(total - 1) < 1e-6))
+        throw BadInput(
+            text("a mixture of ", M, " components in ", D,
+                 " dimensions is no density: its weights must be positive and sum to 1 (they sum to ", total,
+                 "), its means finite, its factor lower triangular with a positive diagonal"));
+    whitened_.middle.assign(D, 0);
+    for (std::size_t i = 0; i < M * D; i++) whitened_.middle[i % D] += weights_[i / D] * means_[i];
+    std::vector<double> inverse(factor_);
+    invert_lower(inverse.data(), int(D));
+    whitened_.inverse.assign(inverse.begin(), inverse.end());
+    whitened_.constant = -0.5 * double(D) * std::log(2 * 3.14159265358979323846);
+    for (std::size_t i = 0; i < D; i++) whitened_.constant -= std::log(factor_[i * D + i]);
+    for (std::size_t k = 0; k < M; k++) {
+        double square = 0;
+        for (std::size_t i = 0; i < D; i++) {
+            const double *row = inverse.data() + i * D, *mean = means_.data() + k * D;
+            const double* middle = whitened_.middle.data();
+            double white = sum(OneLane{}, int(i) + 1, [=](int j) { return row[j] * (mean[j] - middle[j]); });
+            whitened_.means.push_back(float(white));
+            square += white * white;
+        }
+        whitened_.constants.push_back(float(std::log(weights_[k]) - 0.5 * square));
+    }
+}
+
+std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t line,
+                                          double temperature) const {
+    const std::size_t D = std::size_t(dimensions_), M = weights_.size();
+    // 64 bits choose the component; the last one takes what rounding leaves.
+    Four words = stream.at(line, 0, 0);
+    double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights_[0];
+    std::size_t k = 0;
+    while (k + 1 < M && u >= below) below += weights_[++k];
+    std::vector<double> e,
+        x(means_.begin() + std::ptrdiff_t(k * D), means_.begin() + std::ptrdiff_t((k + 1) * D));
+    for (std::uint32_t block = 0; e.size() < D; block++) {
+        FourNormals n = normal4(stream.at(line, 1, block));
+        for (int j = 0; j < 4; j++) e.push_back(double(n[j]));
+    }
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t j = 0; j <= i; j++) x[i] += temperature * factor_[i * D + j] * e[j];
+    return x;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include "models/masks/mask.h"
+
+#include "engine/base/error.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace masquerade {
+namespace {
+
+// Adds segments of one document after the other; each is keys of source 0 (or another) and queries of the
+// same rows.
+class Builder {
+  public:
+    explicit Builder(int source = 0) : source_(source) {}
+
+    void next_document() {
+        first_ = row_;
+        document_ = graph_.documents++;
+    }
+    int row() const { return row_; }
+    int key(int source, int begin, int end, int place) {
+        graph_.keys.push_back({source, begin, end, place});
+        return int(graph_.keys.size()) - 1;
+    }
+    // A segment of `count` tokens that are keys as well; nobody looks at them yet.
+    int tokens(int count) {
+        int begin = row_;
+        row_ += count;
+        return key(source_, begin, row_, begin - first_);
+    }
+    // Rows that are no keys.
+    void skip(int count) { row_ += count; }
+    // Queries of rows [begin, end) that visit these key segments in this order.
+    QuerySegment& look(int begin, int end, Rule rule, int self, std::initializer_list<int> sees) {
+        QuerySegment q;
+        q.begin = begin;
+        q.end = end;
+        q.document = document_;
+        q.sees_begin = int(graph_.sees.size());
+        for (int index : sees)
+            if (graph_.keys[index].begin < graph_.keys[index].end) graph_.sees.push_back(index);
+        q.sees_end = int(graph_.sees.size());
+        q.self = self;
+        q.rule = rule;
+        graph_.queries.push_back(q);
+        return graph_.queries.back();
+    }
+    QuerySegment& look(Rule rule, int self, std::initializer_list<int> sees) {
+        return look(graph_.keys[self].begin, graph_.keys[self].end, rule, self, sees);
+    }
+    SegmentGraph take() { return std::move(graph_); }
+    SegmentGraph& graph() { return graph_; }
+
+  private:
+    SegmentGraph graph_;
+    int source_, row_ = 0, first_ = 0, document_ = 0;
+};
+
+SegmentGraph one_segment(const Documents& documents, Rule rule) {
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        int all = build.tokens(d.source + d.target);
+        build.look(rule, all, {all});
+    }
+    return build.take();
+}
+
+SegmentGraph two_segments(const Documents& documents, Rule target_rule, bool target_sees_source) {
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        int a = build.tokens(d.source), b = build.tokens(d.target);
+        build.look(Rule::full, a, {a});
+        if (target_sees_source) build.look(target_rule, b, {a, b});
+        else build.look(target_rule, b, {b});
+    }
+    return build.take();
+}
+
+// [CLS] and the rest of the source, visited in that order by all: for them the source is one segment, in two
+// parts.
+SegmentGraph bridged(const Documents& documents, Rule source_rule) {
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        int cls = build.tokens(d.source > 0 ? 1 : 0), rest = build.tokens(d.source > 0 ? d.source - 1 : 0);
+        int b = build.tokens(d.target);
+        if (source_rule == Rule::full) build.look(Rule::full, cls, {cls, rest});
+        else build.look(Rule::full, cls, {cls});
+        build.look(source_rule, rest, {cls, rest});
+        build.look(Rule::causal, b, {cls, b});
+    }
+    return build.take();
+}
+
+// Keys of the segment that a query segment is itself: the length of its rows of bits.
+int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
+    return graph.keys[std::size_t(q.self)].end - graph.keys[std::size_t(q.self)].begin;
+}
+
+void expect_per_row(const char* what, std::size_t found, const Documents& documents) {
+    if (found != std::size_t(rows_of(documents)))
+        throw Error(text("mask: ", found, " numbers for ", what, ", expected one for each of ",
+                         rows_of(documents), " rows"));
+}
+
+}  // namespace
+
+Documents sources_of(const Documents& documents) {
+    Documents sources;
+    for (const Document& d : documents) sources.push_back({d.source, 0});
+    return sources;
+}
+
+Documents targets_of(const Documents& documents) {
+    Documents targets;
+    for (const Document& d : documents) targets.push_back({0, d.target});
+    return targets;
+}
+
+int rows_of(const Documents& documents) {
+    int rows = 0;
+    for (const Document& d : documents) rows += d.source + d.target;
+    return rows;
+}
+
+SegmentGraph full_mask(const Documents& documents) { return one_segment(documents, Rule::full); }
+SegmentGraph causal_mask(const Documents& documents) { return one_segment(documents, Rule::causal); }
+SegmentGraph anticausal_mask(const Documents& documents) { return one_segment(documents, Rule::anticausal); }
+SegmentGraph unilm_mask(const Documents& documents) { return two_segments(documents, Rule::causal, true); }
+SegmentGraph insertion_mask(const Documents& documents) { return two_segments(documents, Rule::full, true); }
+SegmentGraph independent_mask(const Documents& documents) {
+    return two_segments(documents, Rule::causal, false);
+}
+SegmentGraph uniae_mask(const Documents& documents) { return bridged(documents, Rule::full); }
+SegmentGraph uniae_causal_mask(const Documents& documents) { return bridged(documents, Rule::causal); }
+
+SegmentGraph cls_mask(const Documents& documents) {
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        int all = build.tokens(d.source + d.target), b = build.graph().documents - 1;
+        build.look(b, b + 1, Rule::full, all, {all});
+    }
+    return build.take();
+}
+
+SegmentGraph cross_mask(const Documents& documents) {
+    Builder build;
+    int query = 0;
+    for (const Document& d : documents) {
+        build.next_document();
+        int a = build.tokens(d.source);
+        build.look(query, query + d.target, Rule::full, -1, {a});
+        query += d.target;
+    }
+    return build.take();
+}
+
+SegmentGraph latent_mask(const Documents& documents) {
+    Builder build(1);
+    for (const Document& d : documents) {
+        build.next_document();
+        int z = build.key(0, build.graph().documents - 1, build.graph().documents, 0);
+        int b = build.tokens(d.target);
+        build.look(Rule::causal, b, {z, b});
+    }
+    return build.take();
+}
+
+SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source) {
+    Builder build;
+    int query = 0;
+    for (const CachedDocument& d : documents) {
+        build.next_document();
+        int seen = build.key(0, d.seen_begin, d.seen_end, 0);
+        int own = build.key(token_source, d.begin, d.begin + d.cached + d.fresh, d.seen_end - d.seen_begin);
+        build.look(query, query + d.fresh, Rule::causal, own, {seen, own}).offset = d.cached;
+        query += d.fresh;
+    }
+    return build.take();
+}
+
+SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source) {
+    Builder build;
+    int query = 0;
+    for (const CachedDocument& d : documents) {
+        build.next_document();
+        int own = build.key(token_source, d.begin, d.begin + d.fresh + d.cached, 0);
+        int seen = build.key(0, d.seen_begin, d.seen_end, d.fresh + d.cached);
+        build.look(query, query + d.fresh, Rule::anticausal, own, {own, seen});
+        query += d.fresh;
+    }
+    return build.take();
+}
+
+SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank, bool strict) {
+    expect_per_row("ranks", rank.size(), documents);
+    SegmentGraph graph = one_segment(documents, strict ? Rule::strict_rank : Rule::rank);
+    graph.query_rank = graph.key_rank = rank;
+    return graph;
+}
+
+SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank) {
+    expect_per_row("ranks", rank.size(), documents);
+    Builder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        const int content = build.tokens(d.source), queries = build.row();
+        build.look(Rule::rank, content, {content});
+        build.skip(d.target);
+        if (d.target > 0) build.look(queries, build.row(), Rule::strict_rank, content, {content});
+    }
+    build.graph().query_rank = build.graph().key_rank = rank;
+    return build.take();
+}
+
+SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows) {
+    std::vector<int> segment_of;
+    for (std::size_t s = 0; s < graph.queries.size(); s++) {
+        const QuerySegment& q = graph.queries[s];
+        if (int(segment_of.size()) < q.end) segment_of.resize(std::size_t(q.end), -1);
+        std::fill(segment_of.begin() + q.begin, segment_of.begin() + q.end, int(s));
+    }
+    SegmentGraph some = graph;
+    some.queries.clear();
+    some.query_rank.clear();
+    int last = -1;  // segment of the row before
+    for (std::size_t m = 0; m < rows.size(); m++) {
+        const int row = rows[m];
+        if (row < 0 || row >= int(segment_of.size()) || segment_of[std::size_t(row)] < 0)
+            throw Error(text("mask: row ", row, " is in no query segment"));
+        const int index = segment_of[std::size_t(row)];
+        const QuerySegment& whole = graph.queries[std::size_t(index)];
+        if (index == last && row == rows[m - 1] + 1) {
+            some.queries.back().end++;
+        } else {
+            QuerySegment q = whole;
+            q.begin = int(m);
+            q.end = int(m) + 1;
+            q.offset += row - whole.begin;
+            if (q.bits_begin >= 0) q.bits_begin += (row - whole.begin) * keys_of(graph, whole);
+            some.queries.push_back(q);
+        }
+        if (!graph.query_rank.empty()) some.query_rank.push_back(graph.query_rank[std::size_t(row)]);
+        last = index;
+    }
+    return some;
+}
+
+SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees) {
+    SegmentGraph graph = one_segment(documents, Rule::bits);
+    std::int64_t next = 0;
+    for (QuerySegment& q : graph.queries) {
+        std::int64_t n = q.end - q.begin;
+        if (next + n * n > INT_MAX)
+            throw Error(text("mask: ", next + n * n, " bits for a batch, at most ", INT_MAX,
+                             "; use smaller batches"));
+        q.bits_begin = int(next);
+        graph.bits.resize(std::size_t(next + n * n + 31) / 32);
+        for (int i = q.begin; i < q.end; i++)
+            for (int j = q.begin; j < q.end; j++, next++)
+                if (sees(i, j)) graph.bits[std::size_t(next / 32)] |= 1u << next % 32;
+    }
+    return graph;
+}
+
+SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity,
+                            const std::vector<int>& branch) {
+    expect_per_row("entities", entity.size(), documents);
+    expect_per_row("branches", branch.size(), documents);
+    return bits_mask(documents, [&](int i, int j) {
+        if (branch[i] == branch[j]) return true;  // both in the trunk, or in the same branch
+        if (branch[i] >= 0 && branch[j] >= 0) return false;
+        return entity[i] >= 0 && entity[i] == entity[j];
+    });
+}
+
+SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& weight) {
+    expect_per_row("weights", weight.size(), documents);
+    return bits_mask(documents, [&](int i, int j) {
+        int from = weight[i], to = weight[j];
+        if (from >= 0) return to >= 0 && to <= from;
+        return (to >= 0 && to < -from) || to == from;
+    });
+}
+
+SegmentGraph with_window(SegmentGraph graph, const Window& window) {
+    if (window.radius < -1 || window.dilation < 1 || window.stride < 0 || window.globals < 0)
+        throw Error(text("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ",
+                         window.stride, ", globals ", window.globals, "; expected at least -1, 1, 0, 0"));
+    for (QuerySegment& q : graph.queries) {
+        q.window = window.radius;
+        q.dilation = window.dilation;
+        q.stride = window.stride;
+        q.globals = window.globals;
+        q.window_all = window.all;
+    }
+    return graph;
+}
+
+}  // namespace masquerade

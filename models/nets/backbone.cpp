@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "models/nets/backbone.h"
+
+namespace masquerade {
+
+Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}
+
+Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
+    : options(o), prefix_(place.prefix) {
+    if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
+        throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
+                            " heads of an even size; choose width = heads * an even number"));
+    if (o.rotary_value && !o.rotary)
+        throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
+    if (place.embedding) {
+        token_ = place.embedding->token_;
+        type_ = place.embedding->type_;
+        position_ = place.embedding->position_;
+        embedding_norm_ = place.embedding->embedding_norm_;
+        embedding_project_ = place.embedding->embedding_project_;
+    } else {
+        add_embedding(p);
+    }
+    BlockShape shape{o.width,     o.heads,        o.inner,
+                     o.pre_norm,  o.gelu,         o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
+                     o.deviation, o.rotary_value, place.cross};
+    for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
+    if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
+    if (place.head) {
+        const int E = o.embedding_width();
+        head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
+        head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
+        head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
+    }
+    if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
+}
+
+void Backbone::add_embedding(Parameters& p) {
+    const BackboneOptions& o = options;
+    Init normal{Init::normal, o.deviation};
+    const int E = o.embedding_width();
+    token_ = p.add("embedding.token.weight", {o.vocabulary, E}, normal);
+    type_ = p.add("embedding.type.weight", {o.types, E}, normal);
+    if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
+    embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
+    if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
+}
+
+Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
+    return Backbone(p, o, {"encoder.", nullptr, false, false});
+}
+
+Backbone Backbone::decoder(Parameters& p, const BackboneOptions& o, const Backbone& encoder) {
+    return Backbone(p, o, {"decoder.", &encoder, true, true});
+}
+
+Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
+    auto scope = tape.scope(prefix_ + "embedding");
+    for (int position : rows.positions)
+        if (position < 0 || position >= options.positions)
+            throw Error(text("embedding: position ", position, " lies outside [0, ", options.positions, ")"));
+    for (int type : rows.types)
+        if (type < 0 || type >= options.types)
+            throw Error(text("embedding: type ", type, " lies outside [0, ", options.types, ")"));
+    Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E)
+    x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
+    if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");
+    x = embedding_norm_(tape, x, "norm");
+    x = dropout(tape, x, rows.names(tape), float(options.dropout), "dropout");
+    return embedding_project_.weight ? embedding_project_(tape, x, "project") : x;  // (N,C)
+}
+
+Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
+    Pass pass;
+    pass.rows = rows.names(tape);
+    pass.graph = &graph;
+    pass.dropout = float(options.dropout);
+    pass.attention_dropout = float(options.attention_dropout);
+    if (options.rotary)
+        pass.turns = tape.constant(prefix_ + "turns", {options.positions, options.width / options.heads},
+                                   arithmetic_of(tape.dtype), turns_.data());
+    return pass;
+}
+
+Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
+    return options.pre_norm ? final_norm_(tape, x, prefix_ + "final_norm") : x;
+}
+
+Tensor* Backbone::head(Tape& tape, Tensor* x) const {
+    auto scope = tape.scope("head");
+    x = head_dense_(tape, x, "dense");  // (N,E)
+    x = gelu(tape, x, options.gelu, "gelu");
+    return head_norm_(tape, x, "norm");
+}
+
+Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
+    return linear_unrounded(tape, h, token_, head_bias_, "logits");
+}
+
+Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
+                       const std::string& name, Tensor** losses, double smoothing) const {
+    return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses, smoothing);
+}
+
+Backbone::MeanLoss Backbone::mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets,
+                                       std::vector<double> weights, int count, double smoothing) const {
+    for (double& w : weights) w /= count;
+    Tensor* each = tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
+                                 weights.data());
+    MeanLoss mean;
+    mean.total = loss(tape, h, targets, each, "loss", &mean.losses, smoothing);
+    tape.retain(mean.losses);
+    tape.retain(mean.total);
+    return mean;
+}
+
+Tensor* Backbone::token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const {
+    return masquerade::token_losses(tape, h, token_, head_bias_, tape.ints(targets), "losses");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The one Transformer stack: embeddings, L layers, the tied head of BERT's masked language model. What it is (BERT, a
+// language model, an encoder, a decoder) is decided by the mask and the positions of a pass alone.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/nn/layers.h"
+#include "models/batch/rows.h"
+
+namespace masquerade {
+
+struct BackboneOptions {
+    int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
+    int embedding = 0;    // E: width of the tables and the head; 0: C, else a projection E -> C follows
+    int types = 2;        // segment ids 0 .. types-1 may occur
+    int positions = 512;  // P: positions 0 .. P-1 may occur
+    bool rotary = true;   // else an absolute table is added to the embedding
+    bool rotary_value = false;  // rotary turns values, too
+    bool pre_norm = false;
+    GeluKind gelu = GeluKind::erf;
+    double eps = 1e-12;
+    double deviation = 0.02;  // of the first weights
+    double dropout = 0, attention_dropout = 0;
+    int embedding_width() const { return embedding > 0 ? embedding : width; }  // E
+};
+
+class Backbone {
+  public:
+    Backbone(Parameters& parameters, const BackboneOptions& options);
+    // Two stacks: an encoder, which predicts nothing, and a decoder, which attends to it, and reads and predicts by the
+    // encoder's embedding. They may differ in layers and inner width.
+    static Backbone encoder(Parameters& parameters, const BackboneOptions& options);
+    static Backbone decoder(Parameters& parameters, const BackboneOptions& options, const Backbone& encoder);
+
+    // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position]))), projected where E is not C
+    Tensor* embed(Tape& tape, const TokenRows& rows) const;
+    // What the layers need to know of these rows; the graph is the caller's.
+    Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
+    // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
+    Tensor* finish(Tape& tape, Tensor* x) const;
+    // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
+    Tensor* head(Tape& tape, Tensor* x) const;
+    Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
+    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by labels
+    // that are smoothed.
+    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
+                 const std::string& name, Tensor** losses = nullptr, double smoothing = 0) const;
+    // (1) the mean of `count` tokens: `weights` (N) are 1, or 0 where nothing is asked; both may be read until the step ends.
+    struct MeanLoss {
+        Tensor* total;   // (1) nats a token
+        Tensor* losses;  // (N)
+    };
+    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights,
+                       int count, double smoothing) const;
+    Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
+
+    // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.
+    DType storage() const { return token_->dtype; }
+    Device device() const { return token_->device; }
+
+    const BackboneOptions options;
+    std::vector<Block> layers;
+
+  private:
+    // Among the stacks of its model: in front of its paths, whose embedding it has (null: its own), what it is beside layers.
+    struct Place {
+        std::string prefix;
+        const Backbone* embedding = nullptr;
+        bool cross = false, head = true;
+    };
+    Backbone(Parameters& parameters, const BackboneOptions& options, const Place& place);
+    void add_embedding(Parameters& parameters);
+
+    std::string prefix_;
+    Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
+    LayerNorm embedding_norm_, final_norm_, head_norm_;
+    Linear embedding_project_, head_dense_;
+    Tensor* head_bias_ = nullptr;  // (V)
+    std::vector<double> turns_;    // (P,D)
+};
+
+}  // namespace masquerade

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "engine/tensor/numbers.h"
+#include "engine/io/file.h"
+#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/names.h"
+
+namespace masquerade {
+namespace {
+
+// RoFormer's table of positions (P,D) as its files hold it: the sines of a row, then its cosines.
+std::vector<float> sines_and_cosines(int P, int D) {
+    const std::vector<double> turns = rotary_turns(P, D);
+    std::vector<float> table(turns.size());
+    for (std::size_t row = 0; row < table.size(); row += std::size_t(D))
+        for (std::size_t i = 0, half = std::size_t(D) / 2; i < half; i++) {
+            table[row + i] = float(turns[row + 2 * i + 1]);
+            table[row + half + i] = float(turns[row + 2 * i]);
+        }
+    return table;
+}
+
+}  // namespace
+
+void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
+                       const Vocabulary& vocabulary) {
+    const BackboneOptions& o = backbone.options;
+    const std::string config = hugging_face_config(o, parameters.dtype(), std::max(vocabulary.pad(), 0));
+    if (vocabulary.size() > o.vocabulary)
+        throw BadInput(text("the vocabulary has ", vocabulary.size(), " tokens, the model ", o.vocabulary,
+                            "; a row for every token is expected"));
+    const std::string prefix = std::string(hugging_face_type(o)) + ".";
+    std::deque<OnHost> here;  // what lies on a GPU is copied
+    std::vector<StoredTensor> tensors;
+    for (const HuggingFaceName& name : hugging_face_names(o)) {
+        const Tensor* parameter = parameters.find(name.path);
+        if (!parameter)
+            throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+        here.emplace_back(name.rows(parameters.master(*parameter)));
+        tensors.push_back(stored((name.of_head() ? "" : prefix) + name.name, here.back().view()));
+    }
+    const int D = o.width / o.heads;
+    std::vector<float> positions;
+    if (o.rotary) {
+        positions = sines_and_cosines(o.positions, D);
+        tensors.push_back(
+            {prefix + "encoder.embed_positions.weight", Element::f32, {o.positions, D}, positions.data()});
+    }
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
+    write_safetensors(folder + "/model.safetensors", std::move(tensors), {{"format", "pt"}});
+    vocabulary.save(folder + "/vocab.txt");
+    replace_file(config_file(folder), config);
+}
+
+}  // namespace masquerade

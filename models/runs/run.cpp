@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "engine/base/write_file.h"
+#include "engine/tensor/runtime.h"
+#include "engine/io/file.h"
+#include "engine/io/safetensors.h"
+#include "models/runs/seq2seq_run.h"
+#include "models/runs/unilm_run.h"
+#include "models/runs/univae_run.h"
+#include "tokenizer/hugging_face/hugging_face.h"
+
+namespace masquerade {
+namespace {
+
+WordPiece::Options tokenizer_options(const RunSettings& s) {
+    WordPiece::Options o;
+    o.lower = !s.cased;
+    return o;
+}
+
+nlohmann::json config_of(const std::string& path) {
+    nlohmann::json config = read_json(path);
+    if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
+    return config;
+}
+
+std::string model_type(const nlohmann::json& config) {
+    const auto found = config.find("model_type");
+    return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
+}
+
+template <class R, class Settings>
+std::unique_ptr<Run> fresh(const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
+    return std::make_unique<R>(dynamic_cast<const Settings&>(s), std::move(vocabulary), storage, device);
+}
+template <class Settings>
+std::unique_ptr<RunSettings> settings() {
+    return std::make_unique<Settings>();
+}
+template <class R>
+std::unique_ptr<Run> load(const std::string& path, bool to_train, Device device) {
+    return R::load(path, to_train, device);
+}
+
+}  // namespace
+
+void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
+    c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
+    c.add("width", &b.width, "C, model width", 2, 65536);
+    c.add("heads", &b.heads, "H, attention heads", 1, 1024);
+    c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
+    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
+    c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
+    c.add("gelu", &b.gelu, "exact, or the tanh approximation",
+          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
+    c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
+    c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
+}
+
+void RunSettings::declare_training(Config& c) {
+    c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
+    c.add("cased", &cased, "keep case and accents");
+    c.add("precision", &precision,
+          "storage of activations and matrices in training; bf16 keeps f32 master weights",
+          {{"f32", DType::f32}, {"bf16", DType::bf16}});
+    train.declare(c);
+}
+
+Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device)
+    : tokenizer(std::move(vocabulary), tokenizer_options(settings)), parameters(storage, device) {
+    if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
+    const Vocabulary& v = tokenizer.vocabulary();
+    if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
+        throw BadInput("the vocabulary must hold [PAD] as its first line, and [UNK], [CLS] and [SEP]");
+}
+
+std::vector<int> Run::special_tokens() const {
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<int> all;
+    for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
+        if (id >= 0) all.push_back(id);
+    return all;
+}
+
+void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
+    step = at_step;
+    step_folder = folder.step_folder(step);
+    TensorFile weights(step_folder + "/model.safetensors");
+    for (const Tensor& p : parameters.all()) {
+        weights.copy_to(p.path, parameters.master(p));
+        weights.expect_finite(p.path);
+    }
+    if (weights.tensors().size() > parameters.all().size()) {
+        const auto unknown = [&](const StoredTensor& t) { return !parameters.find(t.name); };
+        const auto first = std::find_if(weights.tensors().begin(), weights.tensors().end(), unknown);
+        log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
+                 " tensors are not of this model and were left out; the first is ", first->name);
+    }
+    parameters.round();
+    run_json = read_file(folder.file("run.json"));
+    const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
+    const auto resumed = record.find("resumed");
+    if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
+        throw BadInput(
+            masquerade::text(folder.file("run.json"),
+                             " is not a run's record: an object is expected, with a list \"resumed\" ",
+                             "where it was gone on with; was it edited?"));
+    const std::string path = folder.file("tokenizer.json");
+    if (!std::filesystem::exists(path)) return;
+    HuggingFace read = read_tokenizer_json(path);
+    if (read.vocabulary.size() != tokenizer.vocabulary().size())
+        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(),
+                                        " tokens, vocab.txt beside it ", tokenizer.vocabulary().size(),
+                                        "; expected as many: was one of them edited?"));
+    read.options.recognise_special = false;
+    tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
+}
+
+void Run::save_tokenizer(const RunFolder& folder) const {
+    folder.write("vocab.txt", tokenizer.vocabulary().lines());
+    if (tokenizer.options().rules == Rules::hugging_face)
+        replace_file(folder.file("tokenizer.json"), [&](const std::string& place) {
+            write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added());
+        });
+}
+
+std::string hash_text(const std::string& bytes) {
+    std::ostringstream digits;
+    digits << std::hex << std::setw(16) << std::setfill('0') << hash_of(bytes);
+    return digits.str();
+}
+
+Vocabulary vocabulary_of(const RunFolder& folder) {
+    const std::string path = folder.file("vocab.txt");
+    const nlohmann::json record = read_json(folder.file("run.json"));
+    const auto hash = record.find("vocabulary_hash");  // a run of version 0.1 did not keep it
+    const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
+    if (!expected.empty() && hash_text(read_file(path)) != expected)
+        throw BadInput(
+            text(path,
+                 " has changed since the run was started; the weights belong to the old one: put that back"));
+    return Vocabulary::load(path);
+}
+
+nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
+    return {{"vocab_size", b.vocabulary},
+            {"hidden_size", b.width},
+            {"num_hidden_layers", b.layers},
+            {"num_attention_heads", b.heads},
+            {"intermediate_size", b.inner},
+            {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
+            {"hidden_dropout_prob", b.dropout},
+            {"attention_probs_dropout_prob", b.attention_dropout},
+            {"max_position_embeddings", b.positions},
+            {"type_vocab_size", b.types},
+            {"layer_norm_eps", b.eps},
+            {"initializer_range", b.deviation},
+            {"pad_token_id", 0}};
+}
+
+void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,
+                   RunSettings& settings) {
+    const std::string path = folder.step_folder(step) + "/config.json";
+    const nlohmann::json config = config_of(path);
+    const std::string found = model_type(config);
+    if (found != model || !config.contains(model))
+        throw BadInput(text(path, " describes a model of type ", found, ", expected ", model));
+    Config keys;
+    settings.declare(keys);
+    keys.from_json(config[model], path);
+    // A run of version 0.1 kept its seed in run.json alone.
+    const nlohmann::json record = read_json(folder.file("run.json"));
+    const auto seed = record.find("seed");
+    if (!config[model].contains("seed") && seed != record.end() && seed->is_number_unsigned())
+        settings.train.seed = seed->get<std::uint64_t>();
+}
+
+void write_config(const std::string& folder, const nlohmann::json& config) {
+    replace_file(folder + "/config.json", config.dump(2) + '\n');
+}
+
+const std::vector<ModelKind>& model_kinds() {
+    static const std::vector<ModelKind> all = {
+        {"univae", "a text VAE inside one Transformer", TextKind::sentences, settings<UniVaeSettings>,
+         fresh<UniVaeRun, UniVaeSettings>, load<UniVaeRun>},
+        {"unilm", "one stack as BERT, a language model or sequence to sequence, by its objective",
+         TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>, load<UniLmRun>},
+        {"seq2seq", "an encoder and a decoder, on pairs or as MASS", TextKind::pairs,
+         settings<Seq2SeqSettings>, fresh<Seq2SeqRun, Seq2SeqSettings>, load<Seq2SeqRun>},
+    };
+    return all;
+}
+
+const ModelKind& find_model(const std::string& name) {
+    std::string names;
+    for (const ModelKind& kind : model_kinds()) {
+        if (kind.name == name) return kind;
+        names += names.empty() ? kind.name : std::string(", ") + kind.name;
+    }
+    throw BadUsage(text("there is no model ", name, "; there are ", names, " (and settings are key=value)"));
+}
+
+const ModelKind& model_of_run(const std::string& path) {
+    const RunFolder folder = RunFolder::open(path);
+    const std::string config_path = folder.step_folder(folder.latest_step()) + "/config.json";
+    const std::string found = model_type(config_of(config_path));
+    for (const ModelKind& kind : model_kinds())
+        if (kind.name == found) return kind;
+    throw BadInput(text(config_path, " describes a model of type ", found, ", which is none of a run's"));
+}
+
+}  // namespace masquerade

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/target_run.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace masquerade {
+
+void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
+    c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
+    c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
+    c.add("source_type", &source_type, "segment id of a source", 0, 65535);
+    c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    c.add("types", &stack.types, "segment ids there are", 1, 65536);
+    c.add("embedding", &stack.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
+    c.add("rotary_value", &stack.rotary_value, "rotary positions turn values, too");
+    c.add("norm_eps", &stack.eps, "epsilon of the layer norms", 0, 1);
+}
+
+void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {
+    c.add("label_smoothing", &label_smoothing,
+          "share of the target that is spread over all words, in training", 0, 0.99);
+    c.add("positions", &stack.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
+    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    declare_training(c);
+}
+
+// Models of one text need no line to go on with.
+std::string TargetRun::writing_command(const std::string& folder) const {
+    if (!writes() && !writes_backward()) return "";
+    return "./generate " + folder + (writes() && !continues() ? " < SOURCES" : " --count 10");
+}
+
+std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,
+                                           const std::vector<std::string>& targets) const {
+    return encode_pairs(tokenizer, sources, targets, common().max_length, common().max_target);
+}
+
+std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& lines) const {
+    const int most = common().max_length - common().max_length / 4;
+    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+    for (Sentence& s : all) {
+        s.ids.pop_back();
+        const auto after_cls = s.ids.begin() + 1;
+        s.ids.erase(after_cls, after_cls + std::max(0, int(s.ids.size()) - most));
+    }
+    return all;
+}
+
+std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) const {
+    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+    for (Sentence& s : all) {
+        const int surplus = int(s.ids.size()) - (common().max_length - 1);
+        s.ids.erase(s.ids.begin(), s.ids.begin() + std::max(1, surplus));
+    }
+    return all;
+}
+
+void TargetRun::expect_to_write(bool backward) const {
+    if (backward && !writes_backward())
+        throw BadUsage(
+            masquerade::text("objective ", objective(),
+                             " does not teach what comes before a text; lm-reverse of ./train unilm does"));
+    if (!backward && !writes())
+        throw BadUsage(
+            masquerade::text("objective ", objective(),
+                             " does not teach to go on with a text; ./evaluate measures what it does"));
+}
+
+std::vector<std::vector<Hypothesis>> TargetRun::write_before(const std::vector<const Sentence*>& endings,
+                                                             SearchOptions options,
+                                                             std::uint64_t seed) const {
+    expect_to_write(true);
+    const int room = common().max_length;
+    std::vector<SearchSource> about;
+    for (const Sentence* s : endings)
+        about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().cls(),
+                                      std::min(options.maximum, room - int(s->ids.size()))));
+    const std::unique_ptr<SourceReader> reader = backward_reader(std::min(options.maximum, room));
+    auto all = written(*reader, about, endings, std::move(options), seed);
+    for (auto& hypotheses : all)
+        for (Hypothesis& h : hypotheses) std::reverse(h.tokens.begin(), h.tokens.end());
+    return all;
+}
+
+SearchSource TargetRun::search_source(const Sentence& s, int begin, int end, int maximum) const {
+    SearchSource source;
+    source.line = std::uint32_t(s.name);
+    source.begin = begin;
+    source.ends = {end};
+    source.maximum = std::max(1, maximum);
+    source.tokens = s.ids;
+    return source;
+}
+
+std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
+                                                        const std::vector<SearchSource>& about,
+                                                        const std::vector<const Sentence*>& sources,
+                                                        SearchOptions options, std::uint64_t seed) const {
+    if (sources.empty()) return {};
+    for (int id : special_tokens())
+        if (id != about[0].ends[0] && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
+    return write_targets(reader, about, sources, options, seed);
+}
+
+void TargetRun::expect_types(const TargetSettings& s, const BackboneOptions& stack) const {
+    if (std::max(s.source_type, s.target_type) >= stack.types)
+        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
+                                        " must lie below types=", stack.types));
+}
+
+void TargetRun::refuse_sentences(const std::string& name) const {
+    throw BadInput(masquerade::text("objective ", objective(), " needs pairs, and ", name,
+                                    " holds none; give --data FILE with source<TAB>target on every line"));
+}
+
+void TargetRun::expect_fitting(const TrainingText& t, bool mask_token) const {
+    if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
+    if (mask_token && tokenizer.vocabulary().mask() < 0)
+        throw BadInput(
+            masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
+}
+
+}  // namespace masquerade

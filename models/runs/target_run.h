@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever the
+// stacks behind it.
+#pragma once
+#include "models/writing/target_cache.h"
+#include "models/nets/encoder_decoder.h"
+#include "models/tasks/objective_mixture.h"
+#include "models/runs/run.h"
+#include "models/tasks/scored_loss.h"
+
+namespace masquerade {
+
+// The loss of one of the objectives it is trained to do.
+struct PartLoss {
+    std::string objective;
+    double weight;
+    ScoredLoss loss;
+};
+
+struct TargetSettings : RunSettings {
+    std::string objective;
+    int max_length = 64;                   // tokens of a source, [CLS] and [SEP] among them
+    int max_target = 24;                   // tokens of a target, its [SEP] among them
+    int source_type = 0, target_type = 1;  // segment ids
+    double label_smoothing = 0;            // of the loss that is trained on
+
+    // Makes the sizes those of other stacks; of one alone (decoder_layers is 0) a decoder has as many layers.
+    virtual void adopt(const EncoderDecoderOptions& stacks) = 0;
+
+  protected:
+    // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
+    void declare_reading(Config& config, BackboneOptions& stack);
+    // What follows the settings of its objectives.
+    void declare_rest(Config& config, BackboneOptions& stack);
+};
+
+class TargetRun : public Run {
+  public:
+    const TargetSettings& common() const override = 0;
+    std::string writing_command(const std::string& folder) const override;
+    const std::string& objective() const { return common().objective; }
+    // The sizes of its stacks; decoder_layers is 0 where there is but one.
+    virtual EncoderDecoderOptions stacks() const = 0;
+    // Sources alone, or pairs where there are targets.
+    std::vector<Sentence> sentences(const std::vector<std::string>& sources,
+                                    const std::vector<std::string>& targets = {}) const;
+    virtual bool reads_pairs() const = 0;  // whether any objective needs them
+    virtual bool writes() const = 0;       // whether it was trained to predict what comes next
+    virtual bool writes_backward() const { return false; }  // ... what comes before
+    // BadUsage where it was not.
+    void expect_to_write(bool backward) const;
+    // BadInput: the text of this name has no targets.
+    [[noreturn]] void refuse_sentences(const std::string& name) const;
+    // Of one text: no pair was ever seen, so what it writes goes on with what it read.
+    virtual bool continues() const { return false; }
+    // Targets of sources by `options`: for each its hypotheses, the best first.
+    virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
+                                                       SearchOptions options, std::uint64_t seed) const = 0;
+    // The same from right to left: what comes before endings, in reading order.
+    std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
+                                                      SearchOptions options, std::uint64_t seed) const;
+    // Of each objective; without targets, of those that need none.
+    virtual std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences,
+                                         bool targets) const = 0;
+
+    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone; of longer ones the last
+    // tokens are kept, so that a quarter of max_length is left to write.
+    std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
+    // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty line
+    // gives [SEP] alone.
+    std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
+
+  protected:
+    using Run::Run;
+    // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
+    virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
+    // What a search needs to know of a source, to write at most so many tokens until `end`.
+    SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
+    // By `reader`; of special tokens the end alone is written, and [UNK].
+    std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
+                                                 const std::vector<const Sentence*>& sources,
+                                                 SearchOptions options, std::uint64_t seed) const;
+    // Refuses segment ids that the stack has no row for.
+    void expect_types(const TargetSettings& settings, const BackboneOptions& stack) const;
+    // Refuses text without what the objectives need.
+    void expect_fitting(const TrainingText& text, bool mask_token) const;
+};
+
+}  // namespace masquerade

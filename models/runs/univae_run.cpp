@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/univae_run.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/log.h"
+#include "models/runs/univae_task.h"
+
+namespace masquerade {
+namespace {
+
+UniVaeOptions model_options(const UniVaeSettings& s, int vocabulary) {
+    UniVaeOptions o = s.model;
+    o.backbone.vocabulary = vocabulary;
+    o.backbone.positions = 2 * o.max_length;
+    return o;
+}
+
+}  // namespace
+
+UniVaeSettings::UniVaeSettings() { model.backbone.deviation = 0.035; }
+
+void UniVaeSettings::declare(Config& c) {
+    declare_backbone(c, model.backbone);
+    c.add("latent_layers", &model.latent_layers,
+          "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
+    c.add("latent", &model.latent.kind, "distribution of the latents",
+          {{"vmf", LatentKind::vmf}, {"gaussian", LatentKind::gaussian}, {"none", LatentKind::none}});
+    c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
+    c.add("kappa", &model.latent.kappa, "concentration of a vmf latent", 0, 1e6);
+    c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
+    c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
+    c.add("max_length", &model.max_length,
+          "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
+    c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
+    c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
+    c.add("prior_sentences", &prior_sentences,
+          "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
+          100000000);
+    declare_training(c);
+}
+
+UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage, Device device)
+    : Run(s, std::move(vocabulary), storage, device),
+      settings(s),
+      model(parameters, model_options(s, tokenizer.vocabulary().size())) {
+    parameters.allocate(settings.train.seed);
+}
+
+std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train, Device device) {
+    const RunFolder folder = RunFolder::open(path);
+    const std::int64_t step = folder.latest_step();
+    UniVaeSettings settings;
+    read_settings(folder, step, "univae", settings);
+    auto run = std::make_unique<UniVaeRun>(settings, vocabulary_of(folder),
+                                           to_train ? settings.precision : DType::f32, device);
+    run->load_checkpoint(folder, step);
+    return run;
+}
+
+std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
+    return std::make_unique<UniVaeTask>(*this, sentences(t.train), sentences(t.held_out));
+}
+
+std::string UniVaeRun::description() const {
+    return masquerade::text(model.options.backbone.layers, " layers, the upper ", model.options.latent_layers,
+                            " with a latent of ", model.options.latent.size, " numbers, width ",
+                            model.options.backbone.width);
+}
+
+std::string UniVaeRun::writing_command(const std::string& folder) const {
+    return "./generate " + folder + " --count 10";
+}
+
+bool UniVaeRun::load_prior() {
+    const std::string path = prior_file(step_folder);
+    if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
+    prior =
+        std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
+    return true;
+}
+
+void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
+    if (asked == "uniform" && temperature)
+        throw BadUsage(
+            "--latent-temperature is of the fitted prior, and does not go with --prior uniform");
+    const std::string word = temperature ? "fitted" : asked;
+    prior_temperature = temperature.value_or(prior_temperature);
+    if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
+    if (model.options.latent_layers == 0)
+        throw BadUsage("a language model without latents (latent_layers=0) has no prior");
+    if (load_prior()) return;
+    const std::string missing = masquerade::text(prior_file(step_folder), " is not there: ");
+    const char* remedy = "; ./train --fit-prior makes it";
+    if (word == "fitted") throw BadInput(missing + "the run has no fitted prior" + remedy);
+    log_line("note: ", missing, "latents are drawn from the prior of training", remedy);
+}
+
+std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
+    return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
+}
+
+void UniVaeRun::save_config(const std::string& folder) const {
+    UniVaeSettings copy = settings;
+    Config keys;
+    copy.declare(keys);
+    nlohmann::json config = hugging_face_sizes(model.options.backbone);
+    config["model_type"] = "univae";
+    config["architectures"] = {"UniVAE"};
+    config["univae"] = keys.to_json();
+    write_config(folder, config);
+}
+
+UniVaeDecoder::Special UniVaeRun::special() const {
+    const Vocabulary& v = tokenizer.vocabulary();
+    UniVaeDecoder::Special s;
+    s.cls = v.cls();
+    s.sep = v.sep();
+    s.forbidden = {v.pad(), v.cls()};
+    if (v.mask() >= 0) s.forbidden.push_back(v.mask());
+    return s;
+}
+
+std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines) const {
+    return encode_lines(tokenizer, lines, model.options.max_length);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// UniVAE as a run on the disk: its settings, its tokenizer, its weights.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/runs/run.h"
+#include "models/nets/univae.h"
+#include "models/writing/univae_decoder.h"
+#include "models/tasks/univae_prior.h"
+
+namespace masquerade {
+
+struct UniVaeSettings : RunSettings {
+    UniVaeOptions model;
+    double beta = 1;  // weight of a gaussian's KL at the end of its schedule
+    std::string kl_schedule = "linear";
+    int prior_sentences =
+        20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
+
+    UniVaeSettings();
+    void declare(Config& config) override;
+};
+
+class UniVaeRun : public Run {
+  public:
+    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
+              Device device = Device::cpu);
+    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false,
+                                           Device device = Device::cpu);
+
+    const RunSettings& common() const override { return settings; }
+    RunSettings& settings_to_change() override { return settings; }
+    void save_config(const std::string& folder) const override;
+    std::unique_ptr<Task> task(const TrainingText& text) override;
+    std::string description() const override;
+    std::string writing_command(const std::string& folder) const override;
+
+    // The fitted prior of a loaded run: read where there is one, and whether there is.
+    bool load_prior();
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "uniform" reads
+    // nothing, "" takes what there is, with a note where that is nothing. A temperature asks for the fitted one.
+    void choose_prior(const std::string& word, std::optional<double> temperature);
+    static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
+    // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
+    std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
+
+    UniVaeDecoder::Special special() const;
+    std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;
+
+    UniVaeSettings settings;
+    UniVae model;
+    std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
+    double prior_temperature = LatentPrior::default_temperature;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/univae_task.h"
+
+#include <algorithm>
+
+#include "engine/base/log.h"
+#include "engine/tensor/numbers.h"
+#include "engine/train/schedule.h"
+#include "models/tasks/univae_evaluation.h"
+
+namespace masquerade {
+namespace {
+constexpr std::size_t validated = 400;  // held-out sentences
+constexpr std::size_t shown = 4;        // of each kind
+
+std::string heading(int from, int to) {
+    std::string layers = from + 1 == to ? "layer " + std::to_string(from)
+                                        : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
+    return "  the same, latent " + layers + " replaced\n";
+}
+}  // namespace
+
+UniVaeTask::UniVaeTask(UniVaeRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+    : run_(run),
+      train_(std::move(train)),
+      held_out_(std::move(held_out)),
+      source_(train_, run.settings.train.seed) {}
+
+std::string UniVaeTask::next_batch(std::int64_t step) {
+    batch_ = run_.model.batch(source_.take(std::size_t(run_.settings.batch_tokens)), 64);
+    noise_ = run_.model.space.noise(batch_.names, run_.settings.train.seed, std::uint32_t(step));
+    return batch_.bucket;
+}
+
+Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
+    const UniVaeSettings& s = run_.settings;
+    double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
+    last_ = run_.model.loss(tape, batch_, &noise_, weight);
+    return last_.total;
+}
+
+std::vector<Metric> UniVaeTask::metrics() {
+    double kl = run_.model.space.constant_kl();
+    bool gaussian = false;
+    for (const LatentSample& s : last_.latents) {
+        if (!s.kl) continue;
+        gaussian = true;
+        const OnHost each(s.kl->view());
+        for (int b = 0; b < batch_.documents; b++) kl += each[b] / batch_.documents;
+    }
+    if (!gaussian && kl == 0) return {};
+    return {{"kl", kl}};
+}
+
+std::vector<Metric> UniVaeTask::validate() {
+    if (held_out_.empty()) return {};
+    const std::vector<const Sentence*> some = pointers_to(held_out_, validated);
+    HeldOut h = held_out_losses(run_.model, some, run_.settings.train.seed);
+    std::vector<Metric> metrics = {{"loss", h.own + h.kl_per_token}, {"reconstruction", h.own}};
+    if (run_.model.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
+    return metrics;
+}
+
+// What the UniVAE post shows: samples, reconstructions, sentences with their first or last latent layers replaced.
+std::string UniVaeTask::show(std::int64_t) {
+    const int K = run_.model.options.latent_layers, Z = run_.model.space.size();
+    const std::uint64_t seed = run_.settings.train.seed;
+    UniVaeDecoder decoder(run_.model, run_.special());
+    std::string out;
+    std::vector<DecodeRequest> requests(shown);
+    SamplingOptions sampling;
+    if (K == 0) sampling.temperature = 1;  // a language model has no other source of variety
+    for (std::size_t i = 0; i < shown; i++) {
+        requests[i].line = std::uint32_t(i);
+        requests[i].start = run_.model.start_position(12);
+        requests[i].latent = run_.draw(seed, std::uint32_t(i), 0);
+    }
+    out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
+    for (const Tokens& t : decoder.write(requests, sampling, seed)) out += "    " + run_.text(t) + "\n";
+    if (K == 0 || held_out_.empty()) return out;
+
+    const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
+    auto latents = mean_latents(run_.model, some);
+    auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
+        std::vector<DecodeRequest> changed(some.size());
+        for (std::size_t i = 0; i < some.size(); i++) {
+            changed[i] = {latents[i], std::uint32_t(i), 1,
+                          run_.model.start_position(int(some[i]->ids.size()))};
+            std::vector<double> fresh = run_.draw(seed, std::uint32_t(i), 1);
+            std::copy(fresh.begin() + from * Z, fresh.begin() + to * Z, changed[i].latent.begin() + from * Z);
+        }
+        return decoder.write(changed, {}, seed);
+    };
+    const int half = std::max(1, K / 2);
+    auto plain = rewritten(0, 0), first = rewritten(0, half), last = rewritten(K - 1, K);
+    out += "  held-out sentences, and their reconstructions\n";
+    for (std::size_t i = 0; i < some.size(); i++) {
+        Tokens original(some[i]->ids.begin() + 1, some[i]->ids.end() - 1);
+        out += "    " + run_.text(original) + "\n      = " + run_.text(plain[i]) + "\n";
+    }
+    out += heading(0, half);
+    for (const Tokens& t : first) out += "      ~ " + run_.text(t) + "\n";
+    out += heading(K - 1, K);
+    for (const Tokens& t : last) out += "      ~ " + run_.text(t) + "\n";
+    return out;
+}
+
+// From the weights and the data alone, so that a resumed run ends with the same prior. Training is saved by now,
+// and is not called a failure where this fails.
+void UniVaeTask::finish(const std::string& step_folder) {
+    if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
+    try {
+        fit(step_folder, run_.settings.prior_sentences);
+    } catch (const Error& error) {
+        log_line("warning: no prior was fitted: ", error.what());
+        log_line("note: the training is saved; ./train --fit-prior tries again");
+    }
+}
+
+void UniVaeTask::fit(const std::string& step_folder, int sentences) {
+    run_.prior = std::make_shared<const LatentPrior>(
+        fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
+    run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
+}
+
+}  // namespace masquerade

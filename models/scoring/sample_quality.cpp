@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "models/scoring/sample_quality.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "engine/base/error.h"
+#include "models/scoring/metrics.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int line_end = -1;
+
+std::vector<std::vector<int>> read_all(WordTable& table, const std::vector<std::string>& lines) {
+    std::vector<std::vector<int>> all;
+    for (const std::string& line : lines) all.push_back(table.read(line));
+    return all;
+}
+
+}  // namespace
+
+TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
+    for (const std::vector<int>& line : lines) {
+        text_.insert(text_.end(), line.begin(), line.end());
+        text_.push_back(line_end);
+    }
+    if (text_.size() > UINT32_MAX)
+        throw BadInput(text("the training text has ", text_.size(), " words and lines; at most ", UINT32_MAX,
+                            " can be searched"));
+    places_.resize(text_.size());
+    std::iota(places_.begin(), places_.end(), 0u);
+    std::sort(places_.begin(), places_.end(), [&](std::uint32_t a, std::uint32_t b) {
+        while (text_[a] == text_[b] && text_[a] != line_end) a++, b++;
+        return text_[a] < text_[b];
+    });
+}
+
+// The longest run of the text that starts as line[first ..] does. The runs nearest to it in the order share
+// the most.
+std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t first) const {
+    auto shared = [&](std::uint32_t place) {
+        std::size_t n = 0;
+        while (first + n < line.size() && text_[place + n] == line[first + n]) n++;
+        return n;
+    };
+    auto after =
+        std::lower_bound(places_.begin(), places_.end(), first, [&](std::uint32_t place, std::size_t) {
+            std::size_t n = shared(place);
+            return first + n < line.size() && text_[place + n] < line[first + n];
+        });
+    std::size_t most = after != places_.end() ? shared(*after) : 0;
+    return after != places_.begin() ? std::max(most, shared(*(after - 1))) : most;
+}
+
+std::size_t TrainingRuns::longest(const std::vector<int>& line) const {
+    std::size_t most = 0;
+    for (std::size_t first = 0; first + most < line.size(); first++)
+        most = std::max(most, longest_at(line, first));
+    return most;
+}
+
+SampleQuality::SampleQuality(const std::vector<std::string>& training)
+    : training_(read_all(table_, training)), model_(table_, training_), runs_(training_) {
+    std::sort(training_.begin(), training_.end());
+}
+
+TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::size_t compared) {
+    const std::vector<Tokens> read = read_all(table_, lines);
+    const std::vector<Tokens> first(read.begin(),
+                                    read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
+    TextQuality q;
+    q.perplexity = perplexity(model_, read);
+    q.distinct1 = distinct(first, 1);
+    q.distinct2 = distinct(first, 2);
+    if (!first.empty())
+        q.repeated = 1 - double(std::set<Tokens>(first.begin(), first.end()).size()) / double(first.size());
+    double copied = 0, covered = 0, words = 0, not_empty = 0;
+    for (const Tokens& line : read) {
+        copied += std::binary_search(training_.begin(), training_.end(), line);
+        words += double(line.size());
+        if (line.empty()) continue;
+        covered += double(runs_.longest(line)) / double(line.size());
+        not_empty++;
+    }
+    if (!read.empty()) q.copied = copied / double(read.size()), q.length = words / double(read.size());
+    if (not_empty > 0) q.match = covered / not_empty;
+    return q;
+}
+
+}  // namespace masquerade

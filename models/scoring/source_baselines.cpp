@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "models/scoring/source_baselines.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/error.h"
+#include "models/scoring/text_tokens.h"
+#include "tokenizer/utf8.h"
+
+namespace masquerade {
+
+std::string first_words(std::string_view line, std::size_t n) {
+    std::string words;
+    bool inside = false;
+    for (std::size_t at = 0; at < line.size();) {
+        const CodePoint c = decode_utf8(line, at);
+        const std::size_t length = std::size_t(std::max(1, c.length));
+        const bool was_inside = inside;
+        inside = !is_white_space(c.value);
+        if (inside && !was_inside) {
+            if (n-- == 0) break;
+            if (!words.empty()) words += ' ';
+        }
+        if (inside) words += line.substr(at, length);
+        at += length;
+    }
+    return words;
+}
+
+std::string first_characters(std::string_view line, std::size_t n) {
+    std::string characters;
+    for (char32_t c : characters_of(line).substr(0, n)) append_utf8(characters, c);
+    return characters;
+}
+
+NearestSource::NearestSource(const std::vector<std::string>& sources) {
+    if (sources.empty() || sources.size() > UINT32_MAX)
+        throw BadInput(text("the nearest of ", sources.size(),
+                            " training sources is asked for; there must be 1 to ", UINT32_MAX));
+    std::vector<Bag> bags;
+    for (const std::string& source : sources) bags.push_back(read(source));
+
+    first_.resize(std::size_t(table_.size()) + 1);
+    for (const Bag& bag : bags)
+        for (const auto& entry : bag) first_[std::size_t(entry.first) + 1]++;
+    for (std::size_t word = 0; word + 1 < first_.size(); word++) {
+        idf_.push_back(1 + std::log((1 + double(sources.size())) / (1 + double(first_[word + 1]))));
+        first_[word + 1] += first_[word];
+    }
+    sources_.resize(first_.back());
+    weights_.resize(first_.back());
+    std::vector<std::size_t> next = first_;
+    for (std::size_t i = 0; i < bags.size(); i++) {
+        const double length = length_of(bags[i]);
+        for (const auto& [word, times] : bags[i]) {
+            const std::size_t place = next[std::size_t(word)]++;
+            sources_[place] = std::uint32_t(i);
+            weights_[place] = times * idf_[std::size_t(word)] / length;
+        }
+    }
+    cosines_.resize(sources.size());
+}
+
+NearestSource::Bag NearestSource::read(std::string_view line) {
+    std::vector<int> words = table_.read(line);
+    std::sort(words.begin(), words.end());
+    Bag bag;
+    for (int word : words) {
+        if (bag.empty() || bag.back().first != word) bag.emplace_back(word, 0);
+        bag.back().second++;
+    }
+    return bag;
+}
+
+// In one order of words, so that equal bags have equal sums.
+double NearestSource::length_of(const Bag& bag) const {
+    double sum = 0;
+    for (const auto& [word, times] : bag) {
+        const double weight = times * idf_[std::size_t(word)];
+        sum += weight * weight;
+    }
+    return std::sqrt(sum);
+}
+
+NearestSource::Found NearestSource::find(std::string_view source) {
+    Bag bag = read(source);
+    while (!bag.empty() && std::size_t(bag.back().first) >= idf_.size()) bag.pop_back();  // not in training
+    const double length = length_of(bag);
+    std::fill(cosines_.begin(), cosines_.end(), 0.0);
+    for (const auto& [word, times] : bag) {
+        const double weight = times * idf_[std::size_t(word)] / length;
+        for (std::size_t i = first_[std::size_t(word)]; i < first_[std::size_t(word) + 1]; i++)
+            cosines_[sources_[i]] += weight * weights_[i];
+    }
+    const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first of equal ones
+    return {std::size_t(best - cosines_.begin()), *best};
+}
+
+}  // namespace masquerade

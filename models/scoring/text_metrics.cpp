@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "models/scoring/text_metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "engine/base/error.h"
+#include "models/scoring/metrics.h"
+#include "models/scoring/text_tokens.h"
+#include "tokenizer/characters.h"
+
+namespace masquerade {
+namespace {
+
+// Words by number, in the order in which they were first met.
+class Numbers {
+  public:
+    Tokens operator()(const std::vector<std::string>& words) {
+        Tokens tokens;
+        for (const std::string& word : words)
+            tokens.push_back(numbers_.try_emplace(word, int(numbers_.size())).first->second);
+        return tokens;
+    }
+
+  private:
+    std::unordered_map<std::string, int> numbers_;
+};
+
+Tokens character_tokens(const std::string& line) {
+    const std::u32string characters = characters_of(line);
+    return Tokens(characters.begin(), characters.end());
+}
+
+void check_pairs(const char* measure, const Strings& references, const Strings& hypotheses) {
+    if (references.size() != hypotheses.size())
+        throw Error(text(measure, ": ", references.size(), " references but ", hypotheses.size(),
+                         " hypotheses; one of each is a pair"));
+}
+
+long ngram_count(const Tokens& tokens, int n) { return std::max(0l, long(tokens.size()) - n + 1); }
+
+// The length of the longest common subsequence.
+int longest_common(const Tokens& a, const Tokens& b) {
+    std::vector<int> row(b.size() + 1);  // [j]: of what was read of a, and the first j of b
+    for (int token : a) {
+        int diagonal = 0;
+        for (std::size_t j = 1; j <= b.size(); j++) {
+            const int above = row[j];
+            row[j] = token == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
+            diagonal = above;
+        }
+    }
+    return row.back();
+}
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+Overlap overlap(double matched, double reference, double hypothesis) {
+    const double precision = ratio(matched, hypothesis), recall = ratio(matched, reference);
+    return {precision, recall, ratio(2 * precision * recall, precision + recall)};
+}
+
+// One pair's part of the mean in percent.
+void add(Overlap& mean, const Overlap& one, std::size_t pairs) {
+    const double share = 100 / double(pairs);
+    mean.precision += share * one.precision;
+    mean.recall += share * one.recall;
+    mean.f1 += share * one.f1;
+}
+
+bool repeats(const std::u32string& characters) {
+    static const Characters kinds{NormaliseOptions()};
+    std::set<char32_t> met;
+    for (char32_t c : characters)
+        if (!kinds[c].is(Character::punctuation) && !met.insert(c).second) return true;
+    return false;
+}
+
+}  // namespace
+
+Bleu bleu(const Strings& references, const Strings& hypotheses, BleuTokens tokens) {
+    check_pairs("bleu", references, hypotheses);
+    Numbers numbers;
+    auto cut = [&](const std::string& line) {
+        return tokens == BleuTokens::characters ? character_tokens(line) : numbers(words_13a(line));
+    };
+    Bleu b;
+    b.tokens = tokens;
+    std::array<long, 4> matched{}, proposed{};
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const Tokens r = cut(references[i]), h = cut(hypotheses[i]);
+        b.reference_tokens += long(r.size());
+        b.hypothesis_tokens += long(h.size());
+        for (int n = 1; n <= 4; n++) {
+            matched[std::size_t(n - 1)] += shared(ngrams(h, n), ngrams(r, n));
+            proposed[std::size_t(n - 1)] += ngram_count(h, n);
+        }
+    }
+    const double reference = double(b.reference_tokens), hypothesis = double(b.hypothesis_tokens);
+    b.brevity = hypothesis >= reference ? 1 : hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+    if (matched[0] == 0) return b;  // no word matches: no n-gram does
+    double smoothed = 1, log_precision = 0;
+    for (std::size_t n = 0; n < 4; n++) {
+        if (proposed[n] == 0) return b;  // nor has a higher order any
+        if (matched[n] == 0) smoothed /= 2;
+        b.precision[n] = 100 * (matched[n] > 0 ? double(matched[n]) : smoothed) / double(proposed[n]);
+        log_precision += std::log(b.precision[n]) / 4;
+    }
+    b.score = b.brevity * std::exp(log_precision);
+    return b;
+}
+
+std::string Bleu::report() const {
+    return fmt::format(
+        "BLEU|nrefs:1|case:mixed|eff:no|tok:{}|smooth:exp = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} "
+        "(BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
+        tokens == BleuTokens::characters ? "char" : "13a", score, precision[0], precision[1], precision[2],
+        precision[3], brevity, ratio(double(hypothesis_tokens), double(reference_tokens)), hypothesis_tokens,
+        reference_tokens);
+}
+
+double chrf(const Strings& references, const Strings& hypotheses) {
+    check_pairs("chrf", references, hypotheses);
+    constexpr int orders = 6;
+    long matched[orders] = {}, in_hypotheses[orders] = {}, in_references[orders] = {};
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const Tokens r = character_tokens(references[i]), h = character_tokens(hypotheses[i]);
+        for (int n = 1; n <= orders; n++) {
+            if (ngram_count(r, n) == 0) continue;  // nothing to be met: the hypothesis' do not count
+            matched[n - 1] += shared(ngrams(h, n), ngrams(r, n));
+            in_hypotheses[n - 1] += ngram_count(h, n);
+            in_references[n - 1] += ngram_count(r, n);
+        }
+    }
+    double precision = 0, recall = 0, counted = 0;
+    for (int n = 0; n < orders; n++) {
+        if (in_hypotheses[n] == 0) continue;
+        precision += double(matched[n]) / double(in_hypotheses[n]);
+        recall += double(matched[n]) / double(in_references[n]);
+        counted++;
+    }
+    precision = ratio(precision, counted), recall = ratio(recall, counted);
+    const double weight = 4;  // beta^2, beta = 2
+    return 100 * ratio((1 + weight) * precision * recall, weight * precision + recall);
+}
+
+Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens tokens) {
+    check_pairs("rouge", references, hypotheses);
+    Numbers numbers;
+    auto cut = [&](const std::string& line) {
+        return tokens == RougeTokens::characters ? character_tokens(line) : numbers(rouge_words(line));
+    };
+    Rouge mean;
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const Tokens r = cut(references[i]), h = cut(hypotheses[i]);
+        auto of_ngrams = [&](int n) {
+            return overlap(shared(ngrams(h, n), ngrams(r, n)), double(ngram_count(r, n)),
+                           double(ngram_count(h, n)));
+        };
+        add(mean.rouge1, of_ngrams(1), references.size());
+        add(mean.rouge2, of_ngrams(2), references.size());
+        add(mean.rougeL, overlap(longest_common(r, h), double(r.size()), double(h.size())),
+            references.size());
+    }
+    return mean;
+}
+
+Form form(const Strings& references, const Strings& hypotheses) {
+    check_pairs("form", references, hypotheses);
+    double exact = 0, same = 0, without = 0, ratios = 0, compared = 0;
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const std::u32string r = characters_of(references[i]), h = characters_of(hypotheses[i]);
+        exact += references[i] == hypotheses[i];
+        same += r.size() == h.size();
+        without += !repeats(h);
+        if (r.empty()) continue;
+        ratios += double(h.size()) / double(r.size());
+        compared++;
+    }
+    const double pairs = double(references.size());
+    return {100 * ratio(exact, pairs), 100 * ratio(same, pairs), 100 * ratio(without, pairs),
+            ratio(ratios, compared)};
+}
+
+}  // namespace masquerade

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "models/tasks/objective.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/tasks/objective_parts.h"
+
+namespace masquerade {
+
+bool is_special(int id, const ObjectiveOptions& o) {
+    return std::find(o.special.begin(), o.special.end(), id) != o.special.end();
+}
+
+int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
+    const double u = random.uniform_double();
+    int other = 0;
+    do other = int(random.below(std::uint32_t(o.vocabulary)));
+    while (is_special(other, o));
+    return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
+}
+
+namespace {
+
+// A sentence or a pair as one sequence, with the segment id and the position of each token.
+TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
+    TokenRows all;
+    const int n = int(s.ids.size()), start = o.target_start < 0 ? n : o.target_start;
+    for (int i = 0; i < n; i++) all.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
+    for (std::size_t t = 0; t < s.target.size(); t++)
+        all.push(s.target[t], o.target_type, start + int(t), s.name);
+    return all;
+}
+
+// Places of ordinary tokens: what may be hidden or reordered.
+std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
+    std::vector<int> places;
+    for (int i = 0; i < all.count(); i++)
+        if (!is_special(all.ids[std::size_t(i)], o)) places.push_back(i);
+    return places;
+}
+
+void shuffle(std::vector<int>& places, Sequence& random) {
+    for (std::size_t i = places.size(); i > 1; i--)
+        std::swap(places[i - 1], places[random.below(std::uint32_t(i))]);
+}
+
+Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    e.document = {e.rows.count(), 0};
+    Sequence random(o.seed, "mlm", std::uint32_t(s.name), step);
+    const std::vector<int> places = ordinary(e.rows, o);
+    if (places.empty()) return e;
+    std::vector<int> hidden;
+    const int sure = places[random.below(std::uint32_t(places.size()))];  // where no other is hidden
+    for (int place : places)
+        if (random.uniform_double() < o.hidden) hidden.push_back(place);
+    if (hidden.empty()) hidden.push_back(sure);
+    for (int place : hidden) {
+        int& id = e.rows.ids[std::size_t(place)];
+        e.scored.push_back({place, id});
+        id = hidden_as(id, random, o);
+    }
+    return e;
+}
+
+// Every row from `first` on is asked for its successor; nothing follows the last token, so it is no row.
+Example next_tokens(const TokenRows& all, const Document& document, int first) {
+    Example e;
+    e.rows = all;
+    for (int i = first; i + 1 < all.count(); i++) e.scored.push_back({i, all.ids[std::size_t(i) + 1]});
+    e.rows.pop();
+    e.document = document;
+    return e;
+}
+
+Example lm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    return next_tokens(tokens_of(s, o), {int(s.size()) - 1, 0}, 0);
+}
+
+Example lm_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    return next_tokens(tokens_of(s, o), {int(s.size()) - 1, 0}, int(s.ids.size()) - 1);
+}
+
+Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    const int source = int(s.ids.size());
+    return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
+}
+
+Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Sequence random(o.seed, "prefix-lm", std::uint32_t(s.name), step);
+    const int n = int(s.size()), prefix = 1 + int(random.below(std::uint32_t(n - 1)));
+    TokenRows all = tokens_of(s, o);
+    for (int i = 0; i < n; i++) all.types[std::size_t(i)] = i < prefix ? o.source_type : o.target_type;
+    return next_tokens(all, {prefix, n - 1 - prefix}, prefix - 1);
+}
+
+// Row i - 1 holds token i and is asked for token i - 1; [CLS], which ends the reversed sentence, is no row.
+Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    const TokenRows all = tokens_of(s, o);
+    Example e;
+    for (int i = 1; i < all.count(); i++) {
+        const auto at = std::size_t(i);
+        e.rows.push(all.ids[at], all.types[at], all.positions[at], s.name);
+        e.scored.push_back({i - 1, all.ids[at - 1]});
+    }
+    e.document = {e.rows.count(), 0};
+    return e;
+}
+
+// Content rows, then a query row [MASK] for every token that is asked for: it stands at the place of its token and sees
+// the content of smaller rank. What is not asked for is context of rank -1.
+Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
+    e.rows = tokens_of(s, o);
+    const int n = e.rows.count();
+    e.rank.assign(std::size_t(n), -1);
+    Sequence random(o.seed, "plm", std::uint32_t(s.name), step);
+    std::vector<int> asked = ordinary(e.rows, o);
+    shuffle(asked, random);
+    asked.resize(std::min(asked.size(),
+                          std::max<std::size_t>(1, std::size_t(o.predicted * double(asked.size()) + 0.5))));
+    for (std::size_t r = 0; r < asked.size(); r++) e.rank[std::size_t(asked[r])] = int(r);
+    std::sort(asked.begin(), asked.end());
+    for (int place : asked) {
+        const auto at = std::size_t(place);
+        e.scored.push_back({e.rows.count(), e.rows.ids[at]});
+        e.rank.push_back(e.rank[at]);
+        e.push(o.mask, e.rows.types[at], e.rows.positions[at], s.name);
+    }
+    e.document = {n, e.rows.count() - n};
+    return e;
+}
+
+Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    const TokenRows all = tokens_of(s, o);
+    std::vector<int> order(std::size_t(all.count()) - 1);
+    std::iota(order.begin(), order.end(), 1);  // [CLS] stays where it is
+    Sequence random(o.seed, "plm-shuffled", std::uint32_t(s.name), step);
+    shuffle(order, random);
+    TokenRows shuffled;
+    shuffled.push(all.ids[0], all.types[0], all.positions[0], s.name);
+    for (int place : order) {
+        const auto at = std::size_t(place);
+        shuffled.push(all.ids[at], all.types[at], all.positions[at], s.name);
+    }
+    return next_tokens(shuffled, {all.count() - 1, 0}, 0);
+}
+
+using Ranks = const std::vector<int>&;
+SegmentGraph full(const Documents& d, Ranks) { return full_mask(d); }
+SegmentGraph causal(const Documents& d, Ranks) { return causal_mask(d); }
+SegmentGraph anticausal(const Documents& d, Ranks) { return anticausal_mask(d); }
+SegmentGraph source_then_target(const Documents& d, Ranks) { return unilm_mask(d); }
+
+}  // namespace
+
+const std::vector<Objective>& objectives() {
+    constexpr unsigned none = 0, pairs = Objective::pairs, mask_token = Objective::mask_token;
+    static const std::vector<Objective> all = {
+        {"mlm", "hidden tokens, from all others", mask_token | Objective::scattered, mlm, full},
+        {"lm", "every next token, from those before", none, lm, causal},
+        {"lm-target", "the same mask, the target of a pair alone", pairs, lm_target, causal},
+        {"lm-reverse", "every token before, from those after", none, lm_reverse, anticausal},
+        {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, source_then_target},
+        {"unilm", "the target of a pair, from all of its source", pairs, unilm, source_then_target},
+        {"plm", "tokens in a random order, in two streams", mask_token, plm, two_stream_mask},
+        {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
+         causal},
+    };
+    return all;
+}
+
+const Objective& find_objective(const std::string& name) {
+    std::string names;
+    for (const Objective& o : objectives()) {
+        if (o.name == name) return o;
+        names += names.empty() ? o.name : std::string(", ") + o.name;
+    }
+    throw BadUsage(text("there is no objective ", name, "; there are ", names));
+}
+
+}  // namespace masquerade

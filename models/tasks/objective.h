@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What one stack is trained to do: a mask, and which rows are asked for which token. The weights know nothing of it.
+//
+//   mlm           full mask, some tokens hidden; hidden tokens are asked for           Devlin et al. 2019
+//   lm            causal; every row for its successor                                  of pairs: the whole line
+//   lm-target     the same mask, asked only for the target of a pair
+//   lm-reverse    anticausal; every row for its predecessor
+//   prefix-lm     a prefix of random length full, the rest causal and asked for        Raffel et al. 2020
+//   unilm         a pair: the source full, the target causal, sees it, is asked for    Dong et al. 2019
+//   plm           permutation language model in two streams                            Yang et al. 2019
+//   plm-shuffled  tokens in a random order with their own positions, causal; each row for the next token of that order,
+//                 of which it is not told the place: its distribution is a mixture over places, kept as the flaw of a
+//                 simpler scheme                                                       docs/unilm.md
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/sentences.h"
+#include "models/batch/batch.h"
+
+namespace masquerade {
+
+struct ObjectiveOptions {
+    int vocabulary = 0;               // V: random tokens lie below
+    std::vector<int> special;         // never hidden, never drawn at random
+    int mask = -1;                    // [MASK]; mlm and plm need it
+    double hidden = 0.15;             // mlm: share of the tokens; of these ...
+    double kept = 0.1, random = 0.1;  // ... stay as they are, or become any token; the rest become [MASK]
+    double predicted = 1.0 / 6;       // plm: share of the tokens that are asked for, the last of the order
+    double span = 0.5;                // mass: share of the tokens that are hidden, all in one span
+    int source_type = 0, target_type = 1;  // segment ids
+    int target_start = -1;                 // position of a target's first token; -1: that after the source
+    std::uint64_t seed = 1;
+};
+
+struct Objective;
+const std::vector<Objective>& objectives();
+const Objective& find_objective(const std::string& name);  // BadUsage, with the names there are
+
+// One document of an objective: its rows, how they fall into the two parts of its mask, and what is asked.
+struct Example {
+    struct Scored {
+        int row, target;
+    };
+    TokenRows rows;
+    Document document;
+    std::vector<int> rank;       // of every row, for plm
+    std::vector<Scored> scored;  // ascending
+    void push(int id, int type, int position, int name) { rows.push(id, type, position, name); }
+};
+
+struct Objective {
+    const char *name, *what;
+    enum Trait : unsigned { pairs = 1, mask_token = 2, scattered = 4 };
+    unsigned traits;  // needs a target; needs [MASK]; the rows it scores lie anywhere
+    bool has(Trait trait) const { return traits & trait; }
+    // Random numbers depend on (seed, objective, sentence's name, step) alone, never on its tokens.
+    Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+    SegmentGraph (*mask)(const Documents& documents, const std::vector<int>& rank);
+
+    // `pad_to` > 1 rounds rows and scored rows up to a multiple of it and documents to one of 8.
+    ObjectiveBatch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
+                         const ObjectiveOptions& options, int pad_to = 1) const;
+};
+
+}  // namespace masquerade

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "engine/base/error.h"
+#include "engine/ops/cpu/parallel.h"
+#include "models/writing/beams.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int numbers_a_piece = 1 << 15;  // of logits: below, another thread costs more than it saves
+
+// A source while it is searched.
+struct Searched {
+    Searched(int number, const SearchSource& from, const SearchOptions& options)
+        : index(number), source(from), rules(from, options) {
+        const int count = options.samples > 0 ? options.samples : options.beams / options.groups;
+        for (int g = 0; g < options.groups; g++) groups.emplace_back(rules, options, count);
+    }
+    bool done() const {
+        return std::all_of(groups.begin(), groups.end(), [](const BeamGroup& g) { return g.done(); });
+    }
+    int index;
+    const SearchSource& source;
+    const SearchRules rules;
+    std::vector<BeamGroup> groups;
+};
+
+class Search {
+  public:
+    Search(NextToken& model, const SearchOptions& options, std::uint64_t seed)
+        : model_(model), options_(options), seed_(seed) {}
+
+    void run(std::vector<std::unique_ptr<Searched>> searched, std::vector<std::vector<Hypothesis>>& found) {
+        for (step_ = 0; !searched.empty(); step_++) {
+            list_work(searched);
+            const float* logits = model_.step(rows_);  // (rows,V)
+            parallel_for(std::int64_t(work_.size()), std::max(1, numbers_a_piece / model_.vocabulary()),
+                         [&](std::int64_t begin, std::int64_t end) {
+                             static thread_local TokenScores scores;
+                             for (std::int64_t i = begin; i < end; i++)
+                                 look(work_[std::size_t(i)], logits, scores);
+                         });
+            for (auto& s : searched) {
+                advance(*s);
+                if (s->done()) found[std::size_t(s->index)] = results(*s);
+            }
+            searched.erase(
+                std::remove_if(searched.begin(), searched.end(), [](auto& s) { return s->done(); }),
+                searched.end());
+        }
+    }
+
+  private:
+    // A beam that needs candidates.
+    struct Work {
+        Searched* searched;
+        BeamGroup* group;
+        std::size_t beam;
+    };
+
+    // In the first step all beams of a source share a row.
+    void list_work(const std::vector<std::unique_ptr<Searched>>& searched) {
+        rows_.clear();
+        work_.clear();
+        for (auto& s : searched) {
+            if (step_ == 0) rows_.push_back(NextToken::Row{s->index, -1, s->source.begin});
+            for (BeamGroup& group : s->groups)
+                for (std::size_t b = 0; b < group.beams().size(); b++) {
+                    Beam& beam = group.beams()[b];
+                    if (step_ > 0) rows_.push_back(NextToken::Row{s->index, beam.row, beam.written.back()});
+                    beam.row = int(rows_.size()) - 1;
+                    work_.push_back(Work{s.get(), &group, b});
+                }
+        }
+    }
+
+    void look(const Work& work, const float* logits, TokenScores& scores) const {
+        Beam& beam = work.group->beams()[work.beam];
+        const int V = model_.vocabulary();
+        const float* row = logits + std::int64_t(beam.row) * V;
+        const SearchRules& rules = work.searched->rules;
+        beam.next.clear();
+        const std::vector<int>& forced = rules.forced(step_);
+        const double u = options_.samples > 0
+                             ? sampling_draw(seed_, work.searched->source.line, work.group->sample(work.beam),
+                                             std::uint32_t(step_))
+                             : 0;
+        if (!forced.empty()) {  // it costs nothing, as in Hugging Face's generate; several are equally good
+            for (int token : forced) beam.next.push_back(Candidate{token, 0});
+            if (options_.samples > 0) beam.next = {beam.next[std::size_t(u * double(forced.size()))]};
+            return;
+        }
+        scores.read(row, V);
+        const double log_sum = scores.log_sum();
+        if (!std::isfinite(log_sum))
+            throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ",
+                             step_, ", hold NaN or infinity, or nothing else than minus infinity"));
+        const bool one =
+            options_.beams == 1;  // Hugging Face's generate penalises logits there, log p with more beams
+        rules.apply(scores, beam.written, one ? 0 : log_sum);
+        if (options_.samples > 0) {
+            const int token = scores.draw(options_.sampling, u);
+            if (token >= 0) beam.next.push_back(Candidate{token, double(row[token]) - log_sum});
+            return;
+        }
+        for (const TokenScores::Token& t : scores.best(work.group->candidates())) {
+            double log_p = double(one ? row[t.id] : t.score) - log_sum;
+            if (options_.bert4keras) log_p = std::log(std::exp(log_p) + 1e-12);
+            beam.next.push_back(Candidate{t.id, log_p});
+        }
+    }
+
+    void advance(Searched& s) const {
+        std::vector<int> chosen;
+        for (BeamGroup& group : s.groups) {
+            if (group.done()) continue;
+            if (options_.samples > 0)
+                group.advance_samples();
+            else
+                group.advance(chosen);
+        }
+    }
+
+    std::vector<Hypothesis> results(const Searched& s) const {
+        std::vector<Hypothesis> all;
+        for (const BeamGroup& group : s.groups)
+            all.insert(all.end(), group.finished().begin(), group.finished().end());
+        if (options_.samples > 0) return all;
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+        if (all.size() > std::size_t(options_.n_best)) all.resize(std::size_t(options_.n_best));
+        return all;
+    }
+
+    NextToken& model_;
+    const SearchOptions& options_;
+    std::uint64_t seed_;
+    std::size_t step_ = 0;
+    std::vector<NextToken::Row> rows_;
+    std::vector<Work> work_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> search(NextToken& model, const std::vector<SearchSource>& sources,
+                                            const SearchOptions& options, std::uint64_t seed) {
+    check(options, model.vocabulary());
+    std::vector<std::unique_ptr<Searched>> searched;
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        check(sources[i], options, model.vocabulary());
+        searched.push_back(std::make_unique<Searched>(int(i), sources[i], options));
+    }
+    std::vector<std::vector<Hypothesis>> found(sources.size());
+    Search(model, options, seed).run(std::move(searched), found);
+    return found;
+}
+
+}  // namespace masquerade

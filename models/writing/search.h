@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Writing by a model that tells the logits of the next token: greedy, beams, diverse beams, sampling.
+// What each option does, its formula and where it comes from: docs/decoding.md.
+//
+// Everything is a function of (source, options, seed): which sources are searched together, and by how many
+// threads, changes no bit. Ties go to the better beam of the step before, then to the smaller token.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "models/writing/sampling.h"
+
+namespace masquerade {
+
+// What a search asks of a model: the logits of the token after each of many prefixes.
+class NextToken {
+  public:
+    // A prefix, one token longer than a row of the step before.
+    struct Row {
+        int source;  // index of the source it belongs to
+        int parent;  // the row of the step before that it continues; -1 in the first step, one row a source
+        int token;   // what is appended; the source's `begin` in the first step
+    };
+    virtual ~NextToken() = default;
+    virtual int vocabulary() const = 0;  // V
+    // logits (rows.size(), V), f32 on the host; live until the next call. Rows of a source are neighbours,
+    // sources in order. A row of the step before that no row continues is gone for good; several may continue
+    // one.
+    virtual const float* step(const std::vector<Row>& rows) = 0;
+};
+
+struct SearchSource {
+    std::uint32_t line = 0;   // names the random draws of this source
+    int begin = 0;            // the first token the model is fed; not part of what is written
+    std::vector<int> ends;    // any of them ends a hypothesis
+    int maximum = 0;          // tokens written at most, the end counted; 0: the options' maximum
+    std::vector<int> tokens;  // of the input: read by `penalise_source` alone
+};
+
+struct SearchOptions {
+    // Beams. One is greedy; then the rest of these, but for the length, has no part in it.
+    int beams = 1;
+    int n_best = 1;                // hypotheses returned, the best first; at most `beams`
+    int groups = 1;                // diverse beam search, beams / groups each: Vijayakumar et al. 2018
+    double diversity_penalty = 0;  // times how many beams of earlier groups chose the token in this step
+    // score = sum / length^alpha, or sum / ((5 + length) / 6)^alpha: Wu et al. 2016, equation 14
+    enum class Length { hugging_face, gnmt };
+    Length length_form = Length::hugging_face;
+    double length_penalty = 1;  // alpha
+    // Hugging Face's early_stopping = True, False, "never"
+    enum class Stop { when_full, heuristic, never };
+    Stop stop = Stop::heuristic;
+
+    // Sampling, where samples > 0: so many a source, by sampling.temperature, top_k, top_p, min_p.
+    int samples = 0;
+    SamplingOptions sampling;
+
+    // What may be written; in the order in which they act.
+    double repetition_penalty = 1;  // of tokens already written, `begin` among them: Keskar et al. 2019
+    bool penalise_source = false;   // and of the source's tokens
+    int no_repeat_ngram = 0;        // no n-gram of this length twice; 0: off. Paulus et al. 2018
+    std::vector<int> exempt;        // an n-gram with one of these may repeat
+    std::vector<int> forbidden;     // never written
+    int minimum = 0;                // tokens before an end is allowed
+    int maximum = 128;              // tokens written at most, the end counted
+    int ends_needed = 1;            // a hypothesis ends with its so-manieth end token
+    std::vector<int> prefix;        // the first tokens, forced
+    bool force_end = false;         // the token at the maximum is an end
+
+    // bert4keras' beam search and its `minlen`: it stops when the best beam ends, and drops others that do.
+    bool bert4keras = false;
+};
+
+struct Hypothesis {
+    std::vector<int> tokens;  // without `begin` and without the end that ended it
+    double score = 0;         // docs/decoding.md, "The score"
+    bool ended = false;       // by an end token; else it met the maximum, or nothing was allowed
+};
+
+// For every source its hypotheses: with beams the n_best, the best first; with samples as many, in order.
+// Error where options contradict each other or name tokens outside the vocabulary.
+std::vector<std::vector<Hypothesis>> search(NextToken& model, const std::vector<SearchSource>& sources,
+                                            const SearchOptions& options, std::uint64_t seed);
+
+}  // namespace masquerade

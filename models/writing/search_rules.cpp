@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/search_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+namespace {
+
+std::vector<int> sorted(std::vector<int> ids) {
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
+}
+
+bool holds(const std::vector<int>& ids, int id) { return std::binary_search(ids.begin(), ids.end(), id); }
+
+void at_least(const char* name, double found, double least) {
+    if (!(found >= least) || std::isinf(found))
+        throw Error(text("search: ", name, " is ", found, ", expected a number from ", least));
+}
+
+void in_vocabulary(const char* name, const std::vector<int>& ids, int V) {
+    for (int id : ids)
+        if (id < 0 || id >= V)
+            throw Error(text("search: ", name, " holds token ", id, ", the vocabulary has ", V));
+}
+
+}  // namespace
+
+void check(const SearchOptions& o, int V) {
+    at_least("beams", o.beams, 1);
+    at_least("n_best", o.n_best, 1);
+    at_least("groups", o.groups, 1);
+    at_least("diversity_penalty", o.diversity_penalty, 0);
+    at_least("length_penalty", o.length_penalty, -100);
+    at_least("samples", o.samples, 0);
+    at_least("no_repeat_ngram", o.no_repeat_ngram, 0);
+    at_least("minimum", o.minimum, 0);
+    at_least("ends_needed", o.ends_needed, 1);
+    if (!(o.repetition_penalty > 0))
+        throw Error(text("search: repetition_penalty is ", o.repetition_penalty, ", expected above 0"));
+    if (o.n_best > o.beams)
+        throw Error(text("search: n_best is ", o.n_best, ", but there are ", o.beams, " beams"));
+    if (o.beams % o.groups != 0)
+        throw Error(text("search: ", o.beams, " beams do not divide into ", o.groups, " groups"));
+    if (o.samples > 0) {
+        if (o.beams > 1) throw Error("search: samples and beams exclude each other; set one of them");
+        if (!(o.sampling.temperature > 0)) throw Error("search: samples are drawn at a temperature above 0");
+        if (!(o.sampling.top_p >= 0 && o.sampling.top_p <= 1 && o.sampling.min_p >= 0 &&
+              o.sampling.min_p <= 1))
+            throw Error(text("search: top_p is ", o.sampling.top_p, " and min_p ", o.sampling.min_p,
+                             ", expected from 0 to 1"));
+        at_least("top_k", o.sampling.top_k, 0);
+    }
+    if (o.bert4keras && (o.groups > 1 || o.n_best > 1))
+        throw Error("search: bert4keras' beam search has neither groups nor an n-best list");
+    in_vocabulary("exempt", o.exempt, V);
+    in_vocabulary("forbidden", o.forbidden, V);
+    in_vocabulary("prefix", o.prefix, V);
+}
+
+void check(const SearchSource& source, const SearchOptions& options, int V) {
+    in_vocabulary("begin", {source.begin}, V);
+    in_vocabulary("ends", source.ends, V);
+    if (options.penalise_source) in_vocabulary("a source", source.tokens, V);
+    at_least("maximum", source.maximum > 0 ? source.maximum : options.maximum, 1);
+    if (options.force_end && source.ends.empty())
+        throw Error(text("search: force_end, but the source of line ", source.line, " names no end token"));
+}
+
+SearchRules::SearchRules(const SearchSource& source, const SearchOptions& options)
+    : options_(options),
+      begin_(source.begin),
+      maximum_(source.maximum > 0 ? source.maximum : options.maximum),
+      ends_(sorted(source.ends)),
+      seen_(options.penalise_source ? source.tokens : std::vector<int>()),
+      exempt_(sorted(options.exempt)) {
+    if (!is_end(source.begin)) seen_.push_back(source.begin);  // the text before ended; this one has not
+    seen_ = sorted(seen_);
+    for (int token : options.prefix) prefix_.push_back({token});
+}
+
+bool SearchRules::is_end(int token) const { return holds(ends_, token); }
+
+// In bert4keras an end before the minimum is allowed and ends nothing; there the end itself counts.
+bool SearchRules::ends(int end_tokens, std::size_t length) const {
+    if (options_.bert4keras && length < std::size_t(options_.minimum)) return false;
+    return end_tokens >= options_.ends_needed;
+}
+
+const std::vector<int>& SearchRules::forced(std::size_t step) const {
+    if (options_.force_end && step + 1 == std::size_t(maximum_)) return ends_;
+    return step < prefix_.size() ? prefix_[step] : free_;
+}
+
+void SearchRules::apply(TokenScores& row, const std::vector<int>& written, double shift) const {
+    if (options_.repetition_penalty != 1) penalise_repetition(row, written, shift);
+    if (options_.no_repeat_ngram > 0) forbid_ngrams(row, written);
+    for (int id : options_.forbidden) row.forbid(id);
+    if (!options_.bert4keras && written.size() < std::size_t(options_.minimum))
+        for (int id : ends_) row.forbid(id);
+}
+
+// s penalty where s < 0, else s / penalty, once a token however often it was seen. Keskar et al. 2019, with
+// the sign of Hugging Face's generate: the paper's s / penalty would favour a token with s < 0.
+void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const {
+    const double penalty = options_.repetition_penalty;
+    auto penalise = [&](int id) {
+        const double s = double(row[id]) - shift;
+        row.set(id, float(shift + (s < 0 ? s * penalty : s / penalty)));
+    };
+    for (int id : seen_) penalise(id);
+    for (std::size_t i = 0; i < written.size(); i++)
+        if (std::find(written.begin(), written.begin() + std::ptrdiff_t(i), written[i]) ==
+                written.begin() + std::ptrdiff_t(i) &&
+            !holds(seen_, written[i]))
+            penalise(written[i]);
+}
+
+// Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the
+// tokens, as in Hugging Face's generate. An n-gram with an exempt token may repeat: forbid_ignore_word of
+// UniLM's decoder.
+void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
+    const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
+    auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
+    for (std::size_t j = 0; j < tail && j < count; j++)
+        if (holds(exempt_, token(count - 1 - j))) return;
+    for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
+        std::size_t same = 0;
+        while (same < tail && token(i + same) == token(count - tail + same)) same++;
+        const bool by_begin = i + tail == 0 && is_end(begin_);  // it ended what was before
+        if (same == tail && !by_begin && !holds(exempt_, token(i + tail))) row.forbid(token(i + tail));
+    }
+}
+
+}  // namespace masquerade

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/target_cache.h"
+
+#include <algorithm>
+
+namespace masquerade {
+
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader,
+                                                   const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed) {
+    constexpr std::size_t at_a_time = 64;
+    std::vector<std::vector<Hypothesis>> all;
+    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
+        const auto from = std::ptrdiff_t(first),
+                   to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));
+        reader.read({sources.begin() + from, sources.begin() + to},
+                    int(to - from) * std::max(options.beams, options.samples));
+        for (auto& hypotheses : search(reader, {about.begin() + from, about.begin() + to}, options, seed))
+            all.push_back(std::move(hypotheses));
+    }
+    return all;
+}
+
+void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows) {
+    layers_.clear();
+    buffers_.clear();
+    for (int i = 0; i < stack.options.layers; i++) {
+        Tensor t;
+        t.path = path;
+        t.shape = {rows, 2 * stack.options.width};
+        t.dtype = stack.storage();
+        t.device = stack.device();
+        buffers_.emplace_back(t.bytes(), t.device);
+        t.value = buffers_.back().data();
+        layers_.push_back(t);
+    }
+}
+
+void TargetCache::start(const Backbone& stack, int slots, int longest, bool backward) {
+    backward_ = backward;
+    slots_ = slots;
+    longest_ = longest;
+    written_ = 0;
+    slot_of_.clear();
+    keys_.allocate(stack, "cache.target", std::int64_t(slots) * longest);
+}
+
+void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
+    if (written_ >= longest_) throw Error(text("decode: a target of more than ", longest_, " tokens"));
+    if (rows.size() > std::size_t(slots_))
+        throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_, " were announced"));
+    std::vector<int> slot(rows.size(), -1);
+    std::vector<char> taken(std::size_t(slots_), 0);
+    for (std::size_t i = 0; i < rows.size() && written_ > 0; i++) {
+        const int before = slot_of_.at(std::size_t(rows[i].parent));
+        if (taken[std::size_t(before)]) continue;
+        taken[std::size_t(before)] = 1;
+        slot[i] = before;
+    }
+    from_.clear();
+    to_.clear();
+    int free = 0;
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        if (slot[i] >= 0) continue;
+        while (taken[std::size_t(free)]) free++;
+        taken[std::size_t(free)] = 1;
+        slot[i] = free;
+        for (int t = 0; t < written_; t++) {
+            from_.push_back(row(slot_of_[std::size_t(rows[i].parent)], t));
+            to_.push_back(row(free, t));
+        }
+    }
+    slot_of_ = slot;
+    if (from_.empty()) return;
+    for (Tensor& own : keys_.all())  // first read, then write: a slot may be both
+        store_rows(embedding(tape, tape.ints(from_), &own, "continued")->view(), tape.ints(to_), own.view());
+}
+
+std::vector<int> TargetCache::next_rows() const {
+    std::vector<int> rows;
+    for (int slot : slot_of_) rows.push_back(row(slot, written_));
+    return rows;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What writing keeps from step to step: keys and values, (rows,2C) a layer. Those of the sources are made once; those of
+// what is written lie in slots, one a prefix, one row a token.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "data/sentences.h"
+#include "engine/tensor/buffer.h"
+#include "models/nets/backbone.h"
+#include "models/writing/search.h"
+
+namespace masquerade {
+
+// A model of next tokens that reads sources first.
+class SourceReader : public NextToken {
+  public:
+    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
+    virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
+};
+
+// search() by this reader, 64 sources at a time; `about` says what the search knows of each.
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader,
+                                                   const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed);
+
+// One tensor (rows,2C) for every layer of a stack.
+class KeptKeys {
+  public:
+    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows);
+    Tensor* layer(int i) { return &layers_.at(std::size_t(i)); }
+    std::deque<Tensor>& all() { return layers_; }
+
+  private:
+    std::deque<Tensor> layers_;
+    std::vector<Buffer> buffers_;
+};
+
+// The written rows of every prefix, in reading order: what is written from right to left fills its slot from the end.
+class TargetCache {
+  public:
+    // Empty, with room for so many prefixes of at most `longest` tokens.
+    void start(const Backbone& stack, int slots, int longest, bool backward = false);
+    // The prefixes of this step: each keeps the slot of the one it continues; where several continue one, all but the first
+    // get a copy of its rows.
+    void follow(Tape& tape, const std::vector<NextToken::Row>& rows);
+    // After follow(): the first row of prefix i, its next token among them, and where that goes.
+    int first_row(std::size_t i) const { return row(slot_of_[i], backward_ ? written_ : 0); }
+    std::vector<int> next_rows() const;
+    Tensor* layer(int i) { return keys_.layer(i); }
+    int written() const { return written_; }  // tokens of every prefix that are in it
+    void advance() { written_++; }
+
+  private:
+    // Of a token, counted as they are written.
+    int row(int slot, int token) const {
+        return slot * longest_ + (backward_ ? longest_ - 1 - token : token);
+    }
+
+    KeptKeys keys_;
+    bool backward_ = false;
+    int slots_ = 0, longest_ = 0, written_ = 0;
+    std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
+    std::vector<int> from_, to_;
+};
+
+}  // namespace masquerade

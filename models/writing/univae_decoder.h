@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Writing sentences from latent vectors. No encoder token is ever run: a document is its K latent keys and values and
+// the tokens written so far; every step runs one row per unfinished document. Finished documents leave the batch.
+#pragma once
+#include <vector>
+
+#include "models/writing/sampling.h"
+#include "models/nets/univae.h"
+
+namespace masquerade {
+
+// What to write: a point of the latent space, and the name its random draws go by.
+struct DecodeRequest {
+    std::vector<double> latent;  // K Z numbers, layer by layer; empty for K = 0
+    std::uint32_t line = 0, sample = 0;
+    int start = 0;  // position of the first token; UniVae::start_position
+};
+
+class UniVaeDecoder {
+  public:
+    // The special tokens of the vocabulary: what begins a sentence, what ends it, what is never written.
+    struct Special {
+        int cls = 2, sep = 3;
+        std::vector<int> forbidden = {0, 2, 4};
+    };
+    UniVaeDecoder(const UniVae& model, Special special);
+
+    // One sentence per request, without [CLS] and [SEP], at most max_length - 2 tokens.
+    std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
+                              std::uint64_t seed);
+
+    const UniVae& model() const { return model_; }
+    int cls() const { return special_.cls; }
+    int sep() const { return special_.sep; }
+
+    // The logits (V) after every token of a forced sentence (ids without its last token are fed): for tests.
+    std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
+
+  private:
+    struct Row {
+        int slot, token;
+    };
+    void start(const DecodeRequest* requests, std::size_t count);
+    // Feeds token number t of every row; the logits (rows, V) live until the next call.
+    View step(const std::vector<Row>& rows, int t);
+    Tensor stored(const char* path, std::int64_t rows);
+
+    const UniVae& model_;
+    Special special_;
+    Arena arena_;
+    Tape tape_;
+    std::vector<Buffer> buffers_;
+    std::vector<Tensor> memory_, own_;  // per latent layer (slots,2C); per layer (slots * capacity, 2C)
+    std::vector<DecodeRequest> requests_;
+    TokenRows rows_;
+    SegmentGraph graphs_[2];  // below the latents, and with them
+    std::vector<int> write_rows_;
+    int capacity_;
+};
+
+// The same, read and written again `rounds` times: each time the latents of what was written, by the mean path, take the
+// place of the request's. A draw that no sentence has turns into one that some sentence has: one step of Gibbs sampling
+// between text and latents. Nothing changes where the model has no latents.               Rezende et al. 2014, section 3
+std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
+                            const SamplingOptions& sampling, std::uint64_t seed, int rounds);
+
+// The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
+std::vector<std::vector<double>> mean_latents(const UniVae& model,
+                                              const std::vector<const Sentence*>& sentences);
+
+}  // namespace masquerade

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+// The fitted prior: its draws, its density under the channel of the posterior, its file, and what a model and a run do
+// with it.
+#include "models/density/prior.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "engine/math/normal.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/io/file.h"
+#include "engine/io/safetensors.h"
+#include "models/tasks/univae_evaluation.h"
+#include "models/runs/univae_run.h"
+#include "models/runs/univae_task.h"
+#include "tests/train/files.h"
+
+using namespace masquerade;
+
+namespace {
+
+LatentSpace space_of(LatentKind kind, int layers, int size) {
+    LatentOptions o;
+    o.kind = kind;
+    o.size = size;
+    o.kappa = 20;
+    return LatentSpace(o, layers);
+}
+
+View view_of(const std::vector<float>& numbers, std::int64_t columns) {
+    View v;
+    v.data = const_cast<float*>(numbers.data());
+    v.shape = {std::int64_t(numbers.size()) / columns, columns};
+    return v;
+}
+
+std::vector<float> normals(std::size_t count, std::uint64_t seed) {
+    std::vector<float> all;
+    Stream stream = make_stream(seed, "normals", 0);
+    for (std::uint32_t i = 0; all.size() < count; i++) {
+        FourNormals n = normal4(stream.at(i, 0, 0));
+        for (int k = 0; k < 4 && all.size() < count; k++) all.push_back(n[k]);
+    }
+    return all;
+}
+
+// Rows (n,D) near a curve, projected where the space is spherical.
+std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed) {
+    const int D = space.layers() * space.size();
+    std::vector<float> noise = normals(std::size_t(n * D), seed), rows;
+    Sequence random(seed, "curve");
+    for (int i = 0; i < n; i++) {
+        double t = 6 * random.uniform_double();
+        std::vector<double> z;
+        for (int j = 0; j < D; j++)
+            z.push_back(std::sin(t + j) + 0.15 * double(noise[std::size_t(i * D + j)]));
+        space.project(z);
+        rows.insert(rows.end(), z.begin(), z.end());
+    }
+    return rows;
+}
+
+std::vector<float> with_noise(const LatentSpace& space, const std::vector<float>& codes, std::uint64_t seed) {
+    const std::size_t D = std::size_t(space.layers() * space.size());
+    std::vector<float> noise = normals(codes.size(), seed), rows;
+    for (std::size_t i = 0; i < codes.size(); i += D) {
+        std::vector<double> z;
+        for (std::size_t j = 0; j < D; j++) z.push_back(double(codes[i + j]) + 0.2 * double(noise[i + j]));
+        space.project(z);
+        rows.insert(rows.end(), z.begin(), z.end());
+    }
+    return rows;
+}
+
+LatentPrior some_prior(const LatentSpace& space, int n = 600) {
+    std::vector<float> codes = codes_of(space, n, 1), samples = with_noise(space, codes, 2);
+    const int D = space.layers() * space.size();
+    return LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 3);
+}
+
+double mean_of(const std::vector<double>& numbers) {
+    double sum = 0;
+    for (double x : numbers) sum += x / double(numbers.size());
+    return sum;
+}
+
+UniVaeSettings small(LatentKind kind, int latent_layers) {
+    UniVaeSettings s;
+    s.model.backbone.layers = 3;
+    s.model.backbone.width = 16;
+    s.model.backbone.heads = 2;
+    s.model.backbone.inner = 24;
+    s.model.backbone.deviation = 0.3;
+    s.model.latent.kind = kind;
+    s.model.latent.size = 6;
+    s.model.latent.kappa = 20;
+    s.model.latent_layers = latent_layers;
+    s.model.max_length = 12;
+    return s;
+}
+
+Vocabulary words() {
+    std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    for (char c = 'a'; c <= 'z'; c++) tokens.emplace_back(1, c);
+    return Vocabulary(tokens);
+}
+
+std::vector<std::string> lines(int count, std::uint64_t seed) {
+    Sequence random(seed, "lines");
+    std::vector<std::string> all;
+    for (int i = 0; i < count; i++) {
+        std::string line;
+        for (std::uint32_t n = 1 + random.below(9); n > 0; n--)
+            line += std::string(1, char('a' + random.below(26))) + " ";
+        all.push_back(line);
+    }
+    return all;
+}
+
+const LatentKind kinds[] = {LatentKind::vmf, LatentKind::gaussian, LatentKind::none};
+
+}  // namespace
+
+TEST_CASE("prior: draws are points of the space, near codes the nearer the lower the temperature") {
+    for (LatentKind kind : kinds) {
+        LatentSpace space = space_of(kind, 2, 8);
+        std::vector<float> codes = codes_of(space, 600, 1);
+        LatentPrior prior = some_prior(space);
+        double before = -1;
+        for (double temperature : {0.0, 0.5, 1.0}) {
+            double distance = 0;
+            for (std::uint32_t line = 0; line < 200; line++) {
+                std::vector<double> z = prior.draw(5, line, 0, temperature);
+                REQUIRE(z.size() == 16);
+                for (int l = 0; l < 2 && kind == LatentKind::vmf; l++) {
+                    double square = 0;
+                    for (int i = 0; i < 8; i++)
+                        square += z[std::size_t(l * 8 + i)] * z[std::size_t(l * 8 + i)];
+                    CHECK(std::fabs(square - 1) < 1e-12);
+                }
+                double nearest = INFINITY;
+                for (std::size_t n = 0; n < codes.size(); n += 16) {
+                    double square = 0;
+                    for (std::size_t i = 0; i < 16; i++)
+                        square += (z[i] - double(codes[n + i])) * (z[i] - double(codes[n + i]));
+                    nearest = std::min(nearest, std::sqrt(square));
+                }
+                distance += nearest / 200;
+            }
+            CHECK(distance > before);
+            before = distance;
+        }
+        CHECK(prior.draw(5, 7, 0) == prior.draw(5, 7, 0, LatentPrior::default_temperature));
+        CHECK(prior.draw(5, 7, 0) != prior.draw(5, 8, 0));
+        CHECK(prior.draw(5, 7, 0) != prior.draw(5, 7, 1));
+        CHECK(prior.draw(5, 7, 0) != prior.draw(6, 7, 0));
+    }
+}
+
+TEST_CASE("prior: the channel from codes to posterior samples is found") {
+    // codes N(0, 1), samples = 0.5 + A code + 0.3 e: samples are N(0.5, A A' + 0.09)
+    const int D = 6, n = 6000;
+    LatentSpace space = space_of(LatentKind::gaussian, 2, 3);
+    std::vector<double> a(std::size_t(D * D), 0.0);
+    Sequence random(4, "slope");
+    for (double& each : a) each = random.uniform_double() - 0.5;
+    auto sent = [&](const std::vector<float>& codes, std::uint64_t seed) {
+        std::vector<float> samples, noise = normals(codes.size(), seed);
+        for (std::size_t r = 0; r < codes.size(); r += D)
+            for (std::size_t i = 0; i < D; i++) {
+                double sum = 0.5 + 0.3 * double(noise[r + i]);
+                for (std::size_t j = 0; j < D; j++) sum += a[i * D + j] * double(codes[r + j]);
+                samples.push_back(float(sum));
+            }
+        return samples;
+    };
+    std::vector<float> codes = normals(std::size_t(n * D), 5), samples = sent(codes, 6);
+    LatentPrior prior = LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 1);
+
+    std::vector<double> covariance(std::size_t(D * D), 0.0), factor;
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t j = 0; j < D; j++) {
+            for (std::size_t k = 0; k < D; k++) covariance[i * D + j] += a[i * D + k] * a[j * D + k];
+            if (i == j) covariance[i * D + j] += 0.09;
+        }
+    factor = covariance;
+    for (std::size_t j = 0; j < D; j++)  // Cholesky by the textbook
+        for (std::size_t i = 0; i < D; i++) {
+            if (i < j) {
+                factor[i * D + j] = 0;
+                continue;
+            }
+            for (std::size_t k = 0; k < j; k++) factor[i * D + j] -= factor[i * D + k] * factor[j * D + k];
+            factor[i * D + j] = i == j ? std::sqrt(factor[i * D + j]) : factor[i * D + j] / factor[j * D + j];
+        }
+    GaussianMixture truth({1.0}, std::vector<double>(D, 0.5), factor);
+    std::vector<float> fresh_codes = normals(std::size_t(4000 * D), 7), fresh = sent(fresh_codes, 8);
+    double best = mean_of(truth.log_densities(view_of(fresh, D)));
+    double found = mean_of(prior.samples().log_densities(view_of(fresh, D)));
+    CHECK(found < best + 0.02);
+    CHECK(found > best - 0.25);  // a mixture of 1,425 components is not quite one Gaussian
+    // and log_gains is against N(0, 1)
+    double gain = mean_of(prior.log_gains(view_of(fresh, D)));
+    double normal = mean_of(GaussianMixture({1.0}, std::vector<double>(D, 0.0),
+                                            {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+                                             0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1})
+                                .log_densities(view_of(fresh, D)));
+    CHECK(std::fabs(gain - (found - normal)) < 1e-5);
+}
+
+TEST_CASE("prior: fewer sentences than dimensions still give a density of others") {
+    // samples = code + 0.3 e, codes N(0, 1): a sample is N(0, 1.09)
+    const int D = 24;
+    LatentSpace space = space_of(LatentKind::gaussian, 2, 12);
+    auto sent = [&](const std::vector<float>& codes, std::uint64_t seed) {
+        std::vector<float> samples = normals(codes.size(), seed);
+        for (std::size_t i = 0; i < codes.size(); i++) samples[i] = codes[i] + 0.3f * samples[i];
+        return samples;
+    };
+    std::vector<float> others = sent(normals(std::size_t(500 * D), 3), 4);
+    const double best = -0.5 * D * (std::log(2 * 3.14159265358979323846 * 1.09) + 1);
+    for (int n : {2, 6, 20}) {
+        std::vector<float> codes = normals(std::size_t(n * D), 1), samples = sent(codes, 2);
+        LatentPrior prior = LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 1);
+        CAPTURE(n);
+        CHECK(mean_of(prior.samples().log_densities(view_of(others, D))) > best - 25);
+    }
+}
+
+TEST_CASE("prior: on spheres the density of samples gains on the uniform one, and integrates to 1") {
+    LatentSpace space = space_of(LatentKind::vmf, 2, 3);
+    LatentPrior prior = some_prior(space);
+    std::vector<float> codes = codes_of(space, 2000, 11), samples = with_noise(space, codes, 12), uniform;
+    CHECK(mean_of(prior.log_gains(view_of(samples, 6))) > 1);
+    for (std::uint32_t i = 0; i < 60000; i++) {
+        std::vector<double> z = space.prior(1, i, 0);
+        uniform.insert(uniform.end(), z.begin(), z.end());
+    }
+    double total = 0;
+    for (double gain : prior.log_gains(view_of(uniform, 6))) total += std::exp(gain) / 60000;
+    CHECK(std::fabs(total - 1) < 0.1);
+}
+
+TEST_CASE("prior: what is saved comes back, and other files are refused") {
+    TemporaryFolder folder;
+    const std::string path = folder.file("prior.safetensors");
+    for (LatentKind kind : kinds) {
+        LatentSpace space = space_of(kind, 2, 8);
+        LatentPrior prior = some_prior(space);
+        prior.save(path, 77);
+        LatentPrior again = LatentPrior::load(path, space, 77);
+        for (std::uint32_t line = 0; line < 50; line++)
+            CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
+        std::vector<float> z = codes_of(space, 50, 9);
+        CHECK(prior.log_gains(view_of(z, 16)) == again.log_gains(view_of(z, 16)));
+        CHECK(prior.codes().means() == again.codes().means());
+    }
+    LatentSpace space = space_of(LatentKind::none, 2, 8);
+    auto refusal = [&](const LatentSpace& s, std::uint64_t model) {
+        std::string message = message_of<BadInput>([&] { LatentPrior::load(path, s, model); });
+        CHECK_SAYS(message, path);
+        return message;
+    };
+    CHECK_SAYS(refusal(space_of(LatentKind::none, 4, 4), 77),
+               "2 latent layers of 8 numbers, the model has 4 of 4");
+    CHECK_SAYS(refusal(space, 78), "fitted to other weights");
+    const std::string whole = read_file(path);
+    for (std::size_t at = whole.size() / 2; at < whole.size(); at += whole.size() / 11) {
+        std::string bytes = whole;
+        bytes[at] = char(bytes[at] ^ 16);
+        write_file(path, bytes);
+        refusal(space, 77);
+    }
+    write_file(path, whole.substr(0, whole.size() - 100));
+    refusal(space, 77);
+    write_file(path, "");
+    refusal(space, 77);
+
+    // whole files, but no prior
+    std::vector<double> weights = {0.5, 0.5}, square(256, 0.0), shift(16, 0.0);
+    std::vector<float> means(32, 0.f);
+    Metadata said = {{"layers", "2"}, {"size", "8"}, {"model", "000000000000004d"}};
+    auto write = [&](bool with_noise_factor) {
+        std::vector<StoredTensor> tensors = {stored("weights", weights),
+                                             {"means", Element::f32, {2, 16}, means.data()},
+                                             {"factor", Element::f64, {16, 16}, square.data()},
+                                             stored("channel.shift", shift),
+                                             {"channel.slope", Element::f64, {16, 16}, square.data()}};
+        if (with_noise_factor) tensors.push_back({"channel.noise", Element::f64, {16, 16}, square.data()});
+        write_safetensors(path, tensors, said);
+    };
+    write(true);
+    CHECK_SAYS(refusal(space, 77), "no density");  // a factor of zeros
+    for (std::size_t i = 0; i < 16; i++) square[i * 17] = 1;
+    write(true);
+    CHECK(LatentPrior::load(path, space, 77).codes().components() == 2);
+    write(false);
+    CHECK_SAYS(refusal(space, 77), "channel.noise");
+    shift.pop_back();
+    write(true);
+    CHECK_SAYS(refusal(space, 77), "15 numbers, expected 16");
+    shift.push_back(0);
+    weights = {0.5, 0.6};
+    write(true);
+    CHECK_SAYS(refusal(space, 77), "sum to 1.1");
+    said.erase("layers");
+    write(true);
+    CHECK_SAYS(refusal(space, 77), "nothing latent layers");
+}
+
+TEST_CASE("prior: few codes, equal codes, one code") {
+    LatentSpace space = space_of(LatentKind::vmf, 2, 8);
+    for (int n : {1, 2, 5, 19, 21}) {
+        LatentPrior prior = some_prior(space, n);
+        for (double x : prior.draw(1, 0, 0, 1)) CHECK(std::isfinite(x));
+        std::vector<float> z = codes_of(space, 3, 9);
+        for (double gain : prior.log_gains(view_of(z, 16))) CHECK(std::isfinite(gain));
+    }
+    std::vector<float> equal(std::size_t(16 * 40), 0.f);
+    for (std::size_t i = 0; i < equal.size(); i += 8) equal[i] = 1;
+    LatentPrior prior = LatentPrior::fit(space, view_of(equal, 16), view_of(equal, 16), 1);
+    std::vector<double> z = prior.draw(1, 0, 0, 1);
+    CHECK(z[0] > 0.99);
+    CHECK(z[8] > 0.99);
+    CHECK(std::isfinite(prior.log_gains(view_of(equal, 16))[0]));
+    std::vector<float> three(48, 0.5f);
+    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), view_of(three, 12), 1); }),
+               "2 x 8");
+}
+
+TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without latents or sentences") {
+    for (LatentKind kind : kinds) {
+        UniVaeRun run(small(kind, 2), words());
+        std::vector<Sentence> sentences = run.sentences(lines(300, 1));
+        std::vector<LatentPrior> fitted;
+        for (int count : {1, 2, 5}) {
+            set_threads(count);
+            fitted.push_back(fit_prior(run.model, sentences, 200, 4));
+        }
+        set_threads(0);
+        for (const LatentPrior& other : fitted) {
+            CHECK(other.codes().means() == fitted[0].codes().means());
+            CHECK(other.codes().factor() == fitted[0].codes().factor());
+            CHECK(other.samples().means() == fitted[0].samples().means());
+            CHECK(other.samples().factor() == fitted[0].samples().factor());
+        }
+        CHECK(fit_prior(run.model, sentences, 200, 5).codes().means() != fitted[0].codes().means());
+        CHECK_SAYS(message_of<BadInput>([&] { fit_prior(run.model, {}, 200, 4); }), "no training sentence");
+    }
+    UniVaeRun plain(small(LatentKind::vmf, 0), words());
+    CHECK_SAYS(message_of<BadUsage>([&] { fit_prior(plain.model, plain.sentences(lines(9, 1)), 9, 1); }),
+               "latent_layers=0");
+}
+
+TEST_CASE("prior: the importance-weighted likelihood uses its density") {
+    UniVaeRun run(small(LatentKind::vmf, 2), words());
+    std::vector<Sentence> sentences = run.sentences(lines(400, 1)), others = run.sentences(lines(40, 2));
+    LatentPrior prior = fit_prior(run.model, sentences, 400, 4);
+    // One sample: -log p(x|z) + log q(z|x) - log p(z), and only the last term differs.
+    double kl = 0, uniform_kl = 0;
+    double fitted = mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, &prior, &kl));
+    double uniform =
+        mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, nullptr, &uniform_kl));
+    CHECK(kl < uniform_kl - 0.5);  // the latents of an untrained encoder fill little of the sphere
+    CHECK(std::fabs((fitted - kl) - (uniform - uniform_kl)) < 1e-9);
+    HeldOut h = held_out_losses(run.model, pointers_to(others), 3);
+    CHECK(std::fabs((fitted - kl) - h.own * double(h.tokens) / double(h.sentences)) < 1e-6);
+}
+
+TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
+    TemporaryFolder folder;
+    UniVaeSettings settings = small(LatentKind::vmf, 2);
+    settings.prior_sentences = 100;
+    UniVaeRun run(settings, words());
+    UniVaeTask task(run, run.sentences(lines(150, 1)), {});
+    CHECK(run.draw(1, 0, 0) == run.model.space.prior(1, 0, 0));
+    task.finish(folder.path);
+    REQUIRE(run.prior);
+    CHECK(run.draw(1, 0, 0) == run.prior->draw(1, 0, 0));
+    CHECK(run.draw(1, 0, 0) != run.model.space.prior(1, 0, 0));
+
+    UniVaeRun loaded(settings, words());
+    loaded.step_folder = folder.path;
+    REQUIRE(loaded.load_prior());  // the weights are those of the same seed
+    CHECK(loaded.draw(1, 0, 0) == run.draw(1, 0, 0));
+    loaded.prior_temperature = 1;
+    CHECK(loaded.draw(1, 0, 0) != run.draw(1, 0, 0));
+
+    settings.train.seed = 2;
+    UniVaeRun other(settings, words());
+    other.step_folder = folder.path;
+    CHECK_SAYS(message_of<BadInput>([&] { other.load_prior(); }), "fitted to other weights");
+    TemporaryFolder empty;
+    loaded.step_folder = empty.path;
+    CHECK(!loaded.load_prior());
+    settings.prior_sentences = 0;
+    UniVaeRun none(settings, words());
+    UniVaeTask(none, none.sentences(lines(150, 1)), {}).finish(empty.path);
+    CHECK(!none.prior);
+}
+
+TEST_CASE("refined: reads what it wrote and writes it again") {
+    UniVaeRun run(small(LatentKind::vmf, 2), words());
+    UniVaeDecoder decoder(run.model, run.special());
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t i = 0; i < 70; i++)
+        requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
+    std::vector<Tokens> plain = decoder.write(requests, {}, 1);
+    CHECK(refined(decoder, requests, {}, 1, 0) == plain);
+    std::vector<Sentence> sentences;
+    for (const Tokens& t : plain) {
+        sentences.emplace_back();
+        sentences.back().ids = {2};
+        sentences.back().ids.insert(sentences.back().ids.end(), t.begin(), t.end());
+        sentences.back().ids.push_back(3);
+    }
+    auto latents = mean_latents(run.model, pointers_to(sentences));
+    for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
+    std::vector<Tokens> again = decoder.write(requests, {}, 1);
+    for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = run.draw(1, std::uint32_t(i), 0);
+    CHECK(refined(decoder, requests, {}, 1, 1) == again);
+    CHECK(again != plain);
+}

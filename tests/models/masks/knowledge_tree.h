@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// A sentence with branches of knowledge on its words, K-BERT's sentence tree, laid out as rows: Liu et al. 2020.
+#pragma once
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/masks/mask.h"
+#include "models/nets/unilm.h"
+#include "tests/models/runs/small_pairs.h"
+
+namespace masquerade::knowledge_tree {
+
+struct Word {
+    std::vector<int> tokens;
+    std::vector<std::vector<int>> branches = {};  // tokens of each
+};
+using Tree = std::vector<Word>;  // the trunk, word after word
+
+// Packed sentences: each word is followed by its branches.
+struct Sentences {
+    TokenRows rows;                   // (N), with soft positions
+    std::vector<int> entity, branch;  // of every row; entities are the words that own branches: -1 elsewhere
+    Documents documents;
+
+    // A branch's positions go on from its word; the next word's, too, as if no branch stood between.
+    void add(const Tree& tree, int name) {
+        const int first = rows.count();
+        int position = 0, entities = 0, branches = 0;
+        auto push = [&](int id, int at, int of_entity, int of_branch) {
+            rows.push(id, 0, at, name);
+            entity.push_back(of_entity);
+            branch.push_back(of_branch);
+        };
+        for (const Word& word : tree) {
+            const int owner = word.branches.empty() ? -1 : entities++;
+            for (int id : word.tokens) push(id, position++, owner, -1);
+            for (const std::vector<int>& tokens : word.branches) {
+                int soft = position;
+                for (int id : tokens) push(id, soft++, owner, branches);
+                branches++;
+            }
+        }
+        documents.push_back({rows.count() - first, 0});
+    }
+
+    bool in_trunk(int row) const { return branch[std::size_t(row)] < 0; }
+    bool owns(int row) const { return in_trunk(row) && entity[std::size_t(row)] >= 0; }
+    // Rows of one document.
+    bool see_each_other(int i, int j) const {
+        if (in_trunk(i) && in_trunk(j)) return true;
+        if (!in_trunk(i) && !in_trunk(j)) return branch[std::size_t(i)] == branch[std::size_t(j)];
+        return entity[std::size_t(i)] == entity[std::size_t(j)];
+    }
+
+    SegmentGraph visible_matrix() const { return knowledge_mask(documents, entity, branch); }
+    // The same without a bit: a stretch of trunk, a word that owns branches, a branch are a segment each.
+    SegmentGraph as_segments() const {
+        SegmentGraph graph;
+        graph.documents = int(documents.size());
+        int row = 0;
+        for (int d = 0; d < graph.documents; d++) {
+            const int begin = row, first_key = int(graph.keys.size());
+            for (const int end = begin + documents[std::size_t(d)].source; row < end; row++) {
+                const auto at = std::size_t(row);
+                const bool same = row > begin && entity[at] == entity[at - 1] && branch[at] == branch[at - 1];
+                if (!same) graph.keys.push_back({0, row, row, row - begin});
+                graph.keys.back().end++;
+            }
+            for (int self = first_key; self < int(graph.keys.size()); self++) {
+                QuerySegment q;
+                q.begin = graph.keys[std::size_t(self)].begin;
+                q.end = graph.keys[std::size_t(self)].end;
+                q.document = d;
+                q.self = self;
+                q.sees_begin = int(graph.sees.size());
+                for (int key = first_key; key < int(graph.keys.size()); key++)
+                    if (see_each_other(q.begin, graph.keys[std::size_t(key)].begin))
+                        graph.sees.push_back(key);
+                q.sees_end = int(graph.sees.size());
+                graph.queries.push_back(q);
+            }
+        }
+        return graph;
+    }
+};
+
+// Ids of words, as they come.
+inline std::vector<int> ids(const std::string& words) {
+    static std::map<std::string, int> known = {{"[CLS]", 2}, {"[SEP]", 3}, {"[MASK]", 4}};
+    std::vector<int> all;
+    std::istringstream in(words);
+    for (std::string word; in >> word;)
+        all.push_back(known.emplace(word, int(known.size()) + 2).first->second);
+    return all;
+}
+
+// The trunk alone.
+inline Tree bare(Tree tree) {
+    for (Word& word : tree) word.branches.clear();
+    return tree;
+}
+
+inline Sentences laid_out(const Tree& tree, int name = 0) {
+    Sentences s;
+    s.add(tree, name);
+    return s;
+}
+
+inline BackboneOptions small(int layers, bool pre_norm = false, bool rotary = true) {
+    BackboneOptions o;
+    o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 24, o.layers = layers,
+    o.positions = 16;
+    o.pre_norm = pre_norm, o.rotary = rotary, o.deviation = 0.3;
+    return o;
+}
+
+using Row = std::vector<double>;
+using States = std::vector<std::vector<Row>>;  // of every layer, every row: (L)(N)(C)
+
+struct Model : small_pairs::Small<UniLm, BackboneOptions> {
+    using Small::Small;
+    States states(const Sentences& s, const SegmentGraph& graph, bool training = false) {
+        tape.begin("states", 1, 1, training);
+        const Backbone& stack = model.backbone;
+        const Pass pass = stack.pass(tape, s.rows, graph);
+        Tensor* x = stack.embed(tape, s.rows);
+        States all;
+        for (const Block& layer : stack.layers) {
+            x = layer(tape, x, pass);
+            const OnHost numbers(x->view());
+            all.emplace_back(std::size_t(x->rows()));
+            for (std::int64_t i = 0; i < x->rows() * x->columns(); i++)
+                all.back()[std::size_t(i / x->columns())].push_back(numbers[i]);
+        }
+        tape.end();
+        return all;
+    }
+};
+
+// The sentences' scored rows are asked for these tokens.
+inline ObjectiveBatch asked(const Sentences& s, const SegmentGraph& graph, const std::vector<int>& rows,
+                            const std::vector<int>& targets) {
+    ObjectiveBatch b;
+    b.rows = s.rows;
+    b.graph = graph;
+    b.scored_rows = rows;
+    b.targets = targets;
+    b.weights.assign(rows.size(), 1);
+    b.target_count = int(rows.size());
+    b.documents = int(s.documents.size());
+    return b;
+}
+
+// As if a word did not see its branches, which see it.
+inline SegmentGraph deaf_words(const Sentences& s) {
+    return bits_mask(s.documents, [&](int i, int j) {
+        return s.see_each_other(i, j) && !(s.in_trunk(i) && !s.in_trunk(j));
+    });
+}
+
+}  // namespace masquerade::knowledge_tree

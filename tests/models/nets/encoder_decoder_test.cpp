@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// Two stacks: the layer, the gradient of the whole; nothing leaks; a document alone == in any batch, however memory is laid
+// out.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/ops/cpu/parallel.h"
+#include "tests/models/nets/small_stacks.h"
+
+using namespace masquerade;
+using namespace masquerade::small_stacks;
+
+namespace {
+
+int other_than(int id) { return id == 7 ? 8 : 7; }
+
+}  // namespace
+
+TEST_CASE("two stacks: paths; without cross-attention a layer has none") {
+    Model m(small(true, true));
+    for (const char* path :
+         {"embedding.token.weight", "encoder.layer.1.norm2.bias", "encoder.final_norm.weight",
+          "decoder.layer.2.cross.query.weight", "decoder.layer.2.cross.key_value.bias",
+          "decoder.layer.2.cross.output.weight", "decoder.layer.2.norm_cross.weight",
+          "decoder.final_norm.weight", "head.dense.weight", "head.bias"})
+        CHECK(m.parameters.find(path));
+    int embeddings = 0;
+    for (const Tensor& p : m.parameters.all()) {
+        CHECK((p.path.find("cross") == std::string::npos || p.path.rfind("decoder.", 0) == 0));
+        embeddings += p.path.find("embedding.token") != std::string::npos;
+    }
+    CHECK(embeddings == 1);
+    Parameters alone;
+    const Backbone backbone(alone, small(true, true).stack);
+    for (const Tensor& p : alone.all()) CHECK(p.path.find("cross") == std::string::npos);
+}
+
+TEST_CASE("two stacks: the gradient of every objective against the complex step") {
+    for (const PairObjective& objective : pair_objectives())
+        for (bool pre_norm : {false, true})
+            for (int form : {0, 1, 2}) {  // absolute, rotary, rotary but for the cross-attention
+                CAPTURE(std::string(objective.name));
+                CAPTURE(pre_norm);
+                CAPTURE(form);
+                const std::vector<Sentence> text = pairs(3, 2);
+                const PairBatch batch = objective.batch(pointers_to(text), 1, options(), 16);
+                const EncoderDecoderOptions o = small(pre_norm, form > 0, form == 1);
+                CHECK(gradient_error<Model>(o, batch) <= 1e-11);
+            }
+}
+
+TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN") {
+    const std::vector<Sentence> text = pairs(2, 6);
+    const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+    for (bool pre_norm : {false, true}) {
+        CAPTURE(pre_norm);
+        Model m(small(pre_norm, false), DType::f64);
+        Sequence random(4, "parameters");  // at first all norms are alike
+        const View p = m.parameters.values();
+        for (std::int64_t i = 0; i < p.count(); i++)
+            p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
+        m.tape.begin("layer");
+        const Block& block = m.model.decoder.layers[1];
+        const CrossAttention& cross = *block.cross;
+        Tensor* e = m.model.encode(m.tape, batch.source, batch.encoder_graph);
+        Pass pass =
+            m.model.decoder_pass(m.tape, batch.target, batch.decoder_graph, batch.source, batch.cross_graph);
+        pass.encoder = e;
+        Tensor* x = m.model.decoder.embed(m.tape, batch.target);
+        const Rows found = m.rows(block(m.tape, x, pass));
+        auto looks = [&](const Linear& q, const Linear& kv, const Linear& out, Tensor* from, Tensor* at,
+                         const SegmentGraph& graph) {
+            Tensor* a =
+                attention(m.tape, q(m.tape, from, "q"), {kv(m.tape, at, "kv")}, graph, 2, 0, pass.rows, "a");
+            return out(m.tape, a, "out");
+        };
+        auto feeds = [&](Tensor* h) {
+            return block.down(m.tape, gelu(m.tape, block.up(m.tape, h, "up"), GeluKind::erf, "gelu"), "down");
+        };
+        auto norm = [&](const LayerNorm& n, Tensor* h) { return n(m.tape, h, "norm"); };
+        auto plus = [&](Tensor* a, Tensor* b) { return add(m.tape, a, b, "sum"); };
+        const SegmentGraph &self = batch.decoder_graph, &over = batch.cross_graph;
+        if (pre_norm) {
+            Tensor* h = norm(block.norm1, x);
+            x = plus(x, looks(block.query, block.key_value, block.output, h, h, self));
+            x = plus(x, looks(cross.query, cross.key_value, cross.output, norm(cross.norm, x), e, over));
+            x = plus(x, feeds(norm(block.norm2, x)));
+        } else {
+            x = norm(block.norm1, plus(x, looks(block.query, block.key_value, block.output, x, x, self)));
+            x = norm(cross.norm, plus(x, looks(cross.query, cross.key_value, cross.output, x, e, over)));
+            x = norm(block.norm2, plus(x, feeds(x)));
+        }
+        const Rows expected = m.rows(x);
+        REQUIRE(found.size() == expected.size());
+        double worst = 0;
+        for (std::size_t r = 0; r < found.size(); r++)
+            for (std::size_t c = 0; c < found[r].size(); c++)
+                worst = std::max(worst, std::abs(found[r][c] - expected[r][c]));
+        CHECK(worst < 1e-13);
+        m.tape.end();
+    }
+}
+
+TEST_CASE("two stacks: a row hears its source and the tokens fed up to it, and nothing else") {
+    const ObjectiveOptions o = options();
+    for (bool rotary : {true, false}) {
+        Model m(small(!rotary, rotary));
+        const PairObjective& objective = find_pair_objective("seq2seq");
+        const std::vector<Sentence> text = pairs(3, 5);
+        const PairBatch batch = objective.batch(pointers_to(text), 0, o);
+        const Rows before = m.logits(batch), read = m.encoded(batch);
+        for (std::size_t d = 0; d < text.size(); d++)
+            for (int place = 1; place < int(text[d].size()); place++) {
+                std::vector<Sentence> changed = text;
+                const int n = int(text[d].ids.size()), t = place - n;  // place in the target
+                int& id = t < 0 ? changed[d].ids[std::size_t(place)] : changed[d].target[std::size_t(t)];
+                id = other_than(id);
+                const PairBatch other = objective.batch(pointers_to(changed), 0, o);
+                const Rows after = m.logits(other);
+                for (std::size_t e = 0; e < text.size(); e++)
+                    for (int row = batch.target_begin[e]; row < batch.target_begin[e + 1]; row++) {
+                        const bool hears = e == d && (t < 0 || row - batch.target_begin[e] > t);
+                        CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
+                    }
+                if (t >= 0) CHECK(m.encoded(other) == read);
+            }
+    }
+}
+
+TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of the sentence is heard") {
+    ObjectiveOptions o = options();
+    o.kept = 0;  // a hidden token that stays is told, on purpose
+    Model m(small(false, true));
+    const PairObjective& mass = find_pair_objective("mass");
+    const std::vector<Sentence> text = pairs(3, 12);
+    const PairBatch batch = mass.batch(pointers_to(text), 3, o);
+    const Rows before = m.logits(batch);
+    for (std::size_t d = 0; d < text.size(); d++)
+        for (int place = 1; place + 1 < int(text[d].ids.size()); place++) {
+            std::vector<Sentence> changed = text;
+            int& id = changed[d].ids[std::size_t(place)];
+            id = other_than(id);
+            const PairBatch other = mass.batch(pointers_to(changed), 3, o);
+            REQUIRE(other.target.positions == batch.target.positions);
+            const Rows after = m.logits(other);
+            const int first = batch.target.positions[std::size_t(batch.target_begin[d])] + 1;
+            const int length = batch.target_begin[d + 1] - batch.target_begin[d];
+            for (std::size_t e = 0; e < text.size(); e++)
+                for (int row = batch.target_begin[e]; row < batch.target_begin[e + 1]; row++) {
+                    const bool hidden = place >= first && place < first + length;
+                    const bool hears =
+                        e == d && (!hidden || batch.target.positions[std::size_t(row)] >= place);
+                    CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
+                }
+        }
+}
+
+// Rotary positions say how far apart two tokens stand: of one stack all may move together, of two both must.
+
+TEST_CASE("two stacks: where a span stands is told by the cross-attention") {
+    const std::vector<Sentence> text = pairs(1, 31);
+    for (bool rotary_cross : {false, true}) {
+        Model m(small(false, true, rotary_cross), DType::f64);
+        PairBatch batch = find_pair_objective("mass").batch(pointers_to(text), 0, options());
+        const Rows before = m.logits(batch);
+        for (int& position : batch.target.positions) position += 3;
+        const Rows after = m.logits(batch);
+        double moved = 0;
+        for (std::size_t r = 0; r < before.size(); r++)
+            for (std::size_t v = 0; v < V; v++) moved = std::max(moved, std::abs(before[r][v] - after[r][v]));
+        if (rotary_cross)
+            CHECK(moved > 1e-3);
+        else
+            CHECK(moved < 1e-12);
+    }
+}
+
+TEST_CASE("two stacks: a document alone == in any batch, padded or not, at any number of threads") {
+    const int threads_before = threads();
+    for (const PairObjective& objective : pair_objectives()) {
+        CAPTURE(std::string(objective.name));
+        Model m(small(false, true));
+        const std::vector<Sentence> text = pairs(20, 3);
+        const PairBatch all = objective.batch(pointers_to(text), 2, options(), 32);
+        set_threads(1);
+        const Rows together = m.logits(all);
+        set_threads(3);
+        CHECK(m.logits(all) == together);
+        for (std::size_t d = 0; d < text.size(); d++) {
+            const Rows alone = m.logits(objective.batch({&text[d]}, 2, options()));
+            REQUIRE(int(alone.size()) == all.target_begin[d + 1] - all.target_begin[d]);
+            for (std::size_t row = 0; row < alone.size(); row++)
+                CHECK(alone[row] == together[std::size_t(all.target_begin[d]) + row]);
+        }
+    }
+    set_threads(threads_before);
+}
+
+TEST_CASE(
+    "two stacks: with dropout, planned memory and recomputed layers change no bit of loss and gradients") {
+    EncoderDecoderOptions o = small(false, true);
+    o.stack.dropout = o.stack.attention_dropout = 0.2;
+    std::vector<std::vector<float>> seen;
+    for (bool planned : {false, true})
+        for (const char* recomputed : {"", "encoder.layer.*", "decoder.layer.*"}) {
+            Parameters parameters;
+            const EncoderDecoder model(parameters, o);
+            parameters.allocate(7);
+            Arena arena(Device::cpu, planned ? Blocks::planned : Blocks::loose);
+            Tape tape(arena, DType::f32);
+            if (*recomputed) tape.recompute(recomputed);
+            std::vector<float> bits;
+            for (std::uint32_t step = 0; step < 3; step++) {
+                const std::vector<Sentence> text = pairs(4, 17);
+                const PairBatch batch =
+                    find_pair_objective("mass").batch(pointers_to(text), 0, options(), 32);
+                tape.begin(batch.bucket, 1, step, true);
+                Tensor* loss = model.loss(tape, batch).total;
+                parameters.start_gradients();
+                tape.backward(loss);
+                parameters.finish_gradients();
+                bits.push_back(float(number_at(loss->view(), 0)));
+                const View g = parameters.gradients();
+                bits.insert(bits.end(), g.as<float>(), g.as<float>() + g.count());
+                tape.end();
+            }
+            CHECK(bits[0] != bits[bits.size() / 3]);  // another step drops other numbers
+            seen.push_back(std::move(bits));
+        }
+    for (const std::vector<float>& bits : seen) CHECK(bits == seen[0]);
+}
+
+TEST_CASE("two stacks: a layer with cross-attention says what its pass lacks") {
+    Model m(small(false, true));
+    const std::vector<Sentence> text = pairs(1, 4);
+    const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+    m.tape.begin("lacking");
+    const Pass pass = m.model.decoder.pass(m.tape, batch.target, batch.decoder_graph);
+    Tensor* x = m.model.decoder.embed(m.tape, batch.target);
+    CHECK_THROWS_WITH_AS(m.model.decoder.layers[0](m.tape, x, pass),
+                         doctest::Contains("decoder.layer.0: a layer with cross-attention"), Error);
+    m.tape.end();
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The batch of UniVAE as numbers written out by hand: rows, positions, targets, weights and the divisor of the loss.
+#include <doctest/doctest.h>
+
+#include "engine/tensor/numbers.h"
+#include "models/nets/univae.h"
+
+using namespace masquerade;
+
+namespace {
+
+using Numbers = std::vector<int>;
+
+UniVaeOptions options(bool free_length) {
+    UniVaeOptions o;
+    o.backbone.vocabulary = 12;
+    o.backbone.width = 8;
+    o.backbone.heads = 2;
+    o.backbone.inner = 8;
+    o.backbone.layers = 4;
+    o.backbone.positions = 12;
+    o.backbone.deviation = 0.3;
+    o.latent.kind = LatentKind::gaussian;
+    o.latent.size = 3;
+    o.latent_layers = 3;
+    o.max_length = 6;
+    o.free_length = free_length;
+    return o;
+}
+
+struct Model {
+    Parameters parameters{DType::f64};
+    UniVae univae;
+    Arena arena{Device::cpu, Blocks::loose};
+    Tape tape{arena, DType::f64};
+    std::vector<Sentence> text = {{{2, 7, 3}, 40, {}}, {{2, 8, 9, 3}, 41, {}}};
+    std::vector<const Sentence*> both = {&text[0], &text[1]};
+
+    explicit Model(bool free_length = false) : univae(parameters, options(free_length)) {
+        parameters.allocate(7);
+    }
+
+    std::vector<std::vector<double>> points(const UniVaeBatch& batch) {
+        tape.begin("encode");
+        std::vector<std::vector<double>> z;
+        for (const LatentSample& s : univae.encode(tape, batch, nullptr)) {
+            z.emplace_back();
+            for (std::int64_t i = 0; i < s.z->shape.count(); i++)
+                z.back().push_back(number_at(s.z->view(), i));
+        }
+        tape.end();
+        return z;
+    }
+    void disturb(const std::string& path) {
+        for (const Tensor& p : parameters.all())
+            if (p.path.find(path) != std::string::npos)
+                for (std::int64_t i = 0; i < p.shape.count(); i++)
+                    parameters.master(p).as<double>()[i] += 0.05 * double(i % 3 + 1);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("univae batch: two sentences, row by row") {
+    const Model model;
+    const UniVaeBatch b = model.univae.batch(model.both);
+    CHECK(b.encoder.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
+    CHECK(b.encoder.types == Numbers(7, 0));
+    CHECK(b.encoder.positions == Numbers{0, 1, 2, 0, 1, 2, 3});
+    CHECK(b.encoder.document == Numbers{40, 40, 40, 41, 41, 41, 41});
+    CHECK(b.decoder.ids == Numbers{2, 7, 2, 8, 9});
+    CHECK(b.decoder.types == Numbers(5, 1));
+    CHECK(b.decoder.positions == Numbers{6, 7, 6, 7, 8});
+    CHECK(b.decoder.document == Numbers{40, 40, 41, 41, 41});
+    CHECK(b.targets == Numbers{7, 3, 8, 9, 3});
+    CHECK(b.token_weights == std::vector<double>(5, 1.0));
+    CHECK(b.cls_rows == Numbers{0, 3});
+    CHECK(b.which == Numbers{0, -1, -1, 1, -1, -1, -1});
+    CHECK(b.decoder_begin == Numbers{0, 2, 5});
+    CHECK(b.documents == 2);
+    CHECK(b.target_count == 5);
+}
+
+TEST_CASE("univae batch: with free length the decoder half starts at the sentence's own length") {
+    const Model model(true);
+    CHECK(model.univae.batch(model.both).decoder.positions == Numbers{3, 4, 4, 5, 6});
+    CHECK(model.univae.start_position(4) == 4);
+    CHECK(Model().univae.start_position(4) == 6);
+}
+
+TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs nothing") {
+    const Model model;
+    const UniVaeBatch b = model.univae.batch(model.both, 16);
+    CHECK(b.encoder.count() == 16);
+    CHECK(b.decoder.count() == 16);
+    CHECK(b.names.size() == 8);
+    CHECK(b.document_weights == std::vector<double>{1, 1, 0, 0, 0, 0, 0, 0});
+    for (std::size_t row = 5; row < 16; row++) {
+        CHECK(b.token_weights[row] == 0);
+        CHECK(b.decoder.document[row] > 1000000);  // the name of no sentence
+    }
+    CHECK(b.target_count == 5);
+    CHECK(b.documents == 2);
+}
+
+TEST_CASE(
+    "univae batch: the loss is the mean over targets, with the KL of real documents, full or inert tail") {
+    Model model;
+    for (int pad_to : {1, 16}) {
+        const UniVaeBatch b = model.univae.batch(model.both, pad_to);
+        const LatentNoise noise = model.univae.space.noise(b.names, 1, 0);
+        double total[2] = {}, losses = 0, kl = 0;
+        for (int weight : {0, 1}) {
+            model.tape.begin("loss");
+            const UniVae::Loss loss = model.univae.loss(model.tape, b, &noise, weight);
+            total[weight] = number_at(loss.total->view(), 0);
+            losses = kl = 0;
+            for (int row = 0; row < 5; row++) losses += number_at(loss.losses->view(), row);
+            for (const LatentSample& s : loss.latents)
+                for (int document = 0; document < 2; document++) kl += number_at(s.kl->view(), document);
+            model.tape.end();
+        }
+        CHECK(std::abs(total[0] - losses / 5) <= 1e-12);
+        CHECK(std::abs(total[1] - (losses + kl) / 5) <= 1e-12);
+        CHECK(kl > 1e-3);
+    }
+}
+
+TEST_CASE("univae: each latent layer reads [CLS] at its own layer") {
+    Model model;
+    const UniVaeBatch b = model.univae.batch(model.both);
+    const auto before = model.points(b);
+    REQUIRE(before.size() == 3);
+    model.disturb("latent.0.out");  // replaces [CLS] of the layers above alone
+    const auto after = model.points(b);
+    CHECK(after[0] == before[0]);
+    CHECK(after[1] != before[1]);
+    CHECK(after[2] != before[2]);
+    model.disturb("latent.1.out");
+    const auto last = model.points(b);
+    CHECK(last[1] == after[1]);
+    CHECK(last[2] != after[2]);
+}

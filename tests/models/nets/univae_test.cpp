@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// UniVAE: joint == split == cached, no leak past the bottleneck, a document alone == in any batch, and the gradient of
+// the whole model against the complex step.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/ops/cpu/parallel.h"
+#include "engine/tape/trace.h"
+#include "models/writing/univae_decoder.h"
+
+using namespace masquerade;
+
+namespace {
+
+UniVaeOptions small(LatentKind kind, bool pre_norm, bool rotary) {
+    UniVaeOptions o;
+    o.backbone.vocabulary = 50;
+    o.backbone.width = 16;
+    o.backbone.heads = 2;
+    o.backbone.inner = 24;
+    o.backbone.layers = 4;
+    o.backbone.positions = 24;
+    o.backbone.rotary = rotary;
+    o.backbone.pre_norm = pre_norm;
+    o.backbone.deviation = 0.3;
+    o.latent.kind = kind;
+    o.latent.size = 6;
+    o.latent.kappa = 12;
+    o.latent_layers = 2;
+    o.max_length = 12;
+    return o;
+}
+
+// Sentences of n - 2 random pieces, n from 2 to the longest.
+std::vector<Sentence> sentences(int count, int longest, int vocabulary, std::uint64_t seed) {
+    Sequence random(seed, "sentences");
+    std::vector<Sentence> all(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; i++) {
+        Sentence& s = all[std::size_t(i)];
+        s.name = 100 + i;
+        s.ids.push_back(2);
+        for (std::uint32_t n = random.below(std::uint32_t(longest - 1)); n > 0; n--)
+            s.ids.push_back(5 + int(random.below(std::uint32_t(vocabulary - 5))));
+        s.ids.push_back(3);
+    }
+    return all;
+}
+
+bool same_bits(const View& a, const View& b) {
+    return a.shape == b.shape && a.dtype == b.dtype && std::memcmp(a.data, b.data, a.bytes()) == 0;
+}
+
+struct Model {
+    Parameters parameters;
+    UniVae model;
+    Arena arena;
+    Tape tape;
+    Model(const UniVaeOptions& o, DType type, bool planning = true)
+        : parameters(type),
+          model(parameters, o),
+          arena(Device::cpu, planning ? Blocks::planned : Blocks::loose),
+          tape(arena, type) {
+        parameters.allocate(7);
+    }
+};
+
+std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
+    std::vector<Tensor*> z;
+    for (const LatentSample& s : samples) z.push_back(s.z);
+    return z;
+}
+
+// Every sentence forced through the cached decoder, token by token: the logits (N,V) of the decoder pass, bit for bit.
+bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const UniVaeBatch& batch,
+                   const std::vector<LatentSample>& latents, const Tensor* logits) {
+    UniVaeDecoder decoder(model, {});
+    const std::int64_t V = logits->columns(), Z = model.space.size();
+    bool equal = true;
+    for (std::size_t b = 0; b < text.size(); b++) {
+        DecodeRequest request;
+        request.start = model.start_position(int(text[b].ids.size()));
+        for (const LatentSample& s : latents)
+            for (std::int64_t i = 0; i < Z; i++)
+                request.latent.push_back(number_at(s.z->view(), std::int64_t(b) * Z + i));
+        auto cached = decoder.forced_logits(request, text[b].ids);
+        equal &= cached.size() + 1 == text[b].ids.size();
+        for (std::size_t t = 0; t < cached.size(); t++)
+            for (std::int64_t v = 0; v < V; v++)
+                equal &= cached[t][std::size_t(v)] ==
+                         number_at(logits->view(), (batch.decoder_begin[b] + std::int64_t(t)) * V + v);
+    }
+    return equal;
+}
+
+const LatentKind kinds[] = {LatentKind::vmf, LatentKind::gaussian, LatentKind::none};
+
+}  // namespace
+
+TEST_CASE("univae: joint == split == cached logits, == in double") {
+    for (LatentKind kind : kinds)
+        for (bool pre_norm : {false, true})
+            for (bool rotary : {true, false})
+                for (bool sampled : {true, false}) {
+                    Model m(small(kind, pre_norm, rotary), DType::f64);
+                    auto text = sentences(5, 11, 50, 3);
+                    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+                    LatentNoise noise = m.model.space.noise(batch.names, 11, 0);
+                    const LatentNoise* draw = sampled ? &noise : nullptr;
+                    m.tape.begin("a");
+                    auto latents = m.model.encode(m.tape, batch, draw);
+                    Tensor* split = m.model.backbone.logits(
+                        m.tape,
+                        m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+                    Tensor* joint = m.model.backbone.logits(
+                        m.tape, m.model.backbone.head(m.tape, m.model.joint(m.tape, batch, draw)));
+                    CHECK(same_bits(split->view(), joint->view()));
+
+                    CHECK(cached_equals(m.model, text, batch, latents, split));
+                }
+}
+
+TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
+    for (LatentKind kind : kinds) {
+        Model m(small(kind, kind == LatentKind::gaussian, true), DType::f64);
+        auto text = sentences(5, 11, 50, 13);
+        UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+        LatentNoise noise = m.model.space.noise(batch.names, 3, 0);
+        auto gradient = [&](bool joint) {
+            m.tape.begin(joint ? "joint" : "split");
+            Tensor* x = joint ? m.model.joint(m.tape, batch, &noise)
+                              : m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
+            Tensor* weights =
+                m.tape.constant("weights", {x->rows()}, DType::f64, batch.token_weights.data());
+            Tensor* h = m.model.backbone.head(m.tape, x);
+            m.parameters.start_gradients();
+            m.tape.backward(m.model.backbone.loss(m.tape, h, batch.targets, weights, "loss"));
+            m.parameters.finish_gradients();
+            View g = m.parameters.gradients();
+            return std::vector<double>(g.as<double>(), g.as<double>() + g.count());
+        };
+        std::vector<double> split = gradient(false), joint = gradient(true);
+        double largest = 0, apart = 0;
+        for (std::size_t i = 0; i < split.size(); i++) {
+            largest = std::max(largest, std::abs(split[i]));
+            apart = std::max(apart, std::abs(split[i] - joint[i]));
+        }
+        CHECK(largest > 0.1);
+        CHECK(apart <= 1e-12 * largest);
+    }
+}
+
+TEST_CASE("univae: a sentence is written alone as in any batch, greedily or sampled") {
+    Model m(small(LatentKind::gaussian, false, true), DType::f32);
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t line = 0; line < 70; line++)  // more than are written at a time
+        requests.push_back({m.model.space.prior(4, line, 0), line, line % 3, m.model.start_position(8)});
+    UniVaeDecoder decoder(m.model, {});
+    for (double temperature : {0.0, 1.0}) {
+        SamplingOptions sampling;
+        sampling.temperature = temperature;
+        sampling.top_k = temperature > 0 ? 20 : 0;
+        sampling.top_p = temperature > 0 ? 0.9 : 1;
+        std::vector<Tokens> together = decoder.write(requests, sampling, 9);
+        bool some_differ = false;
+        for (std::size_t i = 0; i < requests.size(); i += 7) {
+            CHECK(decoder.write({requests[i]}, sampling, 9)[0] == together[i]);
+            some_differ |= together[i] != together[0];
+        }
+        CHECK(some_differ);
+    }
+}
+
+TEST_CASE("univae: a wrong start position is seen (the comparison above can fail)") {
+    Model m(small(LatentKind::vmf, false, true), DType::f64);
+    auto text = sentences(2, 11, 50, 3);
+    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+    m.tape.begin("a");
+    auto latents = m.model.encode(m.tape, batch, nullptr);
+    for (int& p : batch.decoder.positions) p -= 1;
+    Tensor* split = m.model.decode(m.tape, batch, points(latents));
+    CHECK_FALSE(same_bits(split->view(), m.model.joint(m.tape, batch, nullptr)->view()));
+}
+
+TEST_CASE("univae: what the decoder learns of the sentence passes through z alone") {
+    // Another sentence in the encoder half, the same z forced: the decoder rows keep their bits.
+    for (LatentKind kind : kinds) {
+        Model m(small(kind, false, true), DType::f32);
+        auto text = sentences(4, 11, 50, 5), other = text;
+        for (Sentence& s : other)
+            for (std::size_t i = 1; i + 1 < s.ids.size(); i++) s.ids[i] = 5 + (s.ids[i] + 7) % 45;
+        UniVaeBatch batch = m.model.batch(pointers_to(text)), changed = m.model.batch(pointers_to(other));
+        changed.decoder = batch.decoder;
+        m.tape.begin("a");
+        auto z = points(m.model.encode(m.tape, batch, nullptr));
+        auto z_other = points(m.model.encode(m.tape, changed, nullptr));
+        CHECK_FALSE(same_bits(z[0]->view(), z_other[0]->view()));
+        Tensor* h = m.model.decode(m.tape, batch, z);
+        CHECK(same_bits(h->view(), m.model.decode(m.tape, changed, z)->view()));
+        CHECK_FALSE(same_bits(h->view(), m.model.decode(m.tape, changed, z_other)->view()));
+    }
+}
+
+TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
+    Model m(small(LatentKind::vmf, false, true), DType::f32);
+    auto text = sentences(6, 11, 50, 9);
+    UniVaeBatch batch = m.model.batch(pointers_to(text), 16);
+    m.tape.begin("a");
+    auto latents = m.model.encode(m.tape, batch, nullptr);
+    Tensor* logits = m.model.backbone.logits(
+        m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+    CHECK(cached_equals(m.model, text, batch, latents, logits));
+}
+
+TEST_CASE("univae: the losses of a document alone == in any batch, any number of threads") {
+    UniVaeOptions o = small(LatentKind::gaussian, true, true);
+    o.backbone.dropout = 0.1;
+    o.backbone.attention_dropout = 0.1;
+    Model m(o, DType::f32);
+    auto losses_of = [&](const std::vector<const Sentence*>& some, int pad_to, std::size_t which) {
+        UniVaeBatch batch = m.model.batch(some, pad_to);
+        LatentNoise noise = m.model.space.noise(batch.names, 5, 3);
+        m.tape.begin(batch.bucket, 5, 3, true);
+        UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
+        std::vector<double> losses;
+        for (int row = batch.decoder_begin[which]; row < batch.decoder_begin[which + 1]; row++)
+            losses.push_back(number_at(loss.losses->view(), row));
+        m.tape.end();
+        return losses;
+    };
+    for (std::uint64_t seed = 0; seed < 20; seed++) {
+        auto text = sentences(3 + int(seed) % 9, 11, 50, seed);
+        auto all = pointers_to(text);
+        std::size_t which = seed % all.size();
+        set_threads(1);
+        auto alone = losses_of({all[which]}, 1, 0);
+        auto together = losses_of(all, 1, which);
+        auto padded = losses_of(all, 32, which);
+        set_threads(4);
+        auto threaded = losses_of(all, 32, which);
+        set_threads(0);
+        CHECK(alone == together);
+        CHECK(alone == padded);
+        CHECK(alone == threaded);
+    }
+}
+
+TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-12") {
+    for (LatentKind kind : kinds)
+        for (bool pre_norm : {false, true}) {
+            UniVaeOptions o = small(kind, pre_norm, pre_norm);
+            o.backbone.dropout = 0.2;
+            o.backbone.attention_dropout = 0.2;
+            Model real(o, DType::f64), imaginary(o, DType::c128);
+            auto text = sentences(4, 11, 50, 21);
+            UniVaeBatch batch = real.model.batch(pointers_to(text), 8);
+            LatentNoise noise = real.model.space.noise(batch.names, 2, 1);
+            real.tape.begin(batch.bucket, 2, 1, true);
+            UniVae::Loss loss = real.model.loss(real.tape, batch, &noise, 0.7);
+            real.parameters.start_gradients();
+            real.tape.backward(loss.total);
+            real.parameters.finish_gradients();
+            for (int direction = 0; direction < 8; direction++) {
+                Sequence random(std::uint64_t(direction), "direction");
+                double expected = 0;
+                auto& p = real.parameters.all();
+                auto& q = imaginary.parameters.all();
+                for (std::size_t i = 0; i < p.size(); i++)
+                    for (std::int64_t k = 0; k < p[i].shape.count(); k++) {
+                        double d = 2 * random.uniform_double() - 1, x = number_at(p[i].view(), k);
+                        static_cast<complex*>(q[i].value)[k] = complex(x, 1e-30 * d);
+                        expected += d * number_at(p[i].grad_view(), k);
+                    }
+                imaginary.tape.begin(batch.bucket, 2, 1, true);
+                UniVae::Loss shifted = imaginary.model.loss(imaginary.tape, batch, &noise, 0.7);
+                double found = shifted.total->view().as<complex>()->imag() / 1e-30;
+                CHECK(std::abs(found - expected) <= 1e-12 * std::max(1.0, std::abs(expected)));
+            }
+        }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Folders of Hugging Face's that cannot be read, stacks that cannot be written: what each message says.
+#include "doctest/doctest.h"
+#include "tests/models/runs/hugging_face.h"
+#include "tests/train/files.h"
+
+using namespace masquerade;
+
+namespace {
+
+std::string refused(
+    const std::string& folder,
+    const std::function<void(BackboneOptions&)>& change = [](BackboneOptions&) {}) {
+    return message_of<BadInput>([&] { LoadedModel(folder, DType::f32, {}, change); });
+}
+
+// What a folder whose config was changed is refused for.
+std::string config_refused(const char* golden, const std::function<void(nlohmann::json&)>& change) {
+    const ChangedFolder folder(golden);
+    folder.config(change);
+    return refused(folder.path);
+}
+
+}  // namespace
+
+TEST_CASE("hugging face: folders without weights that can be read") {
+    const TemporaryFolder empty;
+    CHECK_SAYS(refused(empty.path), "there is no " + empty.path +
+                                        "/config.json; a folder of Hugging Face's with "
+                                        "config.json, model.safetensors and vocab.txt is expected");
+    const ChangedFolder folder("bert_unilm");
+    std::filesystem::remove(folder.file("model.safetensors"));
+    CHECK_SAYS(refused(folder.path), "/model.safetensors; a folder");
+    folder.write("pytorch_model.bin.index.json", "{}");
+    CHECK_SAYS(refused(folder.path), "only the shards of pytorch_model.bin.index.json");
+    folder.write("pytorch_model.bin", "pickle");
+    CHECK_SAYS(refused(folder.path),
+               "only pytorch_model.bin, a pickle of PyTorch's, which is not read here; convert it "
+               "once: python3 -c \"import sys, torch; ");
+    CHECK_SAYS(refused(folder.path), "{'format': 'pt'})\" '" + folder.path + "'");
+    const TemporaryFolder tensorflow;
+    tensorflow.write("bert_model.ckpt.index", "");
+    CHECK_SAYS(refused(tensorflow.path),
+               "/config.json, only bert_model.ckpt, a checkpoint of TensorFlow's, which is not "
+               "read here; convert it once: python3 -c \"import json, re, sys, tensorflow");
+}
+
+TEST_CASE("hugging face: configs of other models") {
+    using nlohmann::json;
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["model_type"] = "gpt2"; }),
+               "config.json: model_type is \"gpt2\"; \"bert\" or \"roformer\" (old files have none: add it) "
+               "is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("model_type"); }),
+               "model_type is missing; ");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = "relu"; }),
+               "hidden_act is \"relu\"; gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or "
+               "gelu_fast (by tanh)");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["position_embedding_type"] = "relative_key"; }),
+               "position_embedding_type is \"relative_key\"; \"absolute\"");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_attention_heads"] = 5; }),
+               "num_attention_heads is 5; a divisor of hidden_size, 32, is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("hidden_size"); }),
+               "hidden_size is missing; a whole number from 1 to 65536 is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["vocab_size"] = 48.5; }),
+               "vocab_size is 48.5; a whole number");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["pad_token_id"] = -1; }),
+               "pad_token_id is -1; a whole number from 0");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["layer_norm_eps"] = "small"; }),
+               "layer_norm_eps is \"small\"; a number from 0 to 1 is expected");
+    CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["rotary_value"] = 1; }),
+               "rotary_value is 1; true or false");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = 3; }),
+               "hidden_act is 3; a word in quotes");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c = json::array({1}); }),
+               "a JSON object is expected");
+    for (const char* size :
+         {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
+        CHECK_SAYS(config_refused("bert_unilm", [&](json& c) { c["hidden_size"] = json::parse(size); }),
+                   "; a whole number from 1 to 65536 is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_hidden_layers"] = 1 << 30; }),
+               "num_hidden_layers is 1073741824; a whole number from 1 to 1024 is expected");
+    CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["num_attention_heads"] = c["hidden_size"]; }),
+               "that makes heads of an even size, is expected");
+    CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["max_position_embeddings"] = 1 << 30; }),
+               "max_position_embeddings is 1073741824; a whole number from 1 to 1048576 is expected");
+    CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
+               "aaa...\"; gelu or");
+    // of no consequence to an encoder
+    CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) ==
+          "");
+}
+
+TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
+    const ChangedFolder folder("bert_google");
+    const std::string path = folder.file("model.safetensors");
+    const Shape none;
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", none);
+    CHECK_SAYS(refused(folder.path),
+               path +
+                   " has no tensor bert.encoder.layer.1.attention.self.key.bias (24), which the "
+                   "model needs for layer.1.attention.key_value.bias, keys; do config.json and the weights "
+                   "come from one model?");
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {23});
+    CHECK_SAYS(refused(folder.path),
+               path +
+                   ": tensor bert.encoder.layer.1.attention.self.key.bias is (23); (24) is expected "
+                   "for layer.1.attention.key_value.bias, keys. Set the sizes in");
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24});
+    CHECK(refused(folder.path) == "");
+    folder.config([](nlohmann::json& c) { c["vocab_size"] = 50; });
+    CHECK_SAYS(refused(folder.path),
+               "word_embeddings.weight is (48,24); (50,24) is expected for embedding.token.weight");
+    folder.config([](nlohmann::json& c) { c["vocab_size"] = 48; });
+
+    folder.tensor("cls.predictions.decoder.bias", {48}, 1);
+    CHECK_SAYS(refused(folder.path),
+               "cls.predictions.decoder.bias (48) is not cls.predictions.bias (48) once more; only");
+    folder.tensor("cls.predictions.bias", none);  // then it is the bias
+    CHECK(refused(folder.path) == "");
+    CHECK(LoadedModel(folder.path).master("head.bias").as<float>()[7] == 1);
+    folder.tensor("cls.predictions.decoder.bias", none);
+    CHECK_SAYS(refused(folder.path), "has no tensor cls.predictions.bias (48)");
+    folder.tensor("cls.predictions.bias", {48});
+
+    folder.config([](nlohmann::json& c) { c["tie_word_embeddings"] = false; });
+    CHECK(refused(folder.path) == "");  // the decoder is there, and is the embedding
+    folder.tensor("cls.predictions.decoder.weight", none);
+    CHECK_SAYS(refused(folder.path),
+               "tie_word_embeddings is false, and " + path + " has no cls.predictions.decoder.weight");
+    folder.tensor("cls.predictions.decoder.weight", {48, 24}, 1);
+    CHECK_SAYS(refused(folder.path),
+               "cls.predictions.decoder.weight (48,24) is not bert.embeddings.word_embeddings.weight "
+               "(48,24) once more");
+    folder.tensor("bert.embeddings.word_embeddings.weight", none);
+    CHECK_SAYS(refused(folder.path), path + " has no embeddings.word_embeddings.weight among its ");
+
+    const ChangedFolder whole("roformer_char");
+    const TensorFile good(whole.file("model.safetensors"));
+    std::vector<StoredTensor> tensors;
+    const std::vector<std::uint64_t> numbers(16);
+    for (const StoredTensor& t : good.tensors())
+        tensors.push_back(t.name == "roformer.embeddings.LayerNorm.bias"
+                              ? StoredTensor{t.name, Element::u64, t.shape, numbers.data()}
+                              : t);
+    write_safetensors(whole.file("model.safetensors"), tensors);
+    CHECK_SAYS(refused(whole.path),
+               "roformer.embeddings.LayerNorm.bias (16) holds U64; real numbers are expected");
+}
+
+// Sizes that nothing bears out ask for no memory: shapes are compared first.
+TEST_CASE("hugging face: a model is not made before its tensors fit, and none of them may be NaN") {
+    const ChangedFolder folder("bert_google");
+    const auto load = [&] {
+        const HuggingFaceConfig c = read_hugging_face_config(folder.path);
+        Parameters parameters;
+        const Backbone backbone(parameters, c.backbone);
+        return message_of<BadInput>([&] { load_hugging_face(folder.path, backbone, parameters); });
+    };
+    CHECK(load() == "");
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024;
+    });
+    CHECK_SAYS(load(), "word_embeddings.weight is (48,24); (48,65535) is expected");
+    folder.config([](nlohmann::json& c) {
+        c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2;
+    });
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
+    CHECK_SAYS(refused(folder.path),
+               "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
+    folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // not taken
+    folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, 1);
+    CHECK(refused(folder.path) == "");
+}
+
+TEST_CASE("hugging face: shards that are not whole") {
+    ChangedFolder folder("bert_shards");
+    const std::string index = folder.file("model.safetensors.index.json");
+    nlohmann::json map = read_json(index);
+    map["weight_map"]["bert.pooler.dense.weight"] = "model-00001-of-00003.safetensors";
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path),
+               index +
+                   " puts bert.pooler.dense.weight into model-00001-of-00003.safetensors, which "
+                   "does not hold it; copy the folder again");
+    map["weight_map"]["bert.pooler.dense.weight"] = 3;
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path),
+               "weight_map.bert.pooler.dense.weight is 3; the name of a file is expected");
+    for (const char* elsewhere : {"../a", "/dev/zero", ""}) {
+        map["weight_map"]["bert.pooler.dense.weight"] = elsewhere;
+        folder.write("model.safetensors.index.json", map.dump());
+        CHECK_SAYS(refused(folder.path), "; a file in the same folder is expected");
+    }
+    folder.write("model.safetensors.index.json", "{}");
+    CHECK_SAYS(refused(folder.path), "has no object \"weight_map\"");
+    map["weight_map"]["bert.pooler.dense.weight"] = "model-00004-of-00003.safetensors";
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path), "model-00004-of-00003.safetensors");
+}
+
+TEST_CASE("hugging face: models that were made otherwise than the folder says") {
+    const std::string bert = golden_folder("bert_google"), roformer = golden_folder("roformer_value");
+    using O = BackboneOptions;
+    CHECK_SAYS(refused(bert, [](O& o) { o.heads = 2; }),
+               "num_attention_heads is 3, the model's is 2; make the model from");
+    CHECK_SAYS(refused(bert, [](O& o) { o.gelu = GeluKind::tanh; }),
+               "hidden_act is gelu (by erf), the model's is gelu_new (by tanh)");
+    CHECK_SAYS(refused(bert, [](O& o) { o.eps = 1e-6; }), "layer_norm_eps is 1e-12, the model's is 1e-06");
+    CHECK_SAYS(refused(bert, [](O& o) { o.rotary = true; }), "model_type is bert, the model's is roformer;");
+    CHECK_SAYS(refused(roformer, [](O& o) { o.rotary_value = false; }),
+               "model_type is roformer with rotary_value, the model's is roformer;");
+    CHECK_SAYS(refused(bert, [](O& o) { o.pre_norm = true; }), "the model's are pre-LN (pre_norm)");
+    CHECK_SAYS(refused(bert, [](O& o) { o.width = 12; }), "hidden_size is 24, the model's is 12;");
+    CHECK_SAYS(refused(bert, [](O& o) { o.vocabulary = 50; }),
+               "vocab_size is 48, of which 48 tokens are chosen; the model has 50. Make it with as many");
+    CHECK_SAYS(refused(bert, [](O& o) { o.types = 3; }),
+               "token_type_embeddings.weight is (2,24); (3,24) is expected");
+    CHECK(refused(bert, [](O& o) { o.layers = 1; }) == "");  // its first layer
+    CHECK(refused(roformer, [](O& o) { o.positions = 64; }) == "");
+}
+
+TEST_CASE("hugging face: stacks that it does not have") {
+    const TemporaryFolder folder;
+    auto said = [&](const std::function<void(BackboneOptions&)>& change) {
+        BackboneOptions o;
+        o.vocabulary = 5, o.width = 8, o.heads = 2, o.inner = 8, o.layers = 1;
+        change(o);
+        Parameters p;
+        const Backbone backbone(p, o);
+        p.allocate(1);
+        const std::string what = message_of<Error>([&] {
+            save_hugging_face(folder.file("out"), backbone, p, Vocabulary({"a", "b", "c", "d", "e", "f"}));
+        });
+        CHECK(!std::filesystem::exists(folder.file("out")));
+        return what;
+    };
+    CHECK_SAYS(said([](BackboneOptions& o) { o.pre_norm = true; }),
+               "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
+               "the embedding has a width of 6, the layers of 8: Hugging Face's BERT knows one width");
+    CHECK_SAYS(said([](BackboneOptions&) {}),
+               "the vocabulary has 6 tokens, the model 5; a row for every token");
+    folder.write("file", "");
+    Parameters p;
+    BackboneOptions o;
+    o.vocabulary = 5, o.width = 8, o.heads = 2, o.inner = 8, o.layers = 1;
+    const Backbone backbone(p, o);
+    p.allocate(1);
+    CHECK_SAYS(
+        message_of<BadInput>([&] { save_hugging_face(folder.file("file"), backbone, p, Vocabulary({"a"})); }),
+        "cannot");
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Checkpoints of Hugging Face's against transformers (tests/golden/hugging_face), and back again bit by bit.
+#include "tests/models/runs/hugging_face.h"
+
+#include <cmath>
+
+#include "doctest/doctest.h"
+#include "engine/tensor/numbers.h"
+#include "models/masks/mask.h"
+
+using namespace masquerade;
+
+namespace {
+
+struct Golden {
+    std::string name;
+    bool head;
+    std::vector<std::string> unused;
+};
+const std::vector<Golden> goldens = {
+    {"bert_google",
+     true,
+     {"bert.embeddings.position_ids", "bert.pooler.dense.bias", "bert.pooler.dense.weight",
+      "cls.seq_relationship.bias", "cls.seq_relationship.weight"}},
+    {"bert_bare", false, {"pooler.dense.bias", "pooler.dense.weight"}},
+    {"bert_unilm", true, {}},
+    {"bert_shards", true, {}},
+    {"roformer_char", true, {"roformer.encoder.embed_positions.weight"}},
+    {"roformer_narrow", true, {}},
+    {"roformer_value", true, {}}};
+
+// What transformers read and computed: rows of all sentences, and the graph in which each sees its own.
+struct Expected {
+    TensorFile file;
+    TokenRows rows;
+    SegmentGraph graph;
+
+    explicit Expected(const std::string& folder) : file(folder + "/expected.safetensors") {
+        const auto ids = file.reals("ids"), types = file.reals("types"), positions = file.reals("positions"),
+                   begin = file.reals("begin");
+        Documents documents;
+        for (std::size_t b = 0; b + 1 < begin.size(); b++) {
+            documents.push_back({int(begin[b + 1] - begin[b]), 0});
+            for (std::size_t n = std::size_t(begin[b]); n < std::size_t(begin[b + 1]); n++)
+                rows.push(int(ids[n]), int(types[n]), int(positions[n]), int(b));
+        }
+        graph = full_mask(documents);
+    }
+    // The largest difference; infinite where shapes differ or a number is none.
+    double difference(const std::string& name, const Tensor* found) const {
+        const StoredTensor& tensor = file.at(name);
+        if (tensor.shape != found->shape) return INFINITY;
+        const std::vector<double> numbers = file.reals(name);
+        double most = 0;
+        for (std::size_t i = 0; i < numbers.size(); i++) {
+            const double d = std::abs(number_at(found->view(), std::int64_t(i)) - numbers[i]);
+            if (!(d <= most)) most = std::isnan(d) ? INFINITY : d;
+        }
+        return most;
+    }
+};
+
+// Largest difference of the hidden states and, where the folder has a head, the logits.
+double difference(const Golden& golden, DType type) {
+    const std::string folder = golden_folder(golden.name);
+    const Expected expected(folder);
+    const LoadedModel model(folder, type);
+    Arena arena;
+    Tape tape(arena, type);
+    tape.begin("golden");
+    Tensor* x = model.backbone.embed(tape, expected.rows);
+    const Pass pass = model.backbone.pass(tape, expected.rows, expected.graph);
+    double most = expected.difference("hidden.0", x);
+    for (std::size_t layer = 0; layer < model.backbone.layers.size(); layer++) {
+        x = model.backbone.layers[layer](tape, x, pass);
+        most = std::max(most, expected.difference(text("hidden.", layer + 1), x));
+    }
+    Tensor* logits = model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));
+    if (golden.head) most = std::max(most, expected.difference("logits", logits));
+    CHECK((expected.file.find("logits") != nullptr) == golden.head);
+    CHECK(!expected.file.find(text("hidden.", model.backbone.layers.size() + 1)));
+    tape.end();
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("hugging face: hidden states of every layer and logits are those of transformers") {
+    for (const Golden& golden : goldens) {
+        CAPTURE(golden.name);
+        const double f32 = difference(golden, DType::f32), f64 = difference(golden, DType::f64);
+        CHECK(f32 <= 1e-5);
+        // transformers' table of sines is one of floats
+        CHECK(f64 <= (golden.name.rfind("roformer", 0) == 0 ? 1e-6 : 1e-10));
+    }
+}
+
+TEST_CASE("hugging face: what a folder holds beside the model is listed, and what it lacks is known") {
+    for (const Golden& golden : goldens) {
+        CAPTURE(golden.name);
+        const LoadedModel model(golden_folder(golden.name));
+        CHECK(model.weights.head == golden.head);
+        CHECK(model.weights.unused == golden.unused);
+        Parameters fresh;
+        const Backbone same(fresh, model.backbone.options);
+        fresh.allocate(5);
+        std::size_t kept = 0;  // values as they were first
+        for (const Tensor& t : fresh.all()) {
+            const View a = fresh.master(t), b = model.master(t.path);
+            const bool untouched = std::memcmp(a.data, b.data, a.bytes()) == 0;
+            CHECK(untouched == (!golden.head && t.path.rfind("head.", 0) == 0));
+            kept += untouched;
+        }
+        CHECK(kept == (golden.head ? 0 : 5));
+    }
+    const LoadedModel model(golden_folder("bert_google"));
+    auto place = [&](const std::string& name) -> std::string {
+        for (const HuggingFaceTensor& t : model.weights.tensors)
+            if (t.name == name) return t.place;
+        return "not there";
+    };
+    CHECK(place("bert.encoder.layer.1.attention.self.value.bias") ==
+          "layer.1.attention.key_value.bias, values");
+    CHECK(place("bert.encoder.layer.0.output.LayerNorm.gamma") == "layer.0.norm2.weight");
+    CHECK(place("cls.predictions.decoder.weight") == "as bert.embeddings.word_embeddings.weight");
+    CHECK(place("bert.embeddings.position_ids") == "");
+}
+
+TEST_CASE("hugging face: a config says all that a model is made of") {
+    auto options = [](const char* name) { return read_hugging_face_config(golden_folder(name)).backbone; };
+    const BackboneOptions google = options("bert_google"), unilm = options("bert_unilm"),
+                          value = options("roformer_value");
+    CHECK(google.vocabulary == 48);
+    CHECK(google.width == 24);
+    CHECK(google.heads == 3);
+    CHECK(google.inner == 40);
+    CHECK(google.layers == 2);
+    CHECK(google.positions == 12);
+    CHECK(google.eps == 1e-12);
+    CHECK(google.deviation == 0.2);
+    CHECK(google.dropout == 0.1);
+    CHECK(google.attention_dropout == 0.1);
+    CHECK(!google.rotary);
+    CHECK(google.embedding_width() == 24);
+    CHECK(unilm.types == 6);
+    CHECK(unilm.gelu == GeluKind::tanh);
+    CHECK(unilm.eps == 1e-3);
+    CHECK(value.rotary);
+    CHECK(value.rotary_value);
+    CHECK(value.embedding_width() == 12);
+    CHECK(value.width == 32);
+
+    const ChangedFolder folder("roformer_value");
+    for (const auto& [name, kind] : {std::pair{"gelu", GeluKind::erf},
+                                     {"gelu_python", GeluKind::erf},
+                                     {"gelu_new", GeluKind::tanh},
+                                     {"gelu_pytorch_tanh", GeluKind::tanh},
+                                     {"gelu_fast", GeluKind::tanh}}) {
+        const std::string word = name;
+        folder.config([&](nlohmann::json& c) { c["hidden_act"] = word; });
+        CHECK(read_hugging_face_config(folder.path).backbone.gelu == kind);
+    }
+    folder.config([](nlohmann::json& c) {
+        for (const char* key :
+             {"max_position_embeddings", "embedding_size", "rotary_value", "type_vocab_size"})
+            c.erase(key);
+        c["pad_token_id"] = nullptr;
+    });
+    const HuggingFaceConfig bare = read_hugging_face_config(folder.path);
+    CHECK(bare.backbone.positions == 1536);
+    CHECK(bare.backbone.embedding == 0);
+    CHECK(!bare.backbone.rotary_value);
+    CHECK(bare.backbone.types == 2);
+    CHECK(bare.pad == 0);
+}
+
+TEST_CASE("hugging face: saved and loaded again, every bit is the same") {
+    for (const Golden& golden : goldens)
+        for (DType type : {DType::f32, DType::f64}) {
+            CAPTURE(golden.name);
+            const LoadedModel model(golden_folder(golden.name), type);
+            const TemporaryFolder folder;
+            const std::string saved = folder.file("saved"), again = folder.file("again");
+            const Vocabulary vocabulary = Vocabulary::load(golden_folder(golden.name) + "/vocab.txt");
+            save_hugging_face(saved, model.backbone, model.parameters, vocabulary);
+            const LoadedModel back(saved, type);
+            CHECK(back.weights.head);
+            CHECK(back.weights.unused.size() ==
+                  (model.backbone.options.rotary ? 1 : 0));  // the table of positions
+            CHECK(same_bits(model.parameters, back.parameters));
+            save_hugging_face(again, back.backbone, back.parameters, Vocabulary::load(saved + "/vocab.txt"));
+            for (const char* name : {"config.json", "model.safetensors", "vocab.txt"})
+                CHECK(read_file(saved + "/" + name) == read_file(again + "/" + name));
+            CHECK(TensorFile(saved + "/model.safetensors").metadata().at("format") == "pt");
+        }
+}
+
+TEST_CASE("hugging face: the table of positions that is written is transformers'") {
+    const LoadedModel model(golden_folder("roformer_char"));
+    const TemporaryFolder folder;
+    save_hugging_face(folder.path, model.backbone, model.parameters, Vocabulary({"[PAD]", "[UNK]"}));
+    const char* name = "roformer.encoder.embed_positions.weight";
+    float ours[12 * 8], theirs[12 * 8];
+    auto read = [&](const std::string& path, float* to) {
+        TensorFile(path + "/model.safetensors")
+            .convert_to(name, View{to, DType::f32, Device::cpu, {12, 8}, name});
+    };
+    read(folder.path, ours);
+    read(golden_folder("roformer_char"), theirs);
+    for (int i = 0; i < 12 * 8; i++) CHECK(std::abs(ours[i] - theirs[i]) <= 1e-7);
+}
+
+TEST_CASE("hugging face: weights go into bf16 storage through their masters") {
+    const LoadedModel model(golden_folder("roformer_narrow"), DType::bf16),
+        plain(golden_folder("roformer_narrow"));
+    CHECK(same_bits(model.parameters, plain.parameters));
+    const Tensor* token = model.parameters.find("embedding.token.weight");
+    for (std::int64_t i = 0; i < token->shape.count(); i++)
+        CHECK(float(token->view().as<bfloat16>()[i]) ==
+              float(bfloat16(model.master(token->path).as<float>()[i])));
+}

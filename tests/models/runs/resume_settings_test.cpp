@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// A run that was stopped and resumed from the disk has the bits of a run without a stop, for a value of every setting of
+// every family that is not the default. The table of settings is the list, so a new setting is tested by being declared.
+#include <doctest/doctest.h>
+
+#include "data/text.h"
+#include "tests/folder.h"
+#include "tests/models/runs/tiny_family.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+// Another legal value, where neither the next number nor the next word is one.
+std::string special_value(const std::string& model, const std::string& key) {
+    if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : "unilm:2,lm:1,mlm:1";
+    for (auto [name, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"width", "32"},
+                                                                    {"heads", "4"},
+                                                                    {"latent_layers", "1"},
+                                                                    {"recompute", "*layer.*"},
+                                                                    {"vocabulary", "150"},
+                                                                    {"prior_sentences", "50"},
+                                                                    {"seed", "18446744073709551615"},
+                                                                    {"batch_tokens", "150"},
+                                                                    {"max_length", "12"},
+                                                                    {"kappa", "30"},
+                                                                    {"norm_eps", "0.001"},
+                                                                    {"eps", "0.001"},
+                                                                    {"deviation", "0.1"},
+                                                                    {"positions", "40"},
+                                                                    {"types", "3"},
+                                                                    {"embedding", "8"},
+                                                                    {"source_type", "1"},
+                                                                    {"target_type", "0"}})
+        if (key == name) return value;
+    return "";
+}
+
+bool accepts(Config& keys, const std::string& key, const std::string& value) {
+    try {
+        keys.set(key, value);
+        return true;
+    } catch (const BadUsage&) {
+        return false;
+    }
+}
+
+// Sets another value than the one that is there.
+void change(Config& keys, const std::string& model, const std::string& key) {
+    const std::string now = keys.value(key), special = special_value(model, key);
+    std::vector<std::string> others = {
+        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical"};
+    char* end = nullptr;
+    const double number = std::strtod(now.c_str(), &end);
+    if (end != now.c_str() && *end == '\0')
+        others = {special, std::to_string(std::int64_t(number) + 1), text(number / 2 + 0.25)};
+    for (const std::string& other : others)
+        if (!other.empty() && other != now && accepts(keys, key, other)) return;
+    FAIL("no other value is known for ", model, " ", key, "=", now, "; add one to special_value()");
+}
+
+// Trains a run in a folder up to a step: a new one, or the one that is there, read from the disk alone.
+void train(const ModelKind& kind, const RunSettings& settings, const std::string& path, std::int64_t steps) {
+    const TrainingText text = text_for(kind);
+    const bool again = std::filesystem::exists(path);
+    const auto run = again ? kind.load(path, true, Device::cpu)
+                           : kind.fresh(settings, train_vocabulary(text.train, settings.vocabulary),
+                                        settings.precision, Device::cpu);
+    RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
+    if (!again) {
+        folder.write("run.json", "{}");
+        run->save_tokenizer(folder);
+    }
+    const std::unique_ptr<Task> task = run->task(text);
+    TrainOptions options = run->common().train;
+    options.steps = steps;
+    options.minutes = 0;
+    Trainer trainer(run->parameters, *task, folder, options);
+    trainer.quiet = true;
+    if (again) trainer.resume();
+    trainer.run(never);
+}
+
+std::string checkpoint(const std::string& run, const char* file) {
+    return read_bytes(run + "/step-000006/" + file);
+}
+
+}  // namespace
+
+TEST_CASE("resume: every setting of every family, with another value than its default, through the disk") {
+    for (const ModelKind& kind : model_kinds()) {
+        Config all;
+        const auto defaults = tiny(kind);
+        defaults->declare(all);
+        for (const std::string& key : all.keys()) {
+            INFO(std::string(kind.name), " ", key);
+            const auto settings = tiny(kind);
+            Config keys;
+            settings->declare(keys);
+            settings->train.save_every =
+                3;  // or the best of two held-out losses may be one that the other run did not see
+            change(keys, kind.name, key);
+            INFO("= ", keys.value(key));
+            const TemporaryFolder folder;
+            const std::string straight = folder.file("straight"), halves = folder.file("halves");
+            REQUIRE_NOTHROW(train(kind, *settings, straight, 6));
+            train(kind, *settings, halves, 3);
+            train(kind, *settings, halves, 6);
+            for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
+                INFO(std::string(file));
+                const bool same_bytes = checkpoint(straight, file) == checkpoint(halves, file);
+                CHECK(same_bytes);
+            }
+            const auto loaded = kind.load(halves, true, Device::cpu);
+            Config found;
+            loaded->settings_to_change().declare(found);
+            CHECK(found.value(key) == keys.value(key));
+        }
+    }
+}

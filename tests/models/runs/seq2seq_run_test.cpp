@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// A run of two stacks: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
+// writes as it wrote.
+#include <doctest/doctest.h>
+
+#include "tests/models/runs/tiny_training.h"
+
+using namespace masquerade;
+
+TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, recompute on or off") {
+    check_same_bits<Seq2SeqRun>(tiny_seq2seq("seq2seq,mass"), 12);
+}
+
+TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is loaded writes the same") {
+    TemporaryFolder folder;
+    const auto loaded = check_resume<Seq2SeqRun>(tiny_seq2seq("seq2seq:2,mass:1"), 20, folder);
+    CHECK(loaded->settings.objective == "seq2seq:2,mass:1");
+    CHECK(loaded->model.options.decoder_layers == 2);
+    CHECK(std::string(model_of_run(folder.file("straight")).name) == "seq2seq");
+}
+
+TEST_CASE(
+    "seq2seq run: what it was trained on says what it needs, what it can write and which losses it has") {
+    const TrainingText text = questions();
+    const Vocabulary words = train_vocabulary(text.train, 200);
+    TrainingText alone = text;
+    alone.train_targets.clear();
+    alone.held_out_targets.clear();
+    Seq2SeqRun pairs(tiny_seq2seq("seq2seq"), words), both(tiny_seq2seq("seq2seq:3,mass:1"), words),
+        mass(tiny_seq2seq("mass"), words);
+    CHECK(pairs.writes());
+    CHECK_FALSE(mass.writes());
+    CHECK(pairs.writing_command("r") == "./generate r < SOURCES");
+    CHECK(mass.writing_command("r") == "");
+    CHECK_SAYS(message_of<BadInput>([&] { both.task(alone); }), "needs pairs");
+    CHECK(mass.task(alone)->validate().size() == 1);
+    const std::vector<Sentence> held_out = both.sentences(text.held_out, text.held_out_targets);
+    const std::vector<PartLoss> losses = both.losses({&held_out[0], &held_out[1]}, true);
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[0].objective == "seq2seq");
+    CHECK(losses[0].weight == doctest::Approx(0.75));
+    CHECK(losses[0].loss.tokens == std::int64_t(held_out[0].target.size() + held_out[1].target.size()));
+    CHECK(losses[0].loss.per_token == doctest::Approx(std::log(words.size())).epsilon(0.05));  // untrained
+    CHECK(both.losses({&held_out[0]}, false).size() == 1);
+    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words),
+                         doctest::Contains("there are seq2seq, mass"), BadUsage);
+}

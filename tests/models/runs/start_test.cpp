@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// A new run that starts with the weights of another: of its own kind all of them; in two stacks each computes what the one
+// stack did that it comes from; other sizes and other models are refused.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/tensor/copy.h"
+#include "models/runs/hugging_face/hugging_face.h"
+#include "models/runs/start.h"
+#include "tests/models/runs/tiny_training.h"
+
+using namespace masquerade;
+
+namespace {
+
+// A run of five steps, in a folder of its own.
+template <class R>
+struct Trained {
+    TemporaryFolder folder;
+    TinyTraining<R> training;
+    template <class Settings>
+    explicit Trained(const Settings& s) : training(s, RunFolder::create(folder.file("run")), 5) {
+        training.trainer.run(never);
+    }
+    std::string path() const { return folder.file("run"); }
+    R& run() { return training.run; }
+};
+
+// A new run with the sizes that come with the weights, after `change`; `said` is what it says of them.
+template <class R, class Settings, class Change>
+std::unique_ptr<R> started(const Start& start, Settings s, std::string& said, Change change) {
+    start.adopt(s);
+    change(s);
+    auto run = std::make_unique<R>(s, start.vocabulary());
+    said = start.give_weights(*run);
+    return run;
+}
+template <class R, class Settings>
+std::unique_ptr<R> started(const Start& start, Settings s, std::string& said) {
+    return started<R>(start, s, said, [](Settings&) {});
+}
+
+std::vector<float> numbers_of(const Tensor* t) {
+    const OnHost here(t->view());
+    std::vector<float> all;
+    for (std::int64_t i = 0; i < here.view().count(); i++) all.push_back(float(here[i]));
+    return all;
+}
+
+// What a stack without cross-attention makes of these rows, before its head or after it.
+std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const SegmentGraph& graph,
+                           bool head) {
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    tape.begin("read");
+    const Pass pass = stack.pass(tape, rows, graph);
+    Tensor* x = stack.embed(tape, rows);
+    for (const Block& layer : stack.layers) x = layer(tape, x, pass);
+    x = stack.finish(tape, x);
+    return numbers_of(head ? stack.head(tape, x) : x);
+}
+
+// What the decoder makes of a batch where its cross-attention adds nothing.
+std::vector<float> written_without_source(Seq2SeqRun& run, const PairBatch& batch) {
+    for (const Tensor& t : run.parameters.all())
+        if (t.path.find("cross.output.") != t.path.npos) fill_bytes(run.parameters.master(t), 0);
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    tape.begin("write");
+    return numbers_of(run.model.hidden(tape, batch));
+}
+
+PairBatch batch_for(const Seq2SeqRun& run) {
+    const TrainingText text = questions();
+    const std::vector<Sentence> sentences = run.sentences(text.held_out, text.held_out_targets);
+    return find_pair_objective("seq2seq").batch(pointers_to(sentences), 0, run.objective_options());
+}
+
+const auto unilm_with = [](auto change) {
+    UniLmSettings s = tiny_unilm("lm");
+    change(s.model);
+    return s;
+};
+
+}  // namespace
+
+TEST_CASE("start: a unilm has all weights of another, or its first layers") {
+    Trained<UniLmRun> first(tiny_unilm("lm"));
+    const auto start = Start::open(first.path(), "unilm");
+    std::string said;
+    const auto second = started<UniLmRun>(*start, UniLmSettings(), said);
+    CHECK(bits_of(second->parameters.values()) == bits_of(first.run().parameters.values()));
+    CHECK(said == "all 2 layers, embedding, head");
+    CHECK(second->settings.max_length == 16);
+    CHECK(second->settings.objective == "unilm");
+    const auto lower = started<UniLmRun>(*start, UniLmSettings(), said, [](auto& s) { s.model.layers = 1; });
+    CHECK(said == "the first 1 of 2 layers, embedding, head");
+    for (const Tensor& t : lower->parameters.all())
+        CHECK(bits_of(lower->parameters.master(t)) ==
+              bits_of(first.run().parameters.master(*first.run().parameters.find(t.path))));
+}
+
+TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back there") {
+    TemporaryFolder folder;
+    UniLmSettings bert = tiny_unilm("mlm");
+    bert.model.rotary = false;
+    bert.model.positions = 64;
+    bert.model.types = 3;
+    UniLmRun first(bert, train_vocabulary(questions().train, 200));
+    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
+                      first.tokenizer.vocabulary());
+    const auto start = Start::open(folder.file("bert"), "unilm");
+    std::string said;
+    const auto second = started<UniLmRun>(*start, tiny_unilm("unilm"), said);
+    CHECK(second->settings.model.types == 3);
+    CHECK(bits_of(second->parameters.values()) == bits_of(first.parameters.values()));
+    CHECK_SAYS(message_of<BadInput>([&] {
+                   started<UniLmRun>(*start, tiny_unilm("unilm"), said, [](auto& s) { s.max_length = 60; });
+               }),
+               "knows 64 positions, and max_length, max_target and positions ask for 72");
+}
+
+TEST_CASE("start: what learned by mass goes on with pairs, all weights of it") {
+    Seq2SeqSettings s = tiny_seq2seq("mass");
+    s.model.rotary_cross = false;
+    Trained<Seq2SeqRun> mass(s);
+    const auto start = Start::open(mass.path(), "seq2seq");
+    std::string said;
+    const auto pairs = started<Seq2SeqRun>(*start, Seq2SeqSettings(), said);
+    CHECK(bits_of(pairs->parameters.values()) == bits_of(mass.run().parameters.values()));
+    CHECK(said == "encoder all 1 layers, decoder all 2 layers, embedding, head");
+    CHECK(pairs->settings.objective == "seq2seq");
+    CHECK(pairs->writes());
+    CHECK_FALSE(pairs->model.options.rotary_cross);
+    CHECK_SAYS(message_of<BadInput>([&] {
+                   started<Seq2SeqRun>(*start, s, said, [](auto& c) { c.model.rotary_cross = true; });
+               }),
+               "has rotary_cross=false, this model true");
+}
+
+// Pre-LN: there cross-attention adds to x and nothing norms it, so without it the decoder must be the language model.
+TEST_CASE("start: of one stack come an encoder and a decoder that compute what it did") {
+    Trained<UniLmRun> one(unilm_with([](BackboneOptions& o) {
+        o.pre_norm = true;
+        o.types = 3;
+    }));
+    const auto start = Start::open(one.path(), "seq2seq");
+    std::string said;
+    const auto two = started<Seq2SeqRun>(*start, Seq2SeqSettings(), said);
+    CHECK(said == "encoder all 2 layers, decoder all 2 layers, embedding, head; new: cross-attention");
+    Seq2SeqRun untouched(two->settings, start->vocabulary());
+    int fresh = 0;
+    for (const Tensor& t : two->parameters.all())
+        if (t.path.find("cross.") != t.path.npos) {
+            CHECK(bits_of(two->parameters.master(t)) ==
+                  bits_of(untouched.parameters.master(*untouched.parameters.find(t.path))));
+            fresh++;
+        }
+    CHECK(fresh == 2 * 8);
+
+    const PairBatch batch = batch_for(*two);
+    const Backbone& stack = one.run().model.backbone;
+    const auto encoder = read_by(two->model.encoder, batch.source, batch.encoder_graph, false);
+    CHECK(encoder == read_by(stack, batch.source, batch.encoder_graph, false));
+    CHECK(written_without_source(*two, batch) == read_by(stack, batch.target, batch.decoder_graph, true));
+}
+
+TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its sizes in their config") {
+    const std::string golden = "tests/golden/hugging_face/";
+    const auto start = Start::open(golden + "bert_unilm", "seq2seq");
+    std::string said;
+    Seq2SeqSettings wanted = tiny_seq2seq("seq2seq");
+    wanted.max_length = 12;  // all the positions that they know
+    const auto two = started<Seq2SeqRun>(*start, wanted, said, [](auto& s) { s.model.decoder_layers = 1; });
+    CHECK_SAYS(said, "decoder the first 1 of ");
+    const BackboneOptions theirs = read_hugging_face_config(golden + "bert_unilm").backbone;
+    Parameters parameters;
+    Backbone bert(parameters, theirs);
+    parameters.allocate(1);
+    load_hugging_face(golden + "bert_unilm", bert, parameters);
+    const PairBatch batch = batch_for(*two);
+    CHECK(read_by(two->model.encoder, batch.source, batch.encoder_graph, false) ==
+          read_by(bert, batch.source, batch.encoder_graph, false));
+
+    Config written, read;
+    Seq2SeqSettings same = two->settings, again;
+    same.declare(written);
+    again.declare(read);
+    read.from_json(written.to_json(), "config.json");
+    CHECK(again.model.stack.types == theirs.types);
+    CHECK(again.model.stack.eps == theirs.eps);
+
+    started<Seq2SeqRun>(*Start::open(golden + "bert_bare", "seq2seq"), wanted, said);
+    CHECK_SAYS(said, "layers, embedding; new: head, cross-attention");
+    const auto narrow =
+        started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow", "seq2seq"), wanted, said);
+    CHECK(narrow->model.encoder.options.embedding_width() < narrow->model.encoder.options.width);
+}
+
+TEST_CASE("start: other sizes and other models are refused, with what was found and expected") {
+    Trained<UniLmRun> one(tiny_unilm("lm"));
+    Trained<Seq2SeqRun> two(tiny_seq2seq("mass"));
+    std::string said;
+    const auto to_unilm = Start::open(one.path(), "unilm"), to_two = Start::open(one.path(), "seq2seq");
+    auto refused = [&](auto change) {
+        const std::string message = message_of<BadInput>(
+            [&] { started<UniLmRun>(*to_unilm, UniLmSettings(), said, [&](auto& s) { change(s.model); }); });
+        CHECK(message == message_of<BadInput>([&] {
+                  started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said,
+                                      [&](auto& s) { change(s.model.stack); });
+              }));
+        return message;
+    };
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.width = 24; }),
+               "has width=16, this model 24; its sizes must be those of the checkpoint: leave width out");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.heads = 4; }), "has heads=2, this model 4");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.inner = 33; }), "has inner=32, this model 33");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.types = 4; }), "has types=2, this model 4");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.embedding = 8; }), "has embedding=16, this model 8");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary = false; }), "has rotary=true, this model false");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.rotary_value = true; }), "has rotary_value=false");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.pre_norm = true; }), "has pre_norm=false");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.gelu = GeluKind::tanh; }), "has gelu=erf, this model tanh");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }), "has norm_eps=1e-12, this model 1e-05");
+    CHECK_SAYS(refused([](BackboneOptions& o) { o.layers = 3; }), "has 2 layers to give, and layers is 3");
+    CHECK_SAYS(message_of<BadInput>([&] {
+                   started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said,
+                                       [](auto& s) { s.model.decoder_layers = 4; });
+               }),
+               "has 2 layers to give, and decoder_layers is 4; choose at most 2");
+
+    CHECK_SAYS(message_of<BadInput>([&] { Start::open(two.path(), "unilm"); }),
+               "is a run of seq2seq; --init of unilm takes a run of unilm, or a BERT");
+    TemporaryFolder folder;
+    TinyRun vae(tiny_settings(LatentKind::vmf), RunFolder::create(folder.file("vae")), 1);
+    vae.trainer.run(never);
+    CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("vae/latest"), "seq2seq"); }),
+               "is a run of univae; --init of seq2seq takes a run of seq2seq or unilm, or a BERT");
+    CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere"), "seq2seq"); }),
+               "there is no folder");
+}

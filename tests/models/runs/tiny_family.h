@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Any family of model_kinds(), tiny: its text and its settings. A family that is added is tested with them.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "data/grammar.h"
+#include "models/runs/run.h"
+
+namespace masquerade {
+
+// Questions, of which two in three are cut short, so that batches differ in size; each with the next one as its target,
+// if the family reads pairs.
+inline TrainingText text_for(const ModelKind& kind) {
+    TrainingText t;
+    t.train = grammar_questions(3, 200);
+    for (std::size_t i = 0; i < t.train.size(); i++)
+        if (i % 3 > 0) t.train[i].resize(std::min<std::size_t>(t.train[i].size(), 9));
+    t.held_out = grammar_questions(4, 12);
+    if (kind.reads == TextKind::sentences) return t;
+    t.train_targets = t.train;
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
+    t.held_out_targets = t.held_out;
+    return t;
+}
+
+// Settings of a model that trains in moments.
+inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {
+    std::unique_ptr<RunSettings> s = kind.settings();
+    Config keys;
+    s->declare(keys);
+    for (const auto& [key, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"layers", "3"},
+                                                                    {"decoder_layers", "2"},
+                                                                    {"latent_layers", "2"},
+                                                                    {"latent_size", "8"},
+                                                                    {"width", "16"},
+                                                                    {"heads", "2"},
+                                                                    {"inner", "32"},
+                                                                    {"deviation", "0.2"},
+                                                                    {"dropout", "0.1"},
+                                                                    {"attention_dropout", "0.1"},
+                                                                    {"vocabulary", "200"},
+                                                                    {"batch_tokens", "96"},
+                                                                    {"max_length", "16"},
+                                                                    {"max_target", "12"},
+                                                                    {"warmup", "3"},
+                                                                    {"learning_rate", "0.005"},
+                                                                    {"schedule_start", "40"},
+                                                                    {"schedule_steps", "80"},
+                                                                    {"prior_sentences", "0"}})
+        if (keys.has(key)) keys.set(key, value);
+    return s;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read again
+// writes as it wrote.
+#include <doctest/doctest.h>
+
+#include "tests/models/runs/tiny_training.h"
+
+using namespace masquerade;
+
+namespace {
+
+const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,plm,plm-shuffled";
+
+}  // namespace
+
+TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recompute on or off") {
+    check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
+}
+
+// The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
+TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of the one of held-out text") {
+    struct Losses {
+        double trained, held_out;
+    };
+    auto losses = [](double label_smoothing) {
+        UniLmSettings s = tiny_unilm("unilm");
+        s.label_smoothing = label_smoothing;
+        const TrainingText text = questions();
+        UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
+        const std::unique_ptr<Task> task = run.task(text);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f32);
+        task->next_batch(1);
+        tape.begin("step", 1, 1, true);
+        const double trained = number_at(task->loss(tape, 1, 0)->view(), 0);
+        return Losses{trained, task->validate().at(0).value};
+    };
+    const Losses none = losses(0), some = losses(0.25), more = losses(0.5);
+    const double difference = some.trained - none.trained;
+    CHECK(std::abs(difference) > 1e-4);
+    CHECK(std::abs(more.trained - none.trained - 2 * difference) <= 5e-6);
+    CHECK(some.held_out == none.held_out);
+    CHECK(UniLmSettings().label_smoothing == 0.1);
+}
+
+TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
+    TemporaryFolder folder;
+    const auto loaded = check_resume<UniLmRun>(tiny_unilm(everything), 30, folder);
+    CHECK(loaded->settings.objective == everything);
+    CHECK(std::string(model_of_run(folder.file("straight")).name) == "unilm");
+    CHECK_SAYS(message_of<BadInput>([&] { UniVaeRun::load(folder.file("straight")); }),
+               "describes a model of type unilm, expected univae");
+}
+
+TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    struct {
+        const char* objective;
+        bool writes, backward, continues, causal;
+    } rows[] = {{"unilm", true, false, false, false},      {"lm-target", true, false, false, true},
+                {"lm", true, false, true, true},           {"prefix-lm", true, false, true, false},
+                {"mlm", false, false, false, false},       {"mlm,unilm", true, false, false, false},
+                {"plm", false, false, false, false},       {"plm-shuffled", false, false, false, false},
+                {"lm-reverse", false, true, false, false}, {"lm:3,lm-reverse", true, true, true, true},
+                {"mlm,lm", true, false, true, true},       {"lm,unilm", true, false, false, false}};
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.objective));
+        const UniLmRun run(tiny_unilm(row.objective), words);
+        CHECK(run.writes() == row.writes);
+        CHECK(run.writes_backward() == row.backward);
+        const bool reads = row.writes && !row.continues;
+        CHECK(run.writing_command("r") == (reads                        ? "./generate r < SOURCES"
+                                           : row.writes || row.backward ? "./generate r --count 10"
+                                                                        : ""));
+        for (bool backward : {false, true}) {
+            const std::string said = message_of<BadUsage>([&] { run.expect_to_write(backward); });
+            CHECK(said.empty() == (backward ? row.backward : row.writes));
+        }
+        CHECK(run.continues() == row.continues);
+        if (row.writes) CHECK(run.reading_options().causal == row.causal);
+    }
+    for (const char* objective : {"lm", "prefix-lm", "mlm,lm"}) {  // on pairs they learn to write targets
+        UniLmRun run(tiny_unilm(objective), words);
+        const int source = run.settings.source_type, target = run.settings.target_type;
+        const bool prefix = objective == std::string("prefix-lm");
+        CHECK(run.reading_options().target_type == (prefix ? target : source));
+        CHECK(run.reading_options().longest == run.settings.max_length);
+        run.task(questions());
+        CHECK_FALSE(run.continues());
+        CHECK(run.reading_options().target_type == target);
+        CHECK(run.reading_options().longest == run.settings.max_target);
+        CHECK(run.reading_options().causal != prefix);
+    }
+    UniLmRun run(tiny_unilm("unilm"), words);
+    TrainingText text = questions();
+    text.train_targets.clear();
+    CHECK_SAYS(message_of<BadInput>([&] { run.task(text); }), "objective unilm needs pairs");
+}
+
+TEST_CASE(
+    "unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmRun run(tiny_unilm("lm"), words);
+    std::vector<Sentence> begun = run.beginnings(
+        {"", "what is", "what is the longest of all the rivers that there are in the world today"});
+    CHECK(begun[0].ids == std::vector<int>{words.cls()});
+    std::vector<const Sentence*> all;
+    for (Sentence& s : begun) {
+        s.name = int(all.size());
+        all.push_back(&s);
+    }
+    SearchOptions draw;
+    draw.samples = 2;
+    draw.sampling.temperature = 1;
+    draw.minimum = 30;  // none may end before it is full
+    const auto drawn = run.write(all, draw, 3);
+    for (std::size_t i = 0; i < drawn.size(); i++) {
+        const auto& written = drawn[i];
+        REQUIRE(written.size() == 2);
+        for (const Hypothesis& h : written)
+            CHECK(h.tokens.size() ==
+                  std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
+    }
+}
+
+TEST_CASE("unilm run: the held-out loss of a mixture is the mean of its parts by weight") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmRun run(tiny_unilm("mlm:3,lm:1"), words);
+    TrainingText text;
+    text.train = text.held_out = {"how long is the river", "who painted the small door of the old house"};
+    const std::vector<Metric> metrics = run.task(text)->validate();
+    REQUIRE(metrics.size() == 3);
+    CHECK(std::abs(metrics[1].value - metrics[2].value) > 1e-4);
+    CHECK(metrics[0].value == doctest::Approx(0.75 * metrics[1].value + 0.25 * metrics[2].value).epsilon(1e-9));
+}
+
+TEST_CASE("unilm run: settings of reading and hiding reach the objective") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    UniLmSettings s = tiny_unilm("unilm");
+    s.fixed_target_start = true;
+    s.hidden = 0.37;
+    CHECK(UniLmRun(s, words).objective_options().target_start == s.max_length);
+    CHECK(UniLmRun(s, words).objective_options().hidden == 0.37);
+    s.fixed_target_start = false;
+    CHECK(UniLmRun(s, words).objective_options().target_start == -1);
+}
+
+TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, in reading order") {
+    UniLmSettings s = tiny_unilm("lm-reverse");
+    s.model.width = 32;
+    s.model.dropout = s.model.attention_dropout = 0;
+    s.model.rotary = false;  // positions count
+    s.max_length = 64;
+    s.train.learning_rate = 1e-2;
+    s.train.schedule_start = 200;
+    s.train.schedule_steps = 400;
+    TrainingText two;
+    two.train = {"how long is the river that runs past the mill",
+                 "who painted the small door of the old house"};
+    for (int i = 0; i < 6; i++)
+        two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
+    TemporaryFolder folder;
+    TinyTraining<UniLmRun> training(s, RunFolder::create(folder.file("run")), 200, two);
+    training.trainer.run(never);
+    UniLmRun& run = training.run;
+    auto written = [&](const std::vector<std::string>& lines, int maximum) {
+        const std::vector<Sentence> endings = run.endings(lines);
+        SearchOptions options;
+        options.maximum = maximum;
+        std::vector<std::string> all;
+        for (const auto& hypotheses : run.write_before(pointers_to(endings), options, 1))
+            all.push_back(run.text(hypotheses.at(0).tokens));
+        return all;
+    };
+    // As many tokens as are missing, [CLS] among them: then every position is that of training.
+    const int words = int(run.sentences({"how long is the river"})[0].ids.size()) - 1;
+    CHECK(written({"that runs past the mill"}, words).at(0) == "how long is the river");
+    CHECK(written({two.train[1]}, 1).at(0) == "");
+    // Not further than [CLS] at position 0; of an ending that is too long the last tokens.
+    std::string much = "it is old";
+    for (int i = 0; i < 30; i++) much += " and small";
+    const std::vector<Sentence> endings = run.endings({"", "the mill", much});
+    const Vocabulary& words_of = run.tokenizer.vocabulary();
+    CHECK(endings[0].ids == std::vector<int>{words_of.sep()});
+    CHECK(int(endings[2].ids.size()) == run.settings.max_length - 1);
+    CHECK(run.text(endings[2].ids).find("it is old") == std::string::npos);
+    SearchOptions draw;
+    draw.samples = 2;
+    draw.sampling.temperature = 1;
+    draw.minimum = 100;  // none may end before it is full
+    const auto full = run.write_before(pointers_to(endings), draw, 3);
+    for (std::size_t i = 0; i < full.size(); i++)
+        for (const Hypothesis& h : full[i]) {
+            CHECK(int(h.tokens.size()) == run.settings.max_length - int(endings[i].ids.size()));
+            for (int id : run.special_tokens())
+                if (id != words_of.unk()) CHECK(std::count(h.tokens.begin(), h.tokens.end(), id) == 0);
+        }
+}

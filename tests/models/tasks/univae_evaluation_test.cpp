@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// The numbers of a held-out text against arithmetic: densities of a latent, importance weights, the KL in what "best" means.
+#include "models/scoring/metrics.h"
+#include "models/tasks/univae_evaluation.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+LatentSpace space(LatentKind kind, int size, double kappa = 4) {
+    LatentOptions o;
+    o.kind = kind;
+    o.size = size;
+    o.kappa = kappa;
+    return {o, 2};
+}
+
+double norm(const std::vector<double>& x) {
+    double sum = 0;
+    for (double v : x) sum += v * v;
+    return std::sqrt(sum);
+}
+
+}  // namespace
+
+TEST_CASE("evaluation: log q/p of a Gaussian, with its variance") {
+    const LatentSpace gaussian = space(LatentKind::gaussian, 2);
+    const double z[] = {0.7, -1.2}, y[] = {0.5, -1.0, std::log(0.25), std::log(2.25)};  // mu | log variance
+    // sum of (z^2 - (z - mu)^2 / variance - log variance) / 2
+    const double expected =
+        (0.49 - 0.04 / 0.25 - std::log(0.25)) / 2 + (1.44 - 0.04 / 2.25 - std::log(2.25)) / 2;
+    CHECK(std::abs(gaussian.log_ratio(z, y) - expected) <= 1e-12);
+}
+
+TEST_CASE("evaluation: log q/p of a von Mises-Fisher distribution, whatever the length of its mean") {
+    const double kappa = 4;
+    const LatentSpace sphere = space(LatentKind::vmf, 3, kappa);
+    const double z[] = {0.6, 0, 0.8};
+    for (double length : {1.0, 2.5, 0.1}) {
+        const double y[] = {0, 0, length};
+        // in three dimensions q = kappa e^(kappa cos) / (4 pi sinh kappa), p = 1 / (4 pi)
+        CHECK(std::abs(sphere.log_ratio(z, y) - (std::log(kappa / std::sinh(kappa)) + kappa * 0.8)) <= 1e-9);
+    }
+}
+
+TEST_CASE("evaluation: between two points of a sphere goes a great circle, at an even pace") {
+    const LatentSpace sphere = space(LatentKind::vmf, 2);
+    const std::vector<double> a = {1, 0, 0, 1}, b = {0, 1, 0, 1};  // a quarter of a circle in the first layer
+    for (double t : {0.0, 0.25, 0.5, 1.0}) {
+        const std::vector<double> between = sphere.interpolate(a, b, t);
+        CHECK(std::abs(between[0] - std::cos(t * std::acos(0.0))) <= 1e-12);
+        CHECK(std::abs(between[1] - std::sin(t * std::acos(0.0))) <= 1e-12);
+        CHECK(std::abs(norm({between[2], between[3]}) - 1) <= 1e-12);
+    }
+    const std::vector<double> straight = space(LatentKind::gaussian, 2).interpolate(a, b, 0.25);
+    CHECK(std::abs(straight[0] - 0.75) <= 1e-12);
+}
+
+TEST_CASE("evaluation: draws of the prior go by seed, line and sample, each by itself") {
+    for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian}) {
+        const LatentSpace latents = space(kind, 4);
+        const std::vector<double> first = latents.prior(1, 2, 3);
+        CHECK(latents.prior(1, 2, 3) == first);
+        CHECK(latents.prior(2, 2, 3) != first);
+        CHECK(latents.prior(1, 3, 3) != first);
+        CHECK(latents.prior(1, 2, 4) != first);
+    }
+}
+
+// Where q is p and the decoder does not see z, every weight is p(x|z): more samples change nothing.
+TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its samples") {
+    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+    const std::vector<std::string> lines = grammar_questions(3, 300);
+    UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
+    for (const Tensor& p : run.parameters.all())
+        if (p.path.find("latent") != std::string::npos)
+            std::fill_n(run.parameters.master(p).as<float>(), p.shape.count(), 0.0f);
+    const std::vector<Sentence> text = run.sentences({lines[0], lines[1], lines[2]});
+    double kl = -1;
+    const std::vector<double> one = importance_weighted_nll(run.model, pointers_to(text), 1, 1, nullptr, &kl);
+    const std::vector<double> many = importance_weighted_nll(run.model, pointers_to(text), 8, 1);
+    CHECK(kl == 0);
+    for (std::size_t i = 0; i < text.size(); i++) CHECK(std::abs(one[i] - many[i]) <= 1e-5 * one[i]);
+    const HeldOut held_out = held_out_losses(run.model, pointers_to(text), 1);
+    CHECK(std::abs(held_out.elbo * 3 + one[0] + one[1] + one[2]) <= 1e-3);
+}
+
+TEST_CASE(
+    "evaluation: the loss that chooses the best checkpoint holds the KL; without latents there is none") {
+    for (LatentKind kind : {LatentKind::gaussian, LatentKind::vmf, LatentKind::none}) {
+        UniVaeSettings s = tiny_settings(kind);
+        const std::vector<std::string> lines = grammar_questions(3, 300);
+        UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
+        UniVaeTask task(run, run.sentences(lines), run.sentences({lines[0], lines[1]}));
+        const std::vector<Sentence> text = run.sentences({lines[0], lines[1]});
+        const HeldOut h = held_out_losses(run.model, pointers_to(text), s.train.seed);
+        const std::vector<Metric> metrics = task.validate();
+        CHECK(metrics.at(0).name == "loss");
+        CHECK(metrics[0].value == h.own + h.kl_per_token);
+        CHECK((h.kl > 0) == (kind != LatentKind::none));
+        CHECK(std::abs(h.kl_per_token * double(h.tokens) - 2 * h.kl) <= 1e-9 * h.kl);
+    }
+}
+
+// The trainer's number counts real documents: inert ones have a KL, too, which is nobody's.
+TEST_CASE("evaluation: the KL of training is that of real documents, and has the weight of the schedule") {
+    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+    s.model.backbone.dropout = s.model.backbone.attention_dropout = 0;
+    s.kl_schedule = "linear";
+    s.beta = 2;
+    const std::vector<std::string> lines = grammar_questions(3, 300);
+    UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
+    UniVaeTask task(run, run.sentences(lines), {});
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    std::vector<double> totals;
+    double kl = 0, tokens = 0;
+    task.next_batch(0);
+    for (std::int64_t step : {0, 25, 50, 80}) {  // of 100: weights 0, 1, 2, 2
+        tape.begin("step", 1, 0, true);
+        Tensor* loss = task.loss(tape, step, 100);
+        totals.push_back(number_at(loss->view(), 0));
+        kl = task.metrics().at(0).value;
+        tokens = double(task.batch_tokens());
+        tape.end();
+    }
+    CHECK(kl > 0);
+    const double documents =
+        tokens * (totals[1] - totals[0]) / kl;  // the KL of a document, times how many there are
+    CHECK(std::abs(documents - std::round(documents)) <= 1e-2);
+    CHECK(documents >= 1);
+    CHECK(std::abs((totals[2] - totals[0]) - 2 * (totals[1] - totals[0])) <= 1e-5);
+    CHECK(std::abs(totals[3] - totals[2]) <= 1e-6);
+}
+
+TEST_CASE("evaluation: what is written too long or too short is less close") {
+    const std::vector<Tokens> references = {{5, 6, 7, 8, 9, 10}};
+    const Closeness same = compare(references, references),
+                    longer = compare(references, {{5, 6, 7, 8, 9, 10, 11, 12}}),
+                    shorter = compare(references, {{5, 6, 7, 8}});
+    CHECK(std::abs(same.bleu4 - 100) <= 1e-9);
+    CHECK(same.exact == 1);
+    for (const Closeness& other : {longer, shorter}) {
+        CHECK(other.exact == 0);
+        CHECK(other.bleu4 < 95);
+    }
+    // n-grams of 8 tokens: 6/8, 5/7, 4/6, 3/5; and exp(1 - 6/4) for 4 tokens of 6
+    CHECK(std::abs(longer.bleu4 - 100 * std::pow(6.0 / 8 * 5 / 7 * 4 / 6 * 3 / 5, 0.25)) <= 1e-9);
+    CHECK(std::abs(shorter.bleu4 - 100 * std::exp(-0.5)) <= 1e-9);
+    CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
+}

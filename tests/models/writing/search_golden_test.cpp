@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// What others find in the same tables: generate() of Hugging Face's transformers, and bert4keras' rules
+// restated in Python. The files and the scripts that made them: tests/golden/search.
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/models/writing/search_toy.h"
+
+using namespace masquerade;
+using nlohmann::json;
+
+namespace {
+
+constexpr int V = 7, end_token = 1;
+
+json golden(const char* file) {
+    std::ifstream in(std::string("tests/golden/search/") + file);
+    REQUIRE(in.good());
+    return json::parse(in);
+}
+
+std::string written(const Hypothesis& h) {
+    std::string digits;
+    for (int token : h.tokens) digits += char('0' + token);
+    return h.ended ? digits + char('0' + end_token) : digits;
+}
+
+// The options of a case, by the names of generate(); what a source needs, too.
+SearchOptions options_of(const json& given, SearchSource& source) {
+    SearchOptions o;
+    o.stop = SearchOptions::Stop::heuristic;
+    const std::map<std::string, std::function<void(const json&)>> names = {
+        {"num_beams", [&](const json& v) { o.beams = v; }},
+        {"num_return_sequences", [&](const json& v) { o.n_best = v; }},
+        {"num_beam_groups", [&](const json& v) { o.groups = v; }},
+        {"diversity_penalty", [&](const json& v) { o.diversity_penalty = v; }},
+        {"length_penalty", [&](const json& v) { o.length_penalty = v; }},
+        {"early_stopping",
+         [&](const json& v) {
+             o.stop = v == "never" ? SearchOptions::Stop::never
+                      : v == true  ? SearchOptions::Stop::when_full
+                                   : SearchOptions::Stop::heuristic;
+         }},
+        {"max_new_tokens", [&](const json& v) { o.maximum = v; }},
+        {"min_new_tokens", [&](const json& v) { o.minimum = v; }},
+        {"no_repeat_ngram_size", [&](const json& v) { o.no_repeat_ngram = v; }},
+        {"repetition_penalty", [&](const json& v) { o.repetition_penalty = v; }},
+        {"forced_bos_token_id", [&](const json& v) { o.prefix = {v.get<int>()}; }},
+        {"forced_eos_token_id", [&](const json&) { o.force_end = true; }},
+        {"bad_words_ids",
+         [&](const json& v) {
+             for (const json& w : v) o.forbidden.push_back(w[0]);
+         }},
+        {"prompt",
+         [&](const json& v) { source.tokens = v.get<std::vector<int>>(), o.penalise_source = true; }},
+        {"beams", [&](const json& v) { o.beams = v; }},
+        {"maxlen", [&](const json& v) { o.maximum = v; }},
+        {"minlen", [&](const json& v) { o.minimum = v; }},
+        {"min_ends", [&](const json& v) { o.ends_needed = v; }},
+    };
+    for (const auto& [name, value] : given.items()) names.at(name)(value);
+    return o;
+}
+
+// What the score is a sum over. Where two sequences have the same ones, as 0646 and 6064 may have in a
+// cycle, rounding decides which comes first.
+std::multiset<std::string> transitions(const std::string& tokens) {
+    const std::string all = "10" + tokens;
+    std::multiset<std::string> found;
+    for (std::size_t i = 0; i + 3 <= all.size(); i++) found.insert(all.substr(i, 3));
+    return found;
+}
+
+// Every hypothesis of every table: how many differ from "tokens score"; the largest
+// difference of a score, relative above 1, in `worst`.
+int differences(const json& answers, const std::vector<std::vector<Hypothesis>>& found, double& worst) {
+    REQUIRE(answers.size() == found.size());
+    int wrong = 0;
+    for (std::size_t s = 0; s < found.size(); s++) {
+        if (answers[s].is_null()) continue;
+        const json list = answers[s].is_array() ? answers[s] : json::array({answers[s]});
+        if (list.size() != found[s].size()) {
+            wrong++;
+            continue;
+        }
+        for (std::size_t i = 0; i < list.size(); i++) {
+            std::istringstream line(list[i].get<std::string>());
+            std::string tokens;
+            double score = 0;
+            line >> tokens;
+            wrong +=
+                tokens != written(found[s][i]) && transitions(tokens) != transitions(written(found[s][i]));
+            if (!(line >> score)) continue;  // a greedy search of transformers tells none
+            const double error =
+                std::abs(score - found[s][i].score) / std::max(1.0, std::abs(score));  // theirs are f32
+            if (!(error <= worst)) worst = error;
+        }
+    }
+    return wrong;
+}
+
+void compare(const char* file, std::size_t least_cases, bool bert4keras) {
+    const json all = golden(file);
+    CHECK(all["cases"].size() >= least_cases);
+    for (const json& one : all["cases"]) {
+        CAPTURE(one["options"].dump());
+        SearchSource like;
+        SearchOptions options = options_of(one["options"], like);
+        options.bert4keras = bert4keras;
+        auto from = toy::sources(int(one["found"].size()));
+        for (SearchSource& source : from) source.tokens = like.tokens;
+        toy::Tables model(V, from, like.tokens.empty() ? end_token : like.tokens.back());
+        double worst = 0;
+        CHECK(differences(one["found"], search(model, from, options, 1), worst) == 0);
+        CHECK(worst < 1e-5);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("search: the tables are those of the script") {
+    const json all = golden("beams.json");
+    const toy::Tables model(V, {});
+    for (int c = 0; c < 3; c++)
+        CHECK(model.logit(0, 0, 0, c) == all["first_logits"][std::size_t(c)].get<float>());
+}
+
+TEST_CASE("search: sequences and scores of Hugging Face's generate, greedy and with beams") {
+    compare("beams.json", 55, false);
+}
+
+TEST_CASE("search: sequences and scores of Hugging Face's generate, groups of beams") {
+    const json all = golden("groups.json");
+    std::size_t compared = 0;
+    for (const json& one : all["cases"])
+        for (const json& table : one["found"]) compared += !table.is_null();
+    CHECK(compared > 300);
+    compare("groups.json", 12, false);
+}
+
+TEST_CASE("search: bert4keras' beam search") { compare("bert4keras.json", 16, true); }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// What may be written: each rule holds in everything that is found, and was not an accident before.
+#include "tests/models/writing/search_toy.h"
+
+using namespace masquerade;
+
+namespace {
+
+constexpr int V = 7;
+
+// Greedy, beams, groups, samples; each with `change`.
+std::vector<SearchOptions> kinds(const std::function<void(SearchOptions&)>& change) {
+    std::vector<SearchOptions> all(4);
+    all[1].beams = all[1].n_best = 3;
+    all[2].beams = all[2].n_best = 4, all[2].groups = 2, all[2].diversity_penalty = 0.5;
+    all[3].samples = 4, all[3].sampling.temperature = 1;
+    for (SearchOptions& o : all) {
+        o.maximum = 12;
+        change(o);
+    }
+    return all;
+}
+
+// For each kind of search: how many hypotheses break `rule`.
+void holds(const std::function<void(SearchOptions&)>& change,
+           const std::function<bool(const Hypothesis&)>& rule) {
+    const auto from = toy::sources(30);
+    auto broken = [&](const SearchOptions& options) {
+        int count = 0;
+        for (const auto& list : toy::run(V, from, options)) {
+            CHECK(!list.empty());
+            for (const Hypothesis& h : list) count += !rule(h);
+        }
+        return count;
+    };
+    for (const SearchOptions& options : kinds([](SearchOptions&) {})) CHECK(broken(options) > 0);
+    for (const SearchOptions& options : kinds(change)) CHECK(broken(options) == 0);
+}
+
+int count_of(const std::vector<int>& tokens, int token) {
+    return int(std::count(tokens.begin(), tokens.end(), token));
+}
+
+// The most often that an n-gram without `exempt` occurs, the first token of the source among the tokens.
+int most_repeated(std::vector<int> tokens, int n, int exempt) {
+    tokens.insert(tokens.begin(), 0);
+    std::multiset<std::vector<int>> grams;
+    for (std::size_t i = 0; i + std::size_t(n) <= tokens.size(); i++) {
+        const std::vector<int> gram(tokens.begin() + std::ptrdiff_t(i),
+                                    tokens.begin() + std::ptrdiff_t(i) + n);
+        if (count_of(gram, exempt) == 0) grams.insert(gram);
+    }
+    int most = 0;
+    for (const auto& gram : grams) most = std::max(most, int(grams.count(gram)));
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("search: rules hold in everything that is found") {
+    holds(
+        [](SearchOptions& o) {
+            o.forbidden = {2, 5};
+        },
+        [](const Hypothesis& h) { return count_of(h.tokens, 2) + count_of(h.tokens, 5) == 0; });
+    for (int n : {1, 2, 3})
+        holds([&](SearchOptions& o) { o.no_repeat_ngram = n; },
+              [&](const Hypothesis& h) { return most_repeated(h.tokens, n, -1) <= 1; });
+    holds([](SearchOptions& o) { o.minimum = 5; }, [](const Hypothesis& h) { return h.tokens.size() >= 5; });
+    holds([](SearchOptions& o) { o.maximum = 4; },
+          [](const Hypothesis& h) { return int(h.tokens.size()) + h.ended <= 4; });
+    holds([](SearchOptions& o) { o.force_end = true; }, [](const Hypothesis& h) { return h.ended; });
+    holds(
+        [](SearchOptions& o) {
+            o.prefix = {4, 2};
+        },
+        [](const Hypothesis& h) { return h.tokens.size() >= 2 && h.tokens[0] == 4 && h.tokens[1] == 2; });
+}
+
+TEST_CASE("search: a begin that is an end may end the text; another one counts as written") {
+    auto ended = [](int begin, const std::function<void(SearchOptions&)>& change) {
+        auto from = toy::sources(60);
+        for (SearchSource& s : from) s.begin = begin;
+        SearchOptions options;
+        options.maximum = 12;
+        change(options);
+        int count = 0;
+        for (const auto& list : toy::run(V, from, options)) count += list.front().ended;
+        return count;
+    };
+    const int end = toy::sources(1)[0].ends[0];
+    CHECK(ended(end, [](SearchOptions& o) { o.no_repeat_ngram = 1; }) > 0);
+    const int freely = ended(end, [](SearchOptions&) {});
+    CHECK(freely > 0);
+    // Every other token costs more once it is written; the end, which was not, comes no later.
+    CHECK(ended(end, [](SearchOptions& o) { o.repetition_penalty = 1.5; }) >= freely);
+}
+
+TEST_CASE("search: n-grams with an exempt token may repeat, others not") {
+    const auto from = toy::sources(40);
+    for (const SearchOptions& options :
+         kinds([](SearchOptions& o) { o.no_repeat_ngram = 2, o.exempt = {6}; })) {
+        int exempt_repeats = 0;
+        for (const auto& list : toy::run(V, from, options))
+            for (const Hypothesis& h : list) {
+                CHECK(most_repeated(h.tokens, 2, 6) <= 1);
+                exempt_repeats += most_repeated(h.tokens, 2, -1) > 1;
+            }
+        CHECK(exempt_repeats > 0);
+    }
+}
+
+TEST_CASE("search: any of several ends, and the so-manieth of them") {
+    auto from = toy::sources(40);
+    for (SearchSource& source : from) source.ends = {4, 1};
+    for (const SearchOptions& options : kinds([](SearchOptions& o) { o.ends_needed = 2; })) {
+        int ended = 0;
+        for (const auto& list : toy::run(V, from, options))
+            for (const Hypothesis& h : list) {
+                const int ends = count_of(h.tokens, 1) + count_of(h.tokens, 4);
+                CHECK(ends <= 1);
+                if (h.ended) CHECK(ends == 1);
+                ended += h.ended;
+            }
+        CHECK(ended > 10);
+    }
+}
+
+TEST_CASE("search: forced tokens cost nothing, forbidden ones leave what others score") {
+    const auto from = toy::sources(20);
+    for (SearchOptions options : kinds([](SearchOptions& o) {
+             o.prefix = {3, 6}, o.maximum = 2, o.diversity_penalty = 0;
+         }))
+        for (const auto& list : toy::run(V, from, options))
+            for (const Hypothesis& h : list) CHECK(h.score == 0);
+    SearchOptions options;
+    options.maximum = 1;
+    options.forbidden = {2, 3};
+    const toy::Tables model(V, from);
+    for (const SearchSource& source : from) {
+        const Hypothesis h = toy::run(V, {source}, options)[0][0];
+        const auto log_p = model.log_p(source.line, 1, 0);
+        CHECK(std::abs(h.score - log_p[std::size_t(h.ended ? 1 : h.tokens[0])]) < 1e-6);
+    }
+}
+
+TEST_CASE(
+    "search: a penalty makes what was written less likely, and what the source holds where it is asked for") {
+    auto from = toy::sources(40);
+    for (SearchSource& source : from) source.tokens = {2, 5, 2};
+    auto repeats = [&](double penalty, bool of_source) {
+        int again = 0, of_it = 0;
+        SearchOptions options;
+        options.repetition_penalty = penalty;
+        options.penalise_source = of_source;
+        options.samples = 20;
+        options.sampling.temperature = 1;
+        for (const auto& list : toy::run(V, from, options, 4))
+            for (const Hypothesis& h : list)
+                for (std::size_t i = 0; i < h.tokens.size(); i++) {
+                    again +=
+                        std::count(h.tokens.begin(), h.tokens.begin() + std::ptrdiff_t(i), h.tokens[i]) > 0;
+                    of_it += h.tokens[i] == 2 || h.tokens[i] == 5;
+                }
+        return std::pair<int, int>(again, of_it);
+    };
+    const auto none = repeats(1, true), plain = repeats(3, false), both = repeats(3, true);
+    CHECK(plain.first < none.first / 2);
+    CHECK(both.second < plain.second * 3 / 4);
+}
+
+TEST_CASE("search: where nothing is allowed a hypothesis stops as it is") {
+    const auto from = toy::sources(10);
+    for (const SearchOptions& options : kinds([](SearchOptions& o) {
+             o.no_repeat_ngram = 1;  // 0 was the first token: 1 may end, 2 and 3 come once
+             o.forbidden = {1, 4, 5, 6};
+         }))
+        for (const auto& list : toy::run(V, from, options))
+            for (const Hypothesis& h : list) {
+                CHECK_FALSE(h.ended);
+                CHECK((h.tokens == std::vector<int>{2, 3} || h.tokens == std::vector<int>{3, 2}));
+                CHECK(std::isfinite(h.score));
+            }
+    for (const SearchOptions& options : kinds([](SearchOptions& o) { o.forbidden = {0, 1, 2, 3, 4, 5, 6}; }))
+        for (const auto& list : toy::run(V, from, options))
+            for (const Hypothesis& h : list) CHECK((h.tokens.empty() && !h.ended && h.score == 0));
+}
+
+TEST_CASE("search: groups differ the more, the higher the penalty; without one they find the same") {
+    const auto from = toy::sources(30);
+    auto different = [&](double penalty) {
+        SearchOptions options;
+        options.beams = options.n_best = 4;
+        options.groups = 4;
+        options.diversity_penalty = penalty;
+        options.maximum = 8;
+        std::size_t count = 0;
+        for (const auto& list : toy::run(V, from, options)) {
+            std::set<std::vector<int>> distinct;
+            for (const Hypothesis& h : list) distinct.insert(h.tokens);
+            count += distinct.size();
+        }
+        return count;
+    };
+    CHECK(different(0) == 30);
+    CHECK(different(0.1) > 30);
+    CHECK(different(1) > different(0.1));
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Writing by two stacks: cached == teacher-forced bit for bit, whatever continues what; pairs learned by heart and written
+// again.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "models/tasks/seq2seq_objective.h"
+#include "models/writing/seq2seq_decoder.h"
+#include "tests/models/nets/small_stacks.h"
+
+using namespace masquerade;
+using namespace masquerade::small_stacks;
+
+namespace {
+
+std::vector<double> numbers_of(const float* logits, std::size_t row) {
+    return {logits + row * V, logits + (row + 1) * V};
+}
+
+}  // namespace
+
+TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
+    for (bool pre_norm : {false, true})
+        for (int form : {0, 1, 2}) {
+            CAPTURE(pre_norm);
+            CAPTURE(form);
+            Model m(small(pre_norm, form > 0, form == 1));
+            const std::vector<Sentence> text = pairs(5, 11);
+            const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+            const Rows forced = m.logits(batch);
+            Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+            decoder.read(pointers_to(text), int(text.size()));
+            std::map<int, int> before;  // source -> its row of the step before
+            for (int t = 0; t < longest; t++) {
+                std::vector<NextToken::Row> rows;
+                std::map<int, int> now;
+                for (int s = 0; s < int(text.size()); s++) {
+                    const std::vector<int>& target = text[std::size_t(s)].target;
+                    if (t >= int(target.size())) continue;  // finished sources leave
+                    now[s] = int(rows.size());
+                    rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 2 : target[std::size_t(t) - 1]});
+                }
+                if (rows.empty()) break;
+                const float* logits = decoder.step(rows);
+                for (const auto& [s, row] : now)
+                    CHECK(numbers_of(logits, std::size_t(row)) ==
+                          forced[std::size_t(batch.target_begin[std::size_t(s)] + t)]);
+                before = now;
+            }
+        }
+}
+
+TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {
+    Model m(small(false, true));
+    const std::vector<Sentence> text = pairs(2, 5);
+    check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, text);
+}
+
+TEST_CASE("two stacks: two pairs are learned by heart and written again") {
+    const std::vector<Sentence> text = pairs(2, 9);
+    EncoderDecoderOptions o = small(false, true);
+    o.stack.deviation = 0.05;
+    Model m(o);
+    const double last = learned(m, 150, [&](std::uint32_t step) {
+        return find_pair_objective("seq2seq").batch(pointers_to(text), step, options());
+    });
+    CHECK(last < 0.05);
+    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+    check_written(decoder, 2, text);
+}
