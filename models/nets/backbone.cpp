@@ -23,7 +23,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     }
     BlockShape shape{o.width,     o.heads,        o.inner,
                      o.pre_norm,  o.gelu,         o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation, o.rotary_value, place.cross};
+                     o.deviation, o.rotary_value, place.cross,    o.attention};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
     if (place.head) {
@@ -80,6 +80,19 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
         pass.turns = tape.constant(prefix_ + "turns", {options.positions, options.width / options.heads},
                                    arithmetic_of(tape.dtype), turns_.data());
     return pass;
+}
+
+Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
+    const auto refuses = find_attention(options.attention).refuses;
+    Tensor* x = embed(tape, rows);  // (N,C)
+    for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
+        if (before) before(i, x, pass);
+        for (const SegmentGraph* graph : {pass.graph, pass.cross_graph})
+            if (const std::string why = graph ? refuses(*graph) : ""; !why.empty())
+                throw BadUsage(text("attention ", options.attention, " does not support this mask: ", why));
+        x = layers[std::size_t(i)](tape, x, pass);
+    }
+    return x;
 }
 
 Tensor* Backbone::finish(Tape& tape, Tensor* x) const {

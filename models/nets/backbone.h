@@ -2,10 +2,11 @@
 // The one Transformer stack: embeddings, L layers, the tied head of BERT's masked language model. What it is (BERT, a
 // language model, an encoder, a decoder) is decided by the mask and the positions of a pass alone.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "engine/nn/layers.h"
+#include "engine/nn/block.h"
 #include "models/batch/rows.h"
 
 namespace masquerade {
@@ -17,6 +18,7 @@ struct BackboneOptions {
     int positions = 512;  // P: positions 0 .. P-1 may occur
     bool rotary = true;   // else an absolute table is added to the embedding
     bool rotary_value = false;  // rotary turns values, too
+    std::string attention = "softmax";  // a name of attention_kinds()
     bool pre_norm = false;
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
@@ -37,6 +39,13 @@ class Backbone {
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
     // What the layers need to know of these rows; the graph is the caller's.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
+    // Called before layer i, whose input is x: it may change the rows, the mask, or what else the pass says.
+    using BeforeLayer = std::function<void(int i, Tensor*& x, Pass& pass)>;
+    // The only loop over layers: the embedded rows through the first `count` of them, or all. (N,C)
+    Tensor* run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before = {}, int count = -1) const;
+    Tensor* run(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const {
+        return run(tape, rows, pass(tape, rows, graph));
+    }
     // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))

@@ -18,17 +18,14 @@ EncoderDecoder::EncoderDecoder(Parameters& p, const EncoderDecoderOptions& o)
       decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
 Tensor* EncoderDecoder::encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph) const {
-    const Pass pass = encoder.pass(tape, source, graph);
-    Tensor* x = encoder.embed(tape, source);  // (Ne,C)
-    for (const Block& layer : encoder.layers) x = layer(tape, x, pass);
-    return encoder.finish(tape, x);
+    return encoder.finish(tape, encoder.run(tape, source, graph));
 }
 
 Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& target, const SegmentGraph& graph,
                                   const TokenRows& source, const SegmentGraph& cross_graph) const {
     Pass pass = decoder.pass(tape, target, graph);
     pass.cross_graph = &cross_graph;
-    if (options.rotary_cross && pass.turns) pass.encoder_positions = tape.ints(source.positions);
+    if (rotates_cross()) pass.encoder_positions = tape.ints(source.positions);
     return pass;
 }
 
@@ -36,9 +33,7 @@ Tensor* EncoderDecoder::hidden(Tape& tape, const PairBatch& batch) const {
     Tensor* read = encode(tape, batch.source, batch.encoder_graph);  // (Ne,C)
     Pass pass = decoder_pass(tape, batch.target, batch.decoder_graph, batch.source, batch.cross_graph);
     pass.encoder = read;
-    Tensor* x = decoder.embed(tape, batch.target);  // (Nd,C)
-    for (const Block& layer : decoder.layers) x = layer(tape, x, pass);
-    return decoder.head(tape, decoder.finish(tape, x));
+    return decoder.head(tape, decoder.finish(tape, decoder.run(tape, batch.target, pass)));
 }
 
 Backbone::MeanLoss EncoderDecoder::loss(Tape& tape, const PairBatch& batch, double smoothing) const {

@@ -22,6 +22,7 @@ class EncoderDecoder {
 
     // The last hidden state of the encoder: (Ne,C).
     Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph) const;
+    bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
     // What the decoder's layers need to know of these rows; `source` are the encoder's.
     Pass decoder_pass(Tape& tape, const TokenRows& target, const SegmentGraph& graph, const TokenRows& source,
                       const SegmentGraph& cross_graph) const;

@@ -4,18 +4,15 @@
 namespace masquerade {
 
 Tensor* UniLm::hidden(Tape& tape, const ObjectiveBatch& batch) const {
-    Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    Tensor* x = backbone.embed(tape, batch.rows);  // (N,C)
-    const int L = backbone.options.layers;
-    for (int i = 0; i < L; i++) {
-        if (i == L - 1 && !batch.scored_graph.queries.empty()) {
-            pass.query_rows = tape.ints(batch.scored_rows);
-            pass.query_names = batch.scored.names(tape);
-            pass.graph = &batch.scored_graph;
-        }
-        x = backbone.layers[std::size_t(i)](tape, x, pass);  // (N,C), in the end (M,C)
-    }
-    if (batch.scored_graph.queries.empty()) x = gather_rows(tape, x, tape.ints(batch.scored_rows), "scored");
+    const bool last_for_all = batch.scored_graph.queries.empty();
+    const auto before = [&](int i, Tensor*&, Pass& pass) {
+        if (i < backbone.options.layers - 1 || last_for_all) return;
+        pass.query_rows = tape.ints(batch.scored_rows);
+        pass.query_names = batch.scored.names(tape);
+        pass.graph = &batch.scored_graph;
+    };
+    Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);  // (M,C), or (N,C)
+    if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.scored_rows), "scored");
     return backbone.head(tape, backbone.finish(tape, x));
 }
 

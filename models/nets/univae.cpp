@@ -18,71 +18,59 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
                              o.latent);
 }
 
-std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch,
-                                         const LatentNoise* noise) const {
+// The definition. Both halves are one sequence under the masks of the figure; at the input of every upper layer the row of
+// [CLS] is replaced by Out(z), z drawn around In([CLS]).
+Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
+    auto scope = tape.scope("joint");
+    const auto before = [&](int i, Tensor*& x, Pass& pass) {
+        const int l = i - first_latent_layer();
+        if (l < 0) return;
+        const LatentLayer& latent = latents[std::size_t(l)];
+        Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
+        Tensor* u = latent.out(tape, latent.sample(tape, cls, noise, l).z);                    // (B,C)
+        x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
+        pass.graph = &batch.joint_upper_graph;
+    };
+    Tensor* x = backbone.run(tape, batch.joint, backbone.pass(tape, batch.joint, batch.joint_lower_graph), before);
+    return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
+}
+
+// The split form computes the same. The encoder half sees itself alone, so it runs alone, through layer L-2, whose output is
+// read at [CLS] alone.
+std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
     auto scope = tape.scope("encoder");
-    const int L = options.backbone.layers, k = first_latent_layer();
-    Pass pass = backbone.pass(tape, batch.encoder, batch.encoder_graph);
-    RowNames cls_names{tape.ints(batch.cls_documents), tape.ints(batch.cls_positions)};
-    Tensor* x = backbone.embed(tape, batch.encoder);  // (N,C)
-    Tensor* cls = nullptr;                            // (B,C)
-    for (int i = 0; i < L; i++) {
-        if (i >= k) {
-            const int l = i - k;
-            if (!cls) cls = gather_rows(tape, x, tape.ints(batch.cls_rows), "cls." + std::to_string(l));
+    const int L = options.backbone.layers;
+    const auto before = [&](int i, Tensor*& x, Pass& pass) {
+        if (const int l = i - first_latent_layer(); l >= 0) {
+            Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
             samples.push_back(latents[std::size_t(l)].sample(tape, cls, noise, l));
-            if (i == L - 1) break;  // nobody reads the encoder half after this
             Tensor* u = latents[std::size_t(l)].out(tape, samples.back().z);  // (B,C)
-            x = replace_rows(tape, x, tape.ints(batch.which), u, "replaced." + std::to_string(l));
-            cls = nullptr;
+            x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
-        if (i == L - 2) {  // of its output only [CLS] is read
-            pass.query_rows = tape.ints(batch.cls_rows);
-            pass.query_names = cls_names;
-            pass.graph = &batch.cls_graph;
-            cls = backbone.layers[std::size_t(i)](tape, x, pass);  // (B,C)
-        } else {
-            x = backbone.layers[std::size_t(i)](tape, x, pass);
-        }
-    }
+        if (i < L - 2) return;
+        pass.query_rows = tape.ints(batch.cls_rows);
+        pass.query_names = {tape.ints(batch.cls_documents), tape.ints(batch.cls_positions)};
+        pass.graph = &batch.cls_graph;
+    };
+    const Pass pass = backbone.pass(tape, batch.encoder, batch.encoder_graph);
+    Tensor* cls = backbone.run(tape, batch.encoder, pass, before, L - 1);  // (B,C)
+    samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1));
     return samples;
 }
 
+// Of the encoder half the decoder half sees Out(z) alone: in each upper layer a memory of one row a document.
 Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
-    const int L = options.backbone.layers, k = first_latent_layer();
-    Pass pass = backbone.pass(tape, batch.decoder, batch.independent_graph);
-    Tensor* x = backbone.embed(tape, batch.decoder);  // (N,C)
-    for (int i = 0; i < L; i++) {
-        if (i >= k) {
-            pass.graph = &batch.latent_graph;
-            pass.memory = latents[std::size_t(i - k)].out(tape, z[std::size_t(i - k)]);  // (B,C)
-        }
-        x = backbone.layers[std::size_t(i)](tape, x, pass);
-    }
-    return backbone.finish(tape, x);
-}
-
-Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
-    auto scope = tape.scope("joint");
-    const int L = options.backbone.layers, k = first_latent_layer();
-    Pass pass = backbone.pass(tape, batch.joint, batch.joint_lower_graph);
-    Tensor* x = backbone.embed(tape, batch.joint);  // (N,C)
-    for (int i = 0; i < L; i++) {
-        if (i >= k) {
-            const LatentLayer& latent = latents[std::size_t(i - k)];
-            std::string l = std::to_string(i - k);
-            Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), "cls." + l);  // (B,C)
-            Tensor* u = latent.out(tape, latent.sample(tape, cls, noise, i - k).z);           // (B,C)
-            x = replace_rows(tape, x, tape.ints(batch.joint_which), u, "replaced." + l);
-            pass.graph = &batch.joint_upper_graph;
-        }
-        x = backbone.layers[std::size_t(i)](tape, x, pass);
-    }
-    x = gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows");
-    return backbone.finish(tape, x);
+    const auto before = [&](int i, Tensor*&, Pass& pass) {
+        const int l = i - first_latent_layer();
+        if (l < 0) return;
+        pass.graph = &batch.latent_graph;
+        pass.memory = latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
+    };
+    const Pass pass = backbone.pass(tape, batch.decoder, batch.independent_graph);
+    return backbone.finish(tape, backbone.run(tape, batch.decoder, pass, before));  // (N,C)
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise,

@@ -2,7 +2,7 @@
 // A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever the
 // stacks behind it.
 #pragma once
-#include "models/writing/target_cache.h"
+#include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective_mixture.h"
 #include "models/runs/run.h"

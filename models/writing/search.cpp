@@ -87,7 +87,8 @@ class Search {
         beam.next.clear();
         const std::vector<int>& forced = rules.forced(step_);
         const double u = options_.samples > 0
-                             ? sampling_draw(seed_, work.searched->source.line, work.group->sample(work.beam),
+                             ? sampling_draw(seed_, work.searched->source.line,
+                                             work.searched->source.sample + work.group->sample(work.beam),
                                              std::uint32_t(step_))
                              : 0;
         if (!forced.empty()) {  // it costs nothing, as in Hugging Face's generate; several are equally good

@@ -5,27 +5,11 @@
 
 namespace masquerade {
 
-std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader,
-                                                   const std::vector<SearchSource>& about,
-                                                   const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t seed) {
-    constexpr std::size_t at_a_time = 64;
-    std::vector<std::vector<Hypothesis>> all;
-    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
-        const auto from = std::ptrdiff_t(first),
-                   to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));
-        reader.read({sources.begin() + from, sources.begin() + to},
-                    int(to - from) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(reader, {about.begin() + from, about.begin() + to}, options, seed))
-            all.push_back(std::move(hypotheses));
-    }
-    return all;
-}
-
-void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows) {
+void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first) {
+    first_ = first;
     layers_.clear();
     buffers_.clear();
-    for (int i = 0; i < stack.options.layers; i++) {
+    for (int i = first; i < stack.options.layers; i++) {
         Tensor t;
         t.path = path;
         t.shape = {rows, 2 * stack.options.width};

@@ -13,27 +13,18 @@
 
 namespace masquerade {
 
-// A model of next tokens that reads sources first.
-class SourceReader : public NextToken {
-  public:
-    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
-    virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
-};
-
-// search() by this reader, 64 sources at a time; `about` says what the search knows of each.
-std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader,
-                                                   const std::vector<SearchSource>& about,
-                                                   const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t seed);
-
-// One tensor (rows,2C) for every layer of a stack.
+// One tensor (rows,2C) for every layer of a stack from `first` on.
 class KeptKeys {
   public:
-    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows);
-    Tensor* layer(int i) { return &layers_.at(std::size_t(i)); }
+    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0);
+    // Null below the first layer, and where nothing is allocated.
+    Tensor* layer(int i) {
+        return i < first_ || layers_.empty() ? nullptr : &layers_.at(std::size_t(i - first_));
+    }
     std::deque<Tensor>& all() { return layers_; }
 
   private:
+    int first_ = 0;
     std::deque<Tensor> layers_;
     std::vector<Buffer> buffers_;
 };

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writing targets, many prefixes at a time. The keys and values of a source are made once and shared by all its
-// prefixes; of a prefix only what was written is kept besides, one row a step. What is written this way has the bits of a
-// pass over the whole.
+// What writes targets by one stack: sources are read once, and their keys and values are the memory.
 #pragma once
-#include <vector>
-
-#include "models/writing/target_cache.h"
 #include "models/nets/unilm.h"
+#include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
@@ -27,27 +23,15 @@ class UniLmDecoder : public SourceReader {
     UniLmDecoder(const UniLm& model, const ReadingOptions& options);
 
     void read(const std::vector<const Sentence*>& sources, int most_rows) override;
-    int vocabulary() const override { return model_.backbone.options.vocabulary; }
-    // The first call, of any rows without parent, feeds nothing: it gives what follows the sources. The next feeds token
-    // number 0 of the targets, and so on.
-    const float* step(const std::vector<Row>& rows) override;
+    int vocabulary() const override { return writer_.vocabulary(); }
+    // The first call gives what follows the sources; the next feeds token number 0 of the targets, and so on.
+    const float* step(const std::vector<Row>& rows) override { return writer_.step(rows); }
 
   private:
-    View feed(const std::vector<Row>& rows);
-
-    const UniLm& model_;
+    const Backbone& stack_;
     const ReadingOptions options_;
-    Arena arena_;
-    Tape tape_;
-    KeptKeys memory_;  // of the sources
-    TargetCache cache_;
-    std::vector<int> begin_;    // (sources + 1) rows of memory
-    std::vector<int> names_;    // of the sources
-    std::vector<int> next_;     // positions of the first tokens written
-    bool asked_ = false;        // whether any step was
-    std::vector<float> after_sources_;  // (sources, V)
-    std::vector<float> logits_;
-    // what the ops of a step read
+    CachedWriter writer_;
+    // what the ops read
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     std::vector<int> write_rows_, edge_rows_;  // the row of each source that writing starts from

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Writing sentences from latent vectors. No encoder token is ever run: a document is its K latent keys and values and
-// the tokens written so far; every step runs one row per unfinished document. Finished documents leave the batch.
+// Writing sentences from latent vectors. No encoder token is ever run: of a document the K latent keys and values are the
+// memory.
 #pragma once
 #include <vector>
 
-#include "models/writing/sampling.h"
 #include "models/nets/univae.h"
+#include "models/writing/cached_writer.h"
 
 namespace masquerade {
 
@@ -25,7 +25,10 @@ class UniVaeDecoder {
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
-    // One sentence per request, without [CLS] and [SEP], at most max_length - 2 tokens.
+    // For every request its hypotheses, at most max_length - 2 tokens each, without [CLS] and [SEP].
+    std::vector<std::vector<Hypothesis>> search(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                                std::uint64_t seed);
+    // One sentence per request.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
                               std::uint64_t seed);
 
@@ -37,25 +40,13 @@ class UniVaeDecoder {
     std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
 
   private:
-    struct Row {
-        int slot, token;
-    };
-    void start(const DecodeRequest* requests, std::size_t count);
-    // Feeds token number t of every row; the logits (rows, V) live until the next call.
-    View step(const std::vector<Row>& rows, int t);
-    Tensor stored(const char* path, std::int64_t rows);
+    // Makes the memory of these latents.
+    void start(const DecodeRequest* requests, std::size_t count, int most_rows);
 
     const UniVae& model_;
     Special special_;
-    Arena arena_;
-    Tape tape_;
-    std::vector<Buffer> buffers_;
-    std::vector<Tensor> memory_, own_;  // per latent layer (slots,2C); per layer (slots * capacity, 2C)
-    std::vector<DecodeRequest> requests_;
-    TokenRows rows_;
-    SegmentGraph graphs_[2];  // below the latents, and with them
+    CachedWriter writer_;
     std::vector<int> write_rows_;
-    int capacity_;
 };
 
 // The same, read and written again `rounds` times: each time the latents of what was written, by the mean path, take the

@@ -41,9 +41,7 @@ struct OurTraining::Bert : Model {
     }
     std::string prepare(std::uint64_t, std::uint32_t) override { return "documents"; }
     Tensor* loss(Tape& tape) override {
-        Tensor* x = backbone.embed(tape, rows);
-        const Pass pass = backbone.pass(tape, rows, graph);
-        for (const Block& layer : backbone.layers) x = layer(tape, x, pass);
+        Tensor* x = backbone.run(tape, rows, graph);
         Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
                                      weights.data());
         return backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets, each, "loss");

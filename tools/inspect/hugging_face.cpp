@@ -120,9 +120,7 @@ void write_logits(const Model& model, const std::string& path) {
     Arena arena;
     Tape tape(arena, model.backbone.storage());
     tape.begin("lines");
-    Tensor* x = model.backbone.embed(tape, rows);  // (N,C)
-    const Pass pass = model.backbone.pass(tape, rows, graph);
-    for (const Block& layer : model.backbone.layers) x = layer(tape, x, pass);
+    Tensor* x = model.backbone.run(tape, rows, graph);  // (N,C)
     const Tensor* logits =
         model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));  // (N,V)
     const std::vector<std::uint64_t> ids(batch.ids.begin(), batch.ids.end()),

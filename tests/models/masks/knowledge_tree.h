@@ -124,16 +124,17 @@ struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     States states(const Sentences& s, const SegmentGraph& graph, bool training = false) {
         tape.begin("states", 1, 1, training);
         const Backbone& stack = model.backbone;
-        const Pass pass = stack.pass(tape, s.rows, graph);
-        Tensor* x = stack.embed(tape, s.rows);
         States all;
-        for (const Block& layer : stack.layers) {
-            x = layer(tape, x, pass);
+        const auto keep = [&](int layer, Tensor*& x, Pass&) {
+            if (layer == 0) return;
             const OnHost numbers(x->view());
             all.emplace_back(std::size_t(x->rows()));
             for (std::int64_t i = 0; i < x->rows() * x->columns(); i++)
                 all.back()[std::size_t(i / x->columns())].push_back(numbers[i]);
-        }
+        };
+        Pass pass = stack.pass(tape, s.rows, graph);
+        Tensor* last = stack.run(tape, s.rows, pass, keep);
+        keep(stack.options.layers, last, pass);
         tape.end();
         return all;
     }

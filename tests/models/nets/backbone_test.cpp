@@ -36,9 +36,7 @@ struct Model {
     }
     Tensor* loss() {
         tape.begin("batch", 1, 1, true);
-        Tensor* x = backbone.embed(tape, rows);
-        const Pass pass = backbone.pass(tape, rows, graph);
-        for (const Block& layer : backbone.layers) x = layer(tape, x, pass);
+        Tensor* x = backbone.run(tape, rows, graph);
         const std::vector<double> weights = {0.3, -0.2, 0.5, 0.1, 0.9, 0.4, -0.6, 0.2};
         std::vector<int> targets = {4, 1, 19, 0, 7, 7, 2, 11};
         targets_ = targets;

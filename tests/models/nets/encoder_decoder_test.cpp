@@ -62,34 +62,45 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
             p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
         m.tape.begin("layer");
         const Block& block = m.model.decoder.layers[1];
-        const CrossAttention& cross = *block.cross;
+        auto linear = [&](const std::string& name) {
+            Linear l;
+            l.weight = m.parameters.find(block.path + "." + name + ".weight");
+            l.bias = m.parameters.find(block.path + "." + name + ".bias");
+            return l;
+        };
+        auto norm_of = [&](const std::string& name) {
+            LayerNorm n;
+            n.weight = linear(name).weight, n.bias = linear(name).bias, n.eps = block.shape.eps;
+            return n;
+        };
+        const LayerNorm norm1 = norm_of("norm1"), norm2 = norm_of("norm2"), norm_cross = norm_of("norm_cross");
         Tensor* e = m.model.encode(m.tape, batch.source, batch.encoder_graph);
         Pass pass =
             m.model.decoder_pass(m.tape, batch.target, batch.decoder_graph, batch.source, batch.cross_graph);
         pass.encoder = e;
         Tensor* x = m.model.decoder.embed(m.tape, batch.target);
         const Rows found = m.rows(block(m.tape, x, pass));
-        auto looks = [&](const Linear& q, const Linear& kv, const Linear& out, Tensor* from, Tensor* at,
-                         const SegmentGraph& graph) {
-            Tensor* a =
-                attention(m.tape, q(m.tape, from, "q"), {kv(m.tape, at, "kv")}, graph, 2, 0, pass.rows, "a");
-            return out(m.tape, a, "out");
+        auto looks = [&](const std::string& name, Tensor* from, Tensor* at, const SegmentGraph& graph) {
+            Tensor* q = linear(name + ".query")(m.tape, from, "q");
+            Tensor* kv = linear(name + ".key_value")(m.tape, at, "kv");
+            Tensor* a = attention(m.tape, q, {kv}, graph, 2, 0, pass.rows, "a");
+            return linear(name + ".output")(m.tape, a, "out");
         };
         auto feeds = [&](Tensor* h) {
-            return block.down(m.tape, gelu(m.tape, block.up(m.tape, h, "up"), GeluKind::erf, "gelu"), "down");
+            return linear("ffn.down")(m.tape, gelu(m.tape, linear("ffn.up")(m.tape, h, "up"), GeluKind::erf, "gelu"), "down");
         };
         auto norm = [&](const LayerNorm& n, Tensor* h) { return n(m.tape, h, "norm"); };
         auto plus = [&](Tensor* a, Tensor* b) { return add(m.tape, a, b, "sum"); };
         const SegmentGraph &self = batch.decoder_graph, &over = batch.cross_graph;
         if (pre_norm) {
-            Tensor* h = norm(block.norm1, x);
-            x = plus(x, looks(block.query, block.key_value, block.output, h, h, self));
-            x = plus(x, looks(cross.query, cross.key_value, cross.output, norm(cross.norm, x), e, over));
-            x = plus(x, feeds(norm(block.norm2, x)));
+            Tensor* h = norm(norm1, x);
+            x = plus(x, looks("attention", h, h, self));
+            x = plus(x, looks("cross", norm(norm_cross, x), e, over));
+            x = plus(x, feeds(norm(norm2, x)));
         } else {
-            x = norm(block.norm1, plus(x, looks(block.query, block.key_value, block.output, x, x, self)));
-            x = norm(cross.norm, plus(x, looks(cross.query, cross.key_value, cross.output, x, e, over)));
-            x = norm(block.norm2, plus(x, feeds(x)));
+            x = norm(norm1, plus(x, looks("attention", x, x, self)));
+            x = norm(norm_cross, plus(x, looks("cross", x, e, over)));
+            x = norm(norm2, plus(x, feeds(x)));
         }
         const Rows expected = m.rows(x);
         REQUIRE(found.size() == expected.size());

@@ -221,9 +221,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
         if (t == 1) first = last;
 
         tape.begin("one");
-        Pass pass = backbone.pass(tape, rows, causal);
-        Tensor* x = backbone.embed(tape, rows);
-        for (const Block& block : backbone.layers) x = block(tape, x, pass);
+        Tensor* x = backbone.run(tape, rows, causal);
         Tensor* loss = backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets,
                                      tape.constant("weights", {N}, DType::f32, each.data()), "loss");
         tape.retain(loss);

@@ -54,10 +54,7 @@ std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const S
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
     tape.begin("read");
-    const Pass pass = stack.pass(tape, rows, graph);
-    Tensor* x = stack.embed(tape, rows);
-    for (const Block& layer : stack.layers) x = layer(tape, x, pass);
-    x = stack.finish(tape, x);
+    Tensor* x = stack.finish(tape, stack.run(tape, rows, graph));
     return numbers_of(head ? stack.head(tape, x) : x);
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/softmax.h"
+
+namespace masquerade {
+namespace {
+
+// project(x), whose first `columns` columns are rotated where there is a table.
+Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
+                     const std::string& name) {
+    if (!turns) return project(tape, x, name);
+    return linear_rotary(tape, x, project.weight, project.bias, positions, turns, columns, name);
+}
+
+}  // namespace
+
+SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
+    : name_(name),
+      shape_(s),
+      query_(p, layer + "." + name + ".query", s.width, s.width, s.deviation),
+      key_value_(p, layer + "." + name + ".key_value", s.width, 2 * s.width, s.deviation),
+      output_(p, layer + "." + name + ".output", s.width, s.width, s.deviation) {}
+
+Tensor* SoftmaxAttention::operator()(Tape& tape, Tensor* x, const Keys& keys, const Site& site) const {
+    const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2C) each
+    Tensor* q = at_positions(tape, query_, x, site.rows.position, site.turns, shape_.width, name_ + ".query");  // (Nq,C)
+    Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);              // (Nq,C)
+    return output_(tape, a, name_ + ".output");
+}
+
+Tensor* SoftmaxAttention::kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const {
+    const int turned = shape_.rotary_value ? 2 * shape_.width : shape_.width;  // keys; values as well
+    return at_positions(tape, key_value_, x, positions, turns, turned, name_ + "." + name);
+}
+
+std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const Site& site) const {
+    const KeyCache* cache = site.cache;
+    if (cache && !cache->own) return {cache->memory};
+    Tensor* own = kept(tape, keys.x, keys.positions, site.turns, "key_value");
+    if (!cache) {
+        if (!keys.memory) return {own};
+        return {kept(tape, keys.memory, {}, nullptr, "memory"), own};  // at position 0 the rotation is the identity
+    }
+    store_rows(own->view(), cache->rows, cache->own->view());
+    if (!cache->memory) return {cache->own};
+    return {cache->memory, cache->own};
+}
+
+}  // namespace masquerade

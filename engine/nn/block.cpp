@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/block.h"
+
+namespace masquerade {
+
+Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
+    : shape(s),
+      path(block_path),
+      attention_(find_attention(s.attention).make(p, path, "attention", {s.width, s.heads, s.deviation, s.rotary_value})),
+      up_(p, path + ".ffn.up", s.width, s.inner, s.deviation),
+      down_(p, path + ".ffn.down", s.inner, s.width, s.deviation),
+      norm1_(p, path + ".norm1", s.width, s.eps),
+      norm2_(p, path + ".norm2", s.width, s.eps) {
+    if (!s.cross) return;
+    cross_ = find_attention(s.attention).make(p, path, "cross", {s.width, s.heads, s.deviation, false});
+    norm_cross_ = LayerNorm(p, path + ".norm_cross", s.width, s.eps);
+}
+
+Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
+    auto scope = tape.scope(path);
+    Tensor* const h = before(tape, norm1_, x, "norm1");  // (N,C)
+    Keys keys{h, pass.rows.position};
+    if (pass.memory) keys.memory = before(tape, norm1_, pass.memory, "norm1.memory");
+    Tensor* q = h;
+    RowNames names = pass.rows;
+    if (pass.query_rows.data) {
+        names = pass.query_names;
+        x = gather_rows(tape, x, pass.query_rows, "chosen");  // (Nq,C)
+        q = shape.pre_norm ? gather_rows(tape, h, pass.query_rows, "chosen.norm1") : x;
+    }
+    const Site site{names, pass.graph, pass.turns, pass.attention_dropout, pass.cache ? &pass.cache->self : nullptr};
+    Tensor* a = (*attention_)(tape, q, keys, site);  // (Nq,C)
+    x = join(tape, x, a, names, pass.dropout, norm1_, {"attention.dropout", "residual1", "norm1"});
+    if (cross_) x = attend_encoder(tape, x, pass, names);
+    Tensor* f = before(tape, norm2_, x, "norm2");
+    const Activation inner = linear_gelu(tape, f, up_.weight, up_.bias, shape.gelu, "ffn.up", "ffn.gelu");  // (Nq,F)
+    f = gelu_linear(tape, inner, down_.weight, down_.bias, "ffn.down");                                     // (Nq,C)
+    return join(tape, x, f, names, pass.dropout, norm2_, {"ffn.dropout", "residual2", "norm2"});
+}
+
+// The encoder's rows are not normed here: the encoder has a last norm of its own.
+Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
+    const KeyCache* cache = pass.cache ? &pass.cache->cross : nullptr;
+    if (!pass.cross_graph || !(cache ? cache->memory : pass.encoder))
+        throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
+    const Keys keys{pass.encoder, pass.encoder_positions};
+    Tensor* a = (*cross_)(tape, before(tape, norm_cross_, x, "norm_cross"), keys,
+                          {names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout, cache});  // (Nq,C)
+    return join(tape, x, a, names, pass.dropout, norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
+}
+
+Tensor* Block::kept_memory(Tape& tape, Tensor* memory) const {
+    return attention_->kept(tape, before(tape, norm1_, memory, "norm1.memory"), {}, nullptr, "memory");
+}
+
+Tensor* Block::kept_encoder(Tape& tape, const Pass& pass) const {
+    return cross_->kept(tape, pass.encoder, pass.encoder_positions, pass.cross_turns(), "key_value");
+}
+
+// The norm before a part of a pre-LN layer; a post-LN layer has none there.
+Tensor* Block::before(Tape& tape, const LayerNorm& norm, Tensor* x, const char* name) const {
+    return shape.pre_norm ? norm(tape, x, name) : x;
+}
+
+// x + dropout(f), normed in a post-LN layer.
+Tensor* Block::join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
+                    const ResidualNames& names) const {
+    if (!shape.pre_norm) return norm(tape, x, f, rows, rate, names);
+    return add(tape, x, dropout(tape, f, rows, rate, names.dropout), names.sum);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/cached_writer.h"
+
+#include <algorithm>
+
+#include "engine/tensor/numbers.h"
+#include "models/masks/mask.h"
+
+namespace masquerade {
+
+CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward)
+    : stack_(stack),
+      type_(type),
+      backward_(backward),
+      arena_(stack.device(), Blocks::kept),
+      tape_(arena_, stack.storage()) {}
+
+Memory& CachedWriter::start(int most_rows, int longest) {
+    memory_ = Memory();
+    cache_.start(stack_, most_rows, longest, backward_);
+    asked_ = false;
+    return memory_;
+}
+
+View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
+    cache_.follow(tape_, rows);
+    const int written = cache_.written();
+    write_rows_ = cache_.next_rows();
+    rows_ = TokenRows();
+    std::vector<CachedDocument> alone, with_memory;
+    Documents cross;
+    for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
+        rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
+        alone.push_back({0, 0, cache_.first_row(i), written, 1});
+        with_memory.push_back({s.begin, s.end, cache_.first_row(i), written, 1});
+        cross[std::size_t(rows[i].source)].target++;  // the rows of a source are neighbours
+    }
+    const auto cached = backward_ ? cached_before_mask : cached_mask;
+    if (!memory_.keys.layer(0)) alone_graph_ = cached(alone, 0);
+    if (!memory_.keys.all().empty()) graph_ = cached(with_memory, 1);
+    if (!memory_.encoder.all().empty()) cross_graph_ = cross_mask(cross);
+    Pass pass = stack_.pass(tape_, rows_, alone_graph_);
+    pass.cross_graph = &cross_graph_;
+    if (!memory_.encoder_positions.empty()) pass.encoder_positions = tape_.ints(memory_.encoder_positions);
+    LayerCache cache;
+    pass.cache = &cache;
+    Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
+        cache.self = {memory_.keys.layer(i), cache_.layer(i), tape_.ints(write_rows_)};
+        cache.cross.memory = memory_.encoder.layer(i);
+        layer.graph = cache.self.memory ? &graph_ : &alone_graph_;
+    });  // (n,C)
+    cache_.advance();
+    return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)
+}
+
+const float* CachedWriter::step(const std::vector<NextToken::Row>& rows) {
+    if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("text is written by a model in f32 or bf16");
+    const auto V = std::size_t(vocabulary());
+    logits_.resize(rows.size() * V);
+    if (!asked_ && !memory_.next.empty()) {
+        for (std::size_t i = 0; i < rows.size(); i++)
+            std::copy_n(memory_.next.begin() + std::ptrdiff_t(std::size_t(rows[i].source) * V), V,
+                        logits_.begin() + std::ptrdiff_t(i * V));
+    } else {
+        tape_.begin("step");
+        const OnHost numbers(feed(rows));
+        std::copy_n(numbers.view().as<float>(), logits_.size(), logits_.begin());
+        tape_.end();
+    }
+    asked_ = true;
+    return logits_.data();
+}
+
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed) {
+    constexpr std::size_t at_a_time = 64;
+    std::vector<std::vector<Hypothesis>> all;
+    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
+        const auto from = std::ptrdiff_t(first),
+                   to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));
+        reader.read({sources.begin() + from, sources.begin() + to},
+                    int(to - from) * std::max(options.beams, options.samples));
+        for (auto& hypotheses : search(reader, {about.begin() + from, about.begin() + to}, options, seed))
+            all.push_back(std::move(hypotheses));
+    }
+    return all;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only a
+// memory: keys and values that every prefix of a source sees and that are made once. Of a prefix the keys and values of what
+// was written are kept, one row a step. What is written this way has the bits of a pass over the whole.
+#pragma once
+#include "models/writing/target_cache.h"
+
+namespace masquerade {
+
+// What the layers of a stack see beside what was written.
+struct Memory {
+    struct Source {
+        int begin = 0, end = 0;  // its rows of `keys` and of `encoder`
+        int position = 0;        // of the first token that is fed
+        int name = 0;            // of its random numbers
+    };
+    std::vector<Source> sources;
+    KeptKeys keys;     // of self-attention; layers that have none see what was written alone
+    KeptKeys encoder;  // of cross-attention
+    std::vector<int> encoder_positions;  // of its rows, where cross-attention is rotated; else empty
+    std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
+};
+
+class CachedWriter {
+  public:
+    // Tokens that are fed have segment id `type`; backward: each stands before those that were written earlier.
+    CachedWriter(const Backbone& stack, int type, bool backward = false);
+
+    // Forgets everything. What follows fills memory(): on tape(), begun and ended by the caller.
+    Memory& start(int most_rows, int longest);
+    Memory& memory() { return memory_; }
+    Tape& tape() { return tape_; }
+    int vocabulary() const { return stack_.options.vocabulary; }
+
+    // NextToken::step. Where memory has `next`, the first call feeds nothing and gives what follows the sources.
+    const float* step(const std::vector<NextToken::Row>& rows);
+    // Feeds the next token of every prefix, between tape().begin() and end(): the logits (rows, V).
+    View feed(const std::vector<NextToken::Row>& rows);
+
+  private:
+    const Backbone& stack_;
+    const int type_;
+    const bool backward_;
+    Arena arena_;
+    Tape tape_;
+    Memory memory_;
+    TargetCache cache_;
+    bool asked_ = false;  // whether any step was
+    std::vector<float> logits_;
+    // what the ops of a step read
+    TokenRows rows_;
+    SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
+    std::vector<int> write_rows_;
+};
+
+// A model of next tokens that reads sources first.
+class SourceReader : public NextToken {
+  public:
+    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
+    virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
+};
+
+// search() by this reader, 64 sources at a time; `about` says what the search knows of each.
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed);
+
+}  // namespace masquerade
