@@ -38,6 +38,15 @@ std::string pieces(std::string_view line, WordPiece::Options options = {}) {
 const Options cased = with([](Options& o) { o.lower = false; });
 const Options digits = with([](Options& o) { o.single_digits = true; });
 
+// "token@begin:end/word " of each piece.
+std::string places(const WordPiece& tokenizer, std::string_view line) {
+    std::string all;
+    for (const Piece& p : tokenizer.encode_pieces(line))
+        all += tokenizer.vocabulary().token(p.id) + "@" + std::to_string(p.begin) + ":" +
+               std::to_string(p.end) + "/" + std::to_string(p.word) + " ";
+    return all;
+}
+
 std::string repeat(const std::string& s, int n) {
     std::string all;
     for (int i = 0; i < n; i++) all += s;
@@ -198,11 +207,27 @@ TEST_CASE("simple words are cut as all words are, remembered or not") {
 TEST_CASE("pieces show where they come from, replaced characters too") {
     Options options = with([](Options& o) { o.replace = {{U'\u2026', U"..."}, {U'\u00D7', U"x"}}; });
     WordPiece tokenizer{Vocabulary(tokens), options};
-    std::string places;
-    for (const Piece& p : tokenizer.encode_pieces("x\u00D7 hello\u2026"))  // bytes: x 0, times 1-3, hello 4-9
-        places += tokenizer.vocabulary().token(p.id) + "@" + std::to_string(p.begin) + ":" +
-                  std::to_string(p.end) + "/" + std::to_string(p.word) + " ";
-    CHECK(places == "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");
+    CHECK(places(tokenizer, "x\u00D7 hello\u2026") ==  // bytes: x 0, times 1-3, hello 4-9
+          "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");
+}
+
+TEST_CASE("pieces behind an added token have their places in the line") {
+    AddedToken added{"<m>", 4};
+    added.special = false;
+    const WordPiece tokenizer{Vocabulary(tokens), {}, {added}};
+    CHECK(places(tokenizer, "x <m> unwanted,") ==
+          "x@0:1/0 [MASK]@2:5/1 un@6:8/2 ##want@8:12/2 ##ed@12:14/2 ,@14:15/3 ");
+}
+
+TEST_CASE("no word is cut into an added token that is not the model's own") {
+    for (bool beyond : {false, true}) {
+        AddedToken first{"hello", Vocabulary(tokens).id("hello")},
+            later{"##want", Vocabulary(tokens).id("##want")};
+        first.beyond = later.beyond = beyond;
+        const WordPiece tokenizer{Vocabulary(tokens), {}, {first, later}};
+        CHECK((places(tokenizer, "hello") == "[UNK]@0:5/0 ") == beyond);
+        CHECK((places(tokenizer, "unwanted") == "[UNK]@0:8/0 ") == beyond);
+    }
 }
 
 TEST_CASE("tokens that are not UTF-8 match no part of a character") {
@@ -223,4 +248,10 @@ TEST_CASE("any cache will do") {
         Encoder(tokenizer, remembered).append("hello run unwanted hello", ids);
         CHECK(ids == tokenizer.encode("hello run unwanted hello"));
     }
+}
+
+TEST_CASE("words that begin alike are remembered each by itself") {
+    // encode() has two places for words: of these three, two share one.
+    CHECK(pieces("unwantede unwanteds unwantedx") ==
+          "un ##want ##ed ##e un ##want ##ed ##s un ##want ##ed ##x");
 }

@@ -3,9 +3,11 @@
 // with it.
 #include "models/density/prior.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "engine/math/normal.h"
 #include "engine/ops/cpu/parallel.h"
@@ -209,6 +211,18 @@ TEST_CASE("prior: the channel from codes to posterior samples is found") {
     CHECK(std::fabs(gain - (found - normal)) < 1e-5);
 }
 
+TEST_CASE("prior: the channel keeps its shift, and codes that its slope has not seen tell its noise") {
+    // z = 1 + 2 code in the first half of four; the other half misses it by 1
+    const std::vector<float> codes = {9, 11, 9, 11}, samples = {19, 23, 20, 22};
+    const LatentPrior prior =
+        LatentPrior::fit(space_of(LatentKind::gaussian, 1, 1), view_of(codes, 1), view_of(samples, 1), 1);
+    REQUIRE(prior.codes().components() == 1);
+    CHECK(std::fabs(prior.codes().means()[0] - 10) < 1e-5);
+    CHECK(std::fabs(prior.samples().means()[0] - 21) < 1e-5);
+    const double before = prior.codes().factor()[0], after = prior.samples().factor()[0];
+    CHECK(std::fabs(after * after - 4 * before * before - 1) < 1e-5);
+}
+
 TEST_CASE("prior: fewer sentences than dimensions still give a density of others") {
     // samples = code + 0.3 e, codes N(0, 1): a sample is N(0, 1.09)
     const int D = 24;
@@ -353,6 +367,23 @@ TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without lat
                "latent_layers=0");
 }
 
+TEST_CASE("prior: of sentences drawn by the seed, codes are the latents by the mean path") {
+    UniVaeRun run(small(LatentKind::gaussian, 2), words());
+    const std::vector<Sentence> sentences = run.sentences(lines(20, 1));
+    const std::vector<std::vector<double>> latents = mean_latents(run.model, pointers_to(sentences));
+    std::set<std::size_t> chosen;
+    for (std::uint64_t seed = 0; seed < 8; seed++) {  // a prior of one sentence has its code as its mean
+        const std::vector<double> code = fit_prior(run.model, sentences, 1, seed).codes().means();
+        const auto found = std::find_if(latents.begin(), latents.end(), [&](const std::vector<double>& each) {
+            return std::equal(code.begin(), code.end(), each.begin(), each.end(),
+                              [](double a, double b) { return std::fabs(a - b) < 1e-5; });
+        });
+        REQUIRE(found != latents.end());
+        chosen.insert(std::size_t(found - latents.begin()));
+    }
+    CHECK(chosen.size() > 4);
+}
+
 TEST_CASE("prior: the importance-weighted likelihood uses its density") {
     UniVaeRun run(small(LatentKind::vmf, 2), words());
     std::vector<Sentence> sentences = run.sentences(lines(400, 1)), others = run.sentences(lines(40, 2));
@@ -374,7 +405,7 @@ TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
     settings.prior_sentences = 100;
     UniVaeRun run(settings, words());
     UniVaeTask task(run, run.sentences(lines(150, 1)), {});
-    CHECK(run.draw(1, 0, 0) == run.model.space.prior(1, 0, 0));
+    CHECK(run.draw(1, 2, 3) == run.model.space.prior(1, 2, 3));
     task.finish(folder.path);
     REQUIRE(run.prior);
     CHECK(run.draw(1, 0, 0) == run.prior->draw(1, 0, 0));

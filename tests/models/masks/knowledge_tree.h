@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A sentence with branches of knowledge on its words, K-BERT's sentence tree, laid out as rows: Liu et al. 2020.
 #pragma once
-#include <map>
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -86,13 +87,19 @@ struct Sentences {
     }
 };
 
-// Ids of words, as they come.
+// Ids of words, by their places in a list that no test changes.
 inline std::vector<int> ids(const std::string& words) {
-    static std::map<std::string, int> known = {{"[CLS]", 2}, {"[SEP]", 3}, {"[MASK]", 4}};
+    static const char* const known[] = {"[CLS]",  "[SEP]",  "[MASK]", "marie", "curie", "born",  "warsaw",
+                                        "found",  "radium", "worked", "in",    "paris", "then",  "capital",
+                                        "france", "seat",   "louvre", "ada",   "emmy",  "grace", "lives",
+                                        "london", "bath",   "riga",   "oslo",  "is"};
     std::vector<int> all;
     std::istringstream in(words);
-    for (std::string word; in >> word;)
-        all.push_back(known.emplace(word, int(known.size()) + 2).first->second);
+    for (std::string word; in >> word;) {
+        const auto place = std::find(std::begin(known), std::end(known), word);
+        REQUIRE(place != std::end(known));
+        all.push_back(2 + int(place - std::begin(known)));
+    }
     return all;
 }
 

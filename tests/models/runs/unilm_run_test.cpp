@@ -121,6 +121,23 @@ TEST_CASE(
             CHECK(h.tokens.size() ==
                   std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
     }
+    draw.maximum = 3;
+    for (const auto& written : run.write(all, draw, 3))
+        for (const Hypothesis& h : written) CHECK(h.tokens.size() == 3);
+}
+
+TEST_CASE("unilm run: a line draws by its own name, whatever stands beside it") {
+    const UniLmRun run(tiny_unilm("lm"), train_vocabulary(questions().train, 200));
+    std::vector<Sentence> begun = run.beginnings({"what is", "what is", "what is"});
+    begun[0].name = begun[2].name = 7;
+    begun[1].name = 8;
+    SearchOptions draw;
+    draw.samples = 1;
+    draw.sampling.temperature = 1;
+    draw.minimum = 30;
+    const auto drawn = run.write(pointers_to(begun), draw, 3);
+    CHECK(drawn[0][0].tokens == drawn[2][0].tokens);
+    CHECK(drawn[0][0].tokens != drawn[1][0].tokens);
 }
 
 TEST_CASE("unilm run: the held-out loss of a mixture is the mean of its parts by weight") {

@@ -91,6 +91,32 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
     CHECK(std::abs(held_out.elbo * 3 + one[0] + one[1] + one[2]) <= 1e-3);
 }
 
+TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has noise of its own") {
+    Parameters p;
+    const UniVae model(p, tiny_model(LatentKind::gaussian, false));
+    p.allocate(1);
+    const Sentence text = random_sentences(6)[4];
+    const UniVaeBatch batch = model.batch({&text});
+    Arena arena(Device::cpu, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    double mean = 0;
+    for (std::uint32_t s = 0; s < 3; s++) {
+        const LatentNoise noise = model.space.noise(batch.names, 7, s);
+        tape.begin("sample");
+        const UniVae::Loss loss = model.loss(tape, batch, &noise, 0);  // -log p(x|z) a token
+        double log_weight = -number_at(loss.total->view(), 0) * batch.target_count;
+        for (const LatentSample& l : loss.latents)
+            for (std::int64_t i = 0; i < 8; i++) {  // log p - log q, of N(0, 1) and N(mu, variance)
+                const double z = number_at(l.z->view(), i), e = z - number_at(l.y->view(), i),
+                             log_variance = number_at(l.y->view(), 8 + i);
+                log_weight += (e * e / std::exp(log_variance) + log_variance - z * z) / 2;
+            }
+        mean += std::exp(log_weight) / 3;
+        tape.end();
+    }
+    CHECK(std::abs(importance_weighted_nll(model, {&text}, 3, 7).at(0) + std::log(mean)) <= 1e-3);
+}
+
 TEST_CASE(
     "evaluation: the loss that chooses the best checkpoint holds the KL; without latents there is none") {
     for (LatentKind kind : {LatentKind::gaussian, LatentKind::vmf, LatentKind::none}) {
@@ -137,6 +163,25 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
     CHECK(documents >= 1);
     CHECK(std::abs((totals[2] - totals[0]) - 2 * (totals[1] - totals[0])) <= 1e-5);
     CHECK(std::abs(totals[3] - totals[2]) <= 1e-6);
+}
+
+TEST_CASE("evaluation: beta multiplies the KL in the loss of training") {
+    auto loss = [](double beta) {
+        UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+        s.kl_schedule = "constant";
+        s.beta = beta;
+        const std::vector<std::string> lines = grammar_questions(3, 300);
+        UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
+        UniVaeTask task(run, run.sentences(lines), {});
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f32);
+        task.next_batch(0);
+        tape.begin("step");
+        return number_at(task.loss(tape, 0, 100)->view(), 0);
+    };
+    const double none = loss(0), half = loss(0.5), twice = loss(2);
+    CHECK(half - none > 1e-4);
+    CHECK(std::abs(twice - none - 4 * (half - none)) <= 1e-5);
 }
 
 TEST_CASE("evaluation: what is written too long or too short is less close") {

@@ -110,6 +110,20 @@ TEST_CASE("search: n-grams with an exempt token may repeat, others not") {
     }
 }
 
+TEST_CASE("search: an exempt token may end an n-gram that repeats") {
+    toy::Fixed model({0, -9, 1, 2});  // 3 is written where it may be, then 2
+    auto written = [&](int n, int exempt) {
+        SearchOptions options;
+        options.no_repeat_ngram = n;
+        options.exempt = {exempt};
+        options.maximum = 6;
+        return search(model, toy::sources(1), options, 1)[0][0].tokens;
+    };
+    CHECK(written(1, 3) == std::vector<int>{3, 3, 3, 3, 3, 3});
+    CHECK(written(1, 2) == std::vector<int>{3, 2, 2, 2, 2, 2});
+    CHECK(written(2, 2) == std::vector<int>{3, 3, 2, 3, 2, 3});  // "3 2" repeats, "3 3" does not
+}
+
 TEST_CASE("search: any of several ends, and the so-manieth of them") {
     auto from = toy::sources(40);
     for (SearchSource& source : from) source.ends = {4, 1};
@@ -167,6 +181,21 @@ TEST_CASE(
     const auto none = repeats(1, true), plain = repeats(3, false), both = repeats(3, true);
     CHECK(plain.first < none.first / 2);
     CHECK(both.second < plain.second * 3 / 4);
+}
+
+// Token 2 is written twice: log p is l, and after the first time 2 l under a penalty of 2.
+TEST_CASE("search: a penalty lowers the score of what several beams write, not of what one writes") {
+    toy::Fixed model({0, 0, 3});
+    const double l = 3 - std::log(2 + std::exp(3.0));
+    for (int beams : {1, 2}) {
+        SearchOptions options;
+        options.beams = beams;
+        options.repetition_penalty = 2;
+        options.maximum = 2;
+        const Hypothesis found = search(model, toy::sources(1), options, 1)[0][0];
+        CHECK(found.tokens == std::vector<int>{2, 2});
+        CHECK(std::abs(found.score - (beams == 1 ? l + l : l + 2 * l) / 2) < 1e-6);
+    }
 }
 
 TEST_CASE("search: where nothing is allowed a hypothesis stops as it is") {

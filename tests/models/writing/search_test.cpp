@@ -168,6 +168,16 @@ TEST_CASE("search: finished sources leave the batch, and each has its own maximu
     CHECK(search(model, {}, options, 1).empty());
 }
 
+TEST_CASE("search: bert4keras adds 1e-12 to a probability before the logarithm") {
+    toy::Fixed model({100, 0, 0});
+    SearchOptions options;
+    options.forbidden = {0};  // the others have p = e^-100
+    options.maximum = 1;
+    CHECK(std::abs(search(model, toy::sources(1), options, 1)[0][0].score + 100) < 1e-4);
+    options.bert4keras = true;
+    CHECK(std::abs(search(model, toy::sources(1), options, 1)[0][0].score - std::log(1e-12)) < 1e-4);
+}
+
 namespace {
 
 // Every token is as likely as every other.

@@ -81,6 +81,21 @@ class Tables : public NextToken {
     std::vector<float> logits_;
 };
 
+// The same logits after every prefix.
+class Fixed : public NextToken {
+  public:
+    explicit Fixed(std::vector<float> logits) : logits_(std::move(logits)) {}
+    int vocabulary() const override { return int(logits_.size()); }
+    const float* step(const std::vector<Row>& rows) override {
+        all_.clear();
+        for (std::size_t i = 0; i < rows.size(); i++) all_.insert(all_.end(), logits_.begin(), logits_.end());
+        return all_.data();
+    }
+
+  private:
+    std::vector<float> logits_, all_;
+};
+
 // A source for each table of `count`, begun by 0 and ended by 1.
 inline std::vector<SearchSource> sources(int count, std::uint32_t first = 0) {
     std::vector<SearchSource> all(static_cast<std::size_t>(count));

@@ -2,6 +2,8 @@
 // What a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too few.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
@@ -58,4 +60,22 @@ TEST_CASE("univae writing: the mean latents of sentences are those of each alone
         CHECK(alone[0] == together[i]);
     }
     CHECK(together[0] != together[1]);
+}
+
+TEST_CASE("univae writing: a run writes no special token, and [SEP] ends a text") {
+    const std::vector<std::string> lines = grammar_questions(3, 300);
+    const UniVaeRun run(tiny_settings(LatentKind::vmf), train_vocabulary(lines, 200));
+    const Vocabulary& words = run.tokenizer.vocabulary();
+    UniVaeDecoder decoder(run.model, run.special());
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t i = 0; i < 64; i++)
+        requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(9)});
+    std::size_t written = 0, longest = std::size_t(run.model.options.max_length) - 2;
+    for (const Tokens& text : decoder.write(requests, {1, 0, 1, 0}, 1)) {  // every token is about as likely
+        for (int id : {words.pad(), words.cls(), words.mask(), words.sep()})
+            CHECK(std::count(text.begin(), text.end(), id) == 0);
+        written += text.size();
+    }
+    CHECK(written > 1000);
+    CHECK(written < 64 * longest);  // some ended
 }
