@@ -75,12 +75,15 @@ struct Indices {
 };
 
 class Call;
+class OnTape;
 
 // An op at one size.
 struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
     std::function<void(const Call&)> forward, backward;
+    // The forward by its function of nn/functions.h. Random numbers are those of the place "ladder".
+    std::function<void(const OnTape&)> record;
     // Of an op without backward, which no calculus can check: its outputs by the plainest loop, in double.
     std::function<void(const Call&)> definition;
     int rows = 0;  // that by_row operands have

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every op of ops.h, a row for each way of using it: sizes, what goes in and comes out, and the two calls.
+// Every op of ops.h, a row for each way of using it: sizes, what goes in and comes out, the two calls, and the one that
+// leaves its record on a tape.
 // That alone gives it every rung of the ladder (engine/check/ladder.h). Attention has its rows in
 // ops_table_attention.cpp.
 #include "engine/check/ops_table.h"
@@ -52,6 +53,9 @@ Op linear_op(const char* name, bool bias, Kind of_y, Inner inner = Inner::some) 
                     linear_backward(a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"),
                                     bias ? a.grad("b") : Grad{});
                 };
+                c.record = [bias, of_y](const OnTape& a) {
+                    (of_y == arithmetic ? linear_unrounded : linear)(a.tape, a("x"), a("w"), bias ? a("b") : nullptr, "y");
+                };
                 return c;
             }};
 }
@@ -74,6 +78,7 @@ Op layernorm_op() {
             layernorm_backward(a.d("y"), a("x"), a("w"), a("mean"), a("rstd"), a.grad("x"), a.grad("w"),
                                a.grad("b"));
         };
+        c.record = [](const OnTape& a) { layernorm(a.tape, a("x"), a("w"), a("b"), 1e-5, "y"); };
         return c;
     }};
 }
@@ -85,6 +90,7 @@ Op gelu_op(GeluKind kind) {
         c.output("y", {n.rows, n.columns}).by_row().at_least(1);
         c.forward = [kind](const Call& a) { gelu_forward(a("x"), kind, a("y")); };
         c.backward = [kind](const Call& a) { gelu_backward(a.d("y"), a("x"), kind, a.grad("x")); };
+        c.record = [kind](const OnTape& a) { gelu(a.tape, a("x"), kind, "y"); };
         return c;
     }};
 }
@@ -105,6 +111,7 @@ Op linear_gelu_op(GeluKind kind) {
                 c.backward = [](const Call& a) {
                     linear_backward(a.d("u"), a("x"), a("w"), a.grad("x"), a.grad("w"), a.grad("b"));
                 };
+                c.record = [kind](const OnTape& a) { linear_gelu(a.tape, a("x"), a("w"), a("b"), kind, "u", "a"); };
                 return c;
             }};
 }
@@ -127,6 +134,10 @@ Op gelu_linear_op(GeluKind kind) {
                     gelu_linear_backward(a.d("y"), a("u"), a("a"), a("w"), kind, a.grad("u"), a.grad("w"),
                                          a.grad("b"));
                 };
+                c.record = [kind](const OnTape& a) {
+                    gelu_forward(a("u")->view(), kind, a("a")->view());
+                    gelu_linear(a.tape, {a("u"), a("a"), kind}, a("w"), a("b"), "y");
+                };
                 return c;
             }};
 }
@@ -139,6 +150,9 @@ Op convert_op(const char* name, Kind from, Kind to) {
                 c.output("y", {n.rows, n.columns}, to).by_row();
                 c.forward = [](const Call& a) { convert_forward(a("x"), a("y")); };
                 c.backward = [](const Call& a) { convert_backward(a.d("y"), a.grad("x")); };
+                c.record = [to](const OnTape& a) {
+                    convert(a.tape, a("x"), to == arithmetic ? arithmetic_of(a.tape.dtype) : a.tape.dtype, "y");
+                };
                 return c;
             }};
 }
@@ -151,6 +165,7 @@ Op add_op() {
         c.output("y", {n.rows, n.columns}).by_row();
         c.forward = [](const Call& a) { add_forward(a("a"), a("b"), a("y")); };
         c.backward = [](const Call& a) { add_backward(a.d("y"), a.grad("a"), a.grad("b")); };
+        c.record = [](const OnTape& a) { add(a.tape, a("a"), a("b"), "y"); };
         return c;
     }};
 }
@@ -166,6 +181,9 @@ Op dropout_op() {
         DropoutRule rule{0.3f, make_stream(5, "ladder", 2)};
         c.forward = [=](const Call& a) { dropout_forward(a("x"), rows(a), rule, a("y")); };
         c.backward = [=](const Call& a) { dropout_backward(a.d("y"), rows(a), rule, a.grad("x")); };
+        c.record = [](const OnTape& a) {
+            dropout(a.tape, a("x"), {a.ints("document"), a.ints("position")}, 0.3f, "ladder");
+        };
         return c;
     }};
 }
@@ -202,6 +220,10 @@ Op residual_norm_op(float rate) {
             residual_norm_backward(a.d("y"), a("s"), rows(a), rule, a("w"), a("mean"), a("rstd"), a.grad("x"),
                                    a.grad("f"), a.grad("w"), a.grad("b"));
         };
+        c.record = [rate](const OnTape& a) {
+            residual_norm(a.tape, a("x"), a("f"), {a.ints("document"), a.ints("position")}, rate, a("w"), a("b"), 1e-5,
+                          {"ladder", "s", "y"});
+        };
         return c;
     }};
 }
@@ -215,6 +237,7 @@ Op embedding_op() {
         c.ints("ids", some_below(n.rows, n.other, 3));
         c.forward = [](const Call& a) { embedding_forward(a.ints("ids"), a("w"), a("y")); };
         c.backward = [](const Call& a) { embedding_backward(a.d("y"), a.ints("ids"), a.grad("w")); };
+        c.record = [](const OnTape& a) { embedding(a.tape, a.ints("ids"), a("w"), "y"); };
         return c;
     }};
 }
@@ -234,6 +257,9 @@ Op rotary_op() {
         // turned back by the transpose, which for any two numbers in `turns` is the gradient
         c.backward = [D](const Call& a) {
             rotary_backward(a.d("y"), a.ints("positions"), a("turns"), 2 * D, a.grad("x"));
+        };
+        c.record = [D](const OnTape& a) {
+            rotary(a.tape, a("x"), a.ints("positions"), a("turns"), 2 * D, "y");
         };
         return c;
     }};
@@ -258,6 +284,9 @@ Op linear_rotary_op() {
                     linear_rotary_backward(a.d("y"), a("x"), a("w"), a.ints("positions"), a("turns"), 2 * D,
                                            a.grad("x"), a.grad("w"), a.grad("b"));
                 };
+                c.record = [D](const OnTape& a) {
+                    linear_rotary(a.tape, a("x"), a("w"), a("b"), a.ints("positions"), a("turns"), 2 * D, "y");
+                };
                 return c;
             }};
 }
@@ -271,6 +300,7 @@ Op gather_rows_op(bool none) {
         c.ints("rows", different_below(M, N), !none);
         c.forward = [](const Call& a) { gather_rows_forward(a("x"), a.ints("rows"), a("y")); };
         c.backward = [](const Call& a) { gather_rows_backward(a.d("y"), a.ints("rows"), a.grad("x")); };
+        c.record = [](const OnTape& a) { gather_rows(a.tape, a("x"), a.ints("rows"), "y"); };
         return c;
     }};
 }
@@ -290,6 +320,7 @@ Op replace_rows_op() {
         c.backward = [](const Call& a) {
             replace_rows_backward(a.d("y"), a.ints("which"), a.grad("x"), a.grad("u"));
         };
+        c.record = [](const OnTape& a) { replace_rows(a.tape, a("x"), a.ints("which"), a("u"), "y"); };
         return c;
     }};
 }
@@ -318,6 +349,7 @@ Op normalise_op() {
         c.statistic("inverse", {B}).by_row().sums(Z);
         c.forward = [](const Call& a) { normalise_forward(a("x"), a("y"), a("inverse")); };
         c.backward = [](const Call& a) { normalise_backward(a.d("y"), a("y"), a("inverse"), a.grad("x")); };
+        c.record = [](const OnTape& a) { normalise(a.tape, a("x"), "y"); };
         return c;
     }};
 }
@@ -358,6 +390,7 @@ Op vmf_sample_op() {
         c.backward = [](const Call& a) {
             vmf_sample_backward(a.d("z"), a("mu"), a("w"), a("e"), a.grad("mu"));
         };
+        c.record = [](const OnTape& a) { vmf_sample(a.tape, a("mu"), a("w"), a("e"), "z"); };
         return c;
     }};
 }
@@ -379,6 +412,7 @@ Op gaussian_sample_op() {
         c.output("z", {B, Z}, arithmetic).by_row();
         c.forward = [](const Call& a) { gaussian_sample_forward(a("x"), a("e"), a("z")); };
         c.backward = [](const Call& a) { gaussian_sample_backward(a.d("z"), a("x"), a("e"), a.grad("x")); };
+        c.record = [](const OnTape& a) { gaussian_sample(a.tape, a("x"), a("e"), "z"); };
         return c;
     }};
 }
@@ -391,6 +425,7 @@ Op gaussian_kl_op() {
         c.output("kl", {B}, arithmetic).by_row().sums(Z);
         c.forward = [](const Call& a) { gaussian_kl_forward(a("x"), a("kl")); };
         c.backward = [](const Call& a) { gaussian_kl_backward(a.d("kl"), a("x"), a.grad("x")); };
+        c.record = [](const OnTape& a) { gaussian_kl(a.tape, a("x"), "kl"); };
         return c;
     }};
 }
@@ -428,6 +463,47 @@ Op cross_entropy_op(const char* name, bool bias, double smoothing = 0) {
                     cross_entropy_backward(a.d("total"), a("h1"), a("w1"), bias ? a("b1") : View{},
                                            a.grad("h"), a.grad("w"), bias ? a.grad("b") : Grad{});
                 };
+                c.record = [bias, smoothing](const OnTape& a) {
+                    cross_entropy(a.tape, a("h"), a("w"), bias ? a("b") : nullptr, a.ints("targets"), a("weights"), "total",
+                                  nullptr, smoothing);
+                };
+                return c;
+            }};
+}
+
+// Only the losses of the rows: no weights, no gradients.
+Op token_losses_op() {
+    return {"cross_entropy, losses only", [](Sizes n) {
+                const int N = n.rows, C = n.columns, V = n.other;
+                Case c;
+                c.constant("h", {N, C}).by_row().drawn(scaled(1 / std::sqrt(C)));
+                c.constant("w", {V, C}).drawn(scaled(1));
+                c.constant("b", {V}, arithmetic).drawn(scaled(1));
+                c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
+                c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
+                c.ints("targets", some_below(N, V, 5));
+                c.forward = [](const Call& a) {
+                    const View none;
+                    cross_entropy_forward(a("h"), a("w"), a("b"), a.ints("targets"), none, 0, a("loss"), a("lse"),
+                                          none, none, none, none);
+                };
+                c.record = [](const OnTape& a) {
+                    token_losses(a.tape, a("h"), a("w"), a("b"), a.ints("targets"), "loss");
+                };
+                c.definition = [N, C, V](const Call& a) {
+                    const double *h = a("h").as<double>(), *w = a("w").as<double>(), *b = a("b").as<double>();
+                    for (int row = 0; row < N; row++) {
+                        double sum = 0, wanted = 0;
+                        for (int v = 0; v < V; v++) {
+                            double logit = b[v];
+                            for (int i = 0; i < C; i++) logit += h[row * C + i] * w[v * C + i];
+                            sum += std::exp(logit);
+                            if (v == a.ints("targets")[row]) wanted = logit;
+                        }
+                        a("lse").as<double>()[row] = std::log(sum);
+                        a("loss").as<double>()[row] = std::log(sum) - wanted;
+                    }
+                };
                 return c;
             }};
 }
@@ -440,6 +516,7 @@ Op weighted_sum_op() {
         c.output("y", {1}, arithmetic).sums(n.rows, 3).at_least(1);
         c.forward = [](const Call& a) { weighted_sum_forward(a("x"), a("weights"), a("y")); };
         c.backward = [](const Call& a) { weighted_sum_backward(a.d("y"), a("weights"), a.grad("x")); };
+        c.record = [](const OnTape& a) { weighted_sum(a.tape, a("x"), a("weights"), "y"); };
         return c;
     }};
 }
@@ -529,6 +606,7 @@ const std::vector<Op>& ops_table() {
             cross_entropy_op("cross_entropy", true),
             cross_entropy_op("cross_entropy, no bias", false),
             cross_entropy_op("cross_entropy, smoothed", true, 0.1),
+            token_losses_op(),
             weighted_sum_op(),
             global_norm_op(),
             adamw_op(0),

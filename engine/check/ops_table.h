@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the files of the op table share.
 #pragma once
-#include "engine/check/ladder.h"
+#include "engine/nn/functions.h"
+#include "engine/check/ladder_record.h"
 
 namespace masquerade::ladder {
 

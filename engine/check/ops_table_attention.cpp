@@ -144,7 +144,7 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
         c.ints("document", some_below(N, 1 << 20, 6), false);
         c.ints("position", some_below(N, 512, 7), false);
         auto rule = [=](const Call& a) {
-            AttentionRule r{H, dropout, make_stream(3, "ladder", 1), {}};
+            AttentionRule r{H, dropout, make_stream(5, "ladder", 2), {}};
             if (dropout > 0) r.rows = {a.ints("document"), a.ints("position")};
             return r;
         };
@@ -157,6 +157,10 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
             Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
             attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
                                dkv);
+        };
+        c.record = [=](const OnTape& a) {
+            attention(a.tape, a("q"), two ? std::vector{a("kv"), a("kv1")} : std::vector{a("kv")}, layout->graph, H,
+                      dropout, {a.ints("document"), a.ints("position")}, "ladder");
         };
         return c;
     }};
