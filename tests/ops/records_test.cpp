@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every record that nn leaves on a tape: its keep, its inputs, its gradients (tests/ladder_record.h); and none is left out.
+// Every record that nn leaves on a tape: its keep, its inputs, its gradients (engine/check/ladder_record.h); and none is left out.
 #include <doctest/doctest.h>
 
 #include <filesystem>
