@@ -21,15 +21,12 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Tensor* const h = before(tape, norm1_, x, "norm1");  // (N,C)
     Keys keys{h, pass.rows.position};
     if (pass.memory) keys.memory = before(tape, norm1_, pass.memory, "norm1.memory");
-    Tensor* q = h;
-    RowNames names = pass.rows;
-    if (pass.query_rows.data) {
-        names = pass.query_names;
-        x = gather_rows(tape, x, pass.query_rows, "chosen");  // (Nq,C)
-        q = shape.pre_norm ? gather_rows(tape, h, pass.query_rows, "chosen.norm1") : x;
-    }
+    Queries queries{h, pass.query_rows};
+    const bool all = !pass.query_rows.data;
+    const RowNames& names = all ? pass.rows : pass.query_names;
     const Site site{names, pass.graph, pass.turns, pass.attention_dropout, pass.cache ? &pass.cache->self : nullptr};
-    Tensor* a = (*attention_)(tape, q, keys, site);  // (Nq,C)
+    Tensor* a = (*attention_)(tape, queries, keys, site);  // (Nq,C)
+    if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
     Tensor* f = before(tape, norm2_, x, "norm2");
@@ -44,8 +41,9 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
     if (!pass.cross_graph || !(cache ? cache->memory : pass.encoder))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
-    Tensor* a = (*cross_)(tape, before(tape, norm_cross_, x, "norm_cross"), keys,
-                          {names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout, cache});  // (Nq,C)
+    Queries queries{before(tape, norm_cross_, x, "norm_cross")};
+    const Site site{names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout, cache};
+    Tensor* a = (*cross_)(tape, queries, keys, site);  // (Nq,C)
     return join(tape, x, a, names, pass.dropout, norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
 }
 

@@ -10,6 +10,12 @@
 
 namespace masquerade {
 
+// The rows that look. Where some of them are chosen, these alone go on: the call leaves them in x, (Nq,C).
+struct Queries {
+    Tensor* x = nullptr;  // (N,C)
+    Ints chosen = {};     // null data: all
+};
+
 // The rows that a call looks at: another stream, or the queries' own.
 struct Keys {
     Tensor* x = nullptr;       // (Nk,C)
@@ -42,8 +48,8 @@ struct AttentionShape {
 class Attention {
   public:
     virtual ~Attention() = default;
-    // x(Nq,C) -> (Nq,C)
-    virtual Tensor* operator()(Tape& tape, Tensor* x, const Keys& keys, const Site& site) const = 0;
+    // (Nq,C)
+    virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
     // What a cache keeps of the rows x(Nk,C): (Nk,2C). `name` ends the path of the tensor.
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
 };

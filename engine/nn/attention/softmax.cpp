@@ -20,10 +20,11 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
       key_value_(p, layer + "." + name + ".key_value", s.width, 2 * s.width, s.deviation),
       output_(p, layer + "." + name + ".output", s.width, s.width, s.deviation) {}
 
-Tensor* SoftmaxAttention::operator()(Tape& tape, Tensor* x, const Keys& keys, const Site& site) const {
+Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2C) each
-    Tensor* q = at_positions(tape, query_, x, site.rows.position, site.turns, shape_.width, name_ + ".query");  // (Nq,C)
-    Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);              // (Nq,C)
+    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    Tensor* q = at_positions(tape, query_, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
+    Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);  // (Nq,C)
     return output_(tape, a, name_ + ".output");
 }
 

@@ -8,7 +8,7 @@ namespace masquerade {
 class SoftmaxAttention : public Attention {
   public:
     SoftmaxAttention(Parameters& parameters, const std::string& layer, const std::string& name, const AttentionShape& shape);
-    Tensor* operator()(Tape& tape, Tensor* x, const Keys& keys, const Site& site) const override;
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
     Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const override;
 
   private:
