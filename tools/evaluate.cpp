@@ -65,15 +65,21 @@ int main(int argc, char** argv) {
             targets.declare(app);
         },
         [&](const Common& common) {
-            const std::string model = model_of_run(choice.run).name;
-            const bool latent = model == "univae";
-            if (latent)
-                refuse_options(targets.own, "unilm and seq2seq", choice.run, model);
-            else
-                refuse_options(univae.own, "univae", choice.run, model);
-            const std::vector<Row> rows = latent ? univae.measure(common) : targets.measure(common);
-            const Beside beside = latent ? Beside{{"samples", "held out"}, {"held_out"}}
-                                         : Beside{{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
+            const ModelKind& kind = model_of_run(choice.run);
+            const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
+            std::vector<Row> rows;
+            Beside beside;
+            if (UniVaeRun* from = run->latents()) {
+                refuse_options(targets.own, choice.run, kind.name);
+                rows = univae.measure(*from, common);
+                beside = {{"samples", "held out"}, {"held_out"}};
+            } else if (const TargetRun* from = run->targets()) {
+                refuse_options(univae.own, choice.run, kind.name);
+                rows = targets.measure(*from, common);
+                beside = {{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
+            } else {
+                throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));
+            }
             json ? print_json(rows, beside) : print(rows, beside);
         },
         Work::models);

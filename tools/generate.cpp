@@ -43,13 +43,16 @@ int main(int argc, char** argv) {
                 choice.sampling.temperature = 1;
                 choice.temperature_given = true;
             }
-            const std::string model = model_of_run(choice.run).name;
-            if (model == "univae") {
-                refuse_options(targets.own, "unilm and seq2seq", choice.run, model);
-                univae.generate(common);
+            const ModelKind& kind = model_of_run(choice.run);
+            const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
+            if (UniVaeRun* from = run->latents()) {
+                refuse_options(targets.own, choice.run, kind.name);
+                univae.generate(*from, common);
+            } else if (const TargetRun* from = run->targets()) {
+                refuse_options(univae.own, choice.run, kind.name);
+                targets.generate(*from, common);
             } else {
-                refuse_options(univae.own, "univae", choice.run, model);
-                targets.generate(common);
+                throw BadUsage(text(choice.run, " is a run of ", kind.name, ", which does not write"));
             }
         },
         Work::models);

@@ -3,7 +3,9 @@
 // model, the tensors of a checkpoint.
 #include <fmt/format.h>
 
+#include "engine/nn/attention/attention.h"
 #include "models/masks/mask.h"
+#include "models/runs/run.h"
 #include "tools/inspect/checkpoint.h"
 #include "tools/inspect/gradients.h"
 #include "tools/inspect/program.h"
@@ -18,10 +20,37 @@ void list_masks() {
     fmt::print("\n./inspect mask NAME --source N --target N draws one\n");
 }
 
+void list_models() {
+    for (const ModelKind& kind : model_kinds()) {
+        fmt::print("{:10}{}\n", kind.name, kind.what);
+        if (!kind.objectives.empty()) fmt::print("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
+    }
+    fmt::print("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
+}
+
+// What each kind of attention says of each mask.
+void list_attention() {
+    for (const AttentionKind& kind : attention_kinds()) fmt::print("{:16}{}\n", kind.name, kind.what);
+    fmt::print("\n{:16}", "mask");
+    for (const AttentionKind& kind : attention_kinds()) fmt::print("{:<16}", kind.name);
+    std::string reasons;
+    for (const NamedMask& mask : named_masks()) {
+        const Documents documents = {{6, 5}};
+        const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
+        fmt::print("\n{:16}", mask.name);
+        for (const AttentionKind& kind : attention_kinds()) {
+            const std::string why = kind.refuses(graph);
+            fmt::print("{:<16}", why.empty() ? "yes" : "-");
+            if (!why.empty()) reasons += fmt::format("\n{} does not support {}: {}", kind.name, mask.name, why);
+        }
+    }
+    fmt::print("\n{}", reasons.empty() ? "" : reasons + "\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App *mask = nullptr, *gradients = nullptr, *program = nullptr, *checkpoint = nullptr;
+    CLI::App *mask = nullptr, *attention = nullptr, *models = nullptr, *gradients = nullptr, *program = nullptr, *checkpoint = nullptr;
     std::vector<std::string> words;
     std::string name;
     ProgramOptions program_options;
@@ -37,6 +66,8 @@ int main(int argc, char** argv) {
         mask->add_option("--target", target, "tokens of the second part (default: 5)")
             ->check(CLI::Range(0, 1000))
             ->option_text("N");
+        attention = app.add_subcommand("attention", "the kinds of attention, and which masks each supports");
+        models = app.add_subcommand("models", "the families of models, and what each can be trained to do");
         gradients = app.add_subcommand(
             "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
         gradients
@@ -73,6 +104,8 @@ int main(int argc, char** argv) {
     };
     auto body = [&](const Common& common) {
         if (mask->parsed()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
+        if (attention->parsed()) list_attention();
+        if (models->parsed()) list_models();
         if (gradients->parsed()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
         if (program->parsed()) print_program(words, program_options, common.seed);
         if (checkpoint->parsed()) inspect_checkpoint(shown, common.seed);

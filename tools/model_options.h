@@ -7,13 +7,12 @@
 
 namespace masquerade {
 
-// Refuses `options`, which are `of` another model than the run's.
-inline void refuse_options(const CLI::App* options, const char* of, const std::string& run,
-                           const std::string& model) {
-    for (const CLI::Option* option : options->get_options())
+// Refuses the options of a group "of A and B" that are not of the run's model.
+inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
+    for (const CLI::Option* option : group->get_options())
         if (option->count() > 0)
             throw BadUsage(
-                text(option->get_name(), " is an option of ", of, ", and ", run, " is a run of ", model));
+                text(option->get_name(), " is an option ", group->get_name(), ", and ", run, " is a run of ", model));
 }
 
 }  // namespace masquerade

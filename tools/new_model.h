@@ -9,13 +9,15 @@
 
 namespace masquerade {
 
-// The first word, where it is no setting.
-inline std::string model_name(const std::vector<std::string>& words) {
-    const bool named = !words.empty() && words[0].find('=') == std::string::npos;
-    return named ? words[0] : "univae";
+// The family that the first word names: itself, or one of its objectives. If the first word is a setting: the first family.
+inline const ModelKind& kind_of(const std::vector<std::string>& words) {
+    if (words.empty() || words[0].find('=') != std::string::npos) return model_kinds().front();
+    return find_model(words[0]);
 }
 
-inline void apply_words(const std::vector<std::string>& words, Config& config) {
+inline void apply_words(const ModelKind& kind, const std::vector<std::string>& words, Config& config) {
+    if (!words.empty() && words[0].find('=') == std::string::npos && words[0] != kind.name)
+        config.set("objective", words[0]);
     for (std::size_t i = 0; i < words.size(); i++) {
         if (words[i].find('=') != std::string::npos)
             config.set(words[i]);

@@ -10,7 +10,6 @@
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
 #include "models/runs/start.h"
-#include "models/runs/univae_task.h"
 #include "tools/new_model.h"
 #include "tools/origin.h"
 #include "tools/program.h"
@@ -41,13 +40,8 @@ void fit_prior_of(const Arguments& a, const Common& common) {
         !a.trace.empty() || a.steps > 0 || a.minutes >= 0 || common.seed_given)
         throw BadUsage("--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
-    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.fit_prior, true, common.device);
-    TrainingText text_read = read_again(origin_of(run->run_json, a.fit_prior + "/run.json"));
-    const int sentences = run->settings.prior_sentences;
-    UniVaeTask task(*run, run->sentences(text_read.train), {});
-    task.fit(run->step_folder, sentences > 0 ? sentences : UniVaeSettings().prior_sentences);
-    fmt::print("fitted a prior of {} components; saved as {}\n", run->prior->codes().components(),
-               UniVaeRun::prior_file(run->step_folder));
+    const std::unique_ptr<Run> run = model_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
+    fmt::print("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
 
 // Everything that a run needs, from its folder or from the arguments.
@@ -98,7 +92,7 @@ Prepared resumed(const Arguments& a, const Common& common) {
 // What a new run starts with, where it does not start from nothing.
 std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSettings& settings) {
     if (a.init.empty()) return nullptr;
-    auto* ours = dynamic_cast<TargetSettings*>(&settings);
+    TargetSettings* const ours = settings.targets();
     if (!ours)
         throw BadUsage(text("--init is of ./train unilm and ./train seq2seq: ", kind.name,
                             " does not start with the weights of another model"));
@@ -110,13 +104,13 @@ std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSe
 
 Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
-    p.kind = &find_model(model_name(a.words));
+    p.kind = &kind_of(a.words);
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
     const std::unique_ptr<Start> initial = start_of(a, *p.kind, *settings);
     Config config;
     settings->declare(config);
     if (!a.config.empty()) config.load(a.config);
-    apply_words(a.words, config);
+    apply_words(*p.kind, a.words, config);
     if (!a.precision.empty()) config.set("precision=" + a.precision);
     if (common.seed_given) config.set("seed=" + std::to_string(common.seed));
     p.text = find_training_text(a.data, a.dev, p.kind->reads);
@@ -129,7 +123,7 @@ Prepared started(const Arguments& a, const Common& common) {
         options.lower = !settings->cased;  // of the weights, unless the user said otherwise
         p.run->tokenizer = WordPiece(initial->vocabulary(), options, initial->tokenizer().added());
         p.initial =
-            text(initial->source(), "\n        ", initial->give_weights(dynamic_cast<TargetRun&>(*p.run)));
+            text(initial->source(), "\n        ", initial->give_weights(*p.run->targets()));
     }
     p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)

@@ -31,6 +31,8 @@ class EncoderDecoder {
 
     Backbone::MeanLoss loss(Tape& tape, const PairBatch& batch, double smoothing = 0) const;
 
+    const Backbone& head_stack() const { return decoder; }  // the one that predicts
+
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;
 };

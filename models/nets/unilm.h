@@ -20,6 +20,8 @@ class UniLm {
     // Both with label smoothing; what held-out text costs without it, scored_loss() says.
     Backbone::MeanLoss loss(Tape& tape, const ObjectiveBatch& batch, double smoothing = 0) const;
 
+    const Backbone& head_stack() const { return backbone; }  // the one that predicts
+
     Backbone backbone;
 };
 

@@ -13,9 +13,6 @@
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
-#include "models/runs/seq2seq_run.h"
-#include "models/runs/unilm_run.h"
-#include "models/runs/univae_run.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
@@ -38,17 +35,20 @@ std::string model_type(const nlohmann::json& config) {
     return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
 
-template <class R, class Settings>
-std::unique_ptr<Run> fresh(const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
-    return std::make_unique<R>(dynamic_cast<const Settings&>(s), std::move(vocabulary), storage, device);
-}
-template <class Settings>
-std::unique_ptr<RunSettings> settings() {
-    return std::make_unique<Settings>();
-}
-template <class R>
-std::unique_ptr<Run> load(const std::string& path, bool to_train, Device device) {
-    return R::load(path, to_train, device);
+nlohmann::json hugging_face_sizes(const BackboneOptions& b) {
+    return {{"vocab_size", b.vocabulary},
+            {"hidden_size", b.width},
+            {"num_hidden_layers", b.layers},
+            {"num_attention_heads", b.heads},
+            {"intermediate_size", b.inner},
+            {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
+            {"hidden_dropout_prob", b.dropout},
+            {"attention_probs_dropout_prob", b.attention_dropout},
+            {"max_position_embeddings", b.positions},
+            {"type_vocab_size", b.types},
+            {"layer_norm_eps", b.eps},
+            {"initializer_range", b.deviation},
+            {"pad_token_id", 0}};
 }
 
 }  // namespace
@@ -62,6 +62,9 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    std::vector<std::string> kinds;
+    for (const AttentionKind& kind : attention_kinds()) kinds.push_back(kind.name);
+    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", kinds);
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
@@ -115,6 +118,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
             masquerade::text(folder.file("run.json"),
                              " is not a run's record: an object is expected, with a list \"resumed\" ",
                              "where it was gone on with; was it edited?"));
+    loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
@@ -132,6 +136,11 @@ void Run::save_tokenizer(const RunFolder& folder) const {
         replace_file(folder.file("tokenizer.json"), [&](const std::string& place) {
             write_tokenizer_json(place, tokenizer.vocabulary(), tokenizer.options(), tokenizer.added());
         });
+}
+
+std::string Run::fit_prior(const TrainingText&) {
+    throw BadInput(masquerade::text(step_folder, " is of a run of ", common().family(),
+                                    ", which has no latents: there is no prior to fit"));
 }
 
 std::string hash_text(const std::string& bytes) {
@@ -152,24 +161,21 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
     return Vocabulary::load(path);
 }
 
-nlohmann::json Run::hugging_face_sizes(const BackboneOptions& b) const {
-    return {{"vocab_size", b.vocabulary},
-            {"hidden_size", b.width},
-            {"num_hidden_layers", b.layers},
-            {"num_attention_heads", b.heads},
-            {"intermediate_size", b.inner},
-            {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
-            {"hidden_dropout_prob", b.dropout},
-            {"attention_probs_dropout_prob", b.attention_dropout},
-            {"max_position_embeddings", b.positions},
-            {"type_vocab_size", b.types},
-            {"layer_norm_eps", b.eps},
-            {"initializer_range", b.deviation},
-            {"pad_token_id", 0}};
+void Run::save_config(const std::string& folder) {
+    const Stacks sizes = stacks();
+    const std::string model = common().family();
+    Config keys;
+    settings_to_change().declare(keys);
+    nlohmann::json config = hugging_face_sizes(sizes.first);
+    if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
+    config["model_type"] = model;
+    config["architectures"] = {common().architecture()};
+    config[model] = keys.to_json();
+    replace_file(folder + "/config.json", config.dump(2) + '\n');
 }
 
-void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,
-                   RunSettings& settings) {
+void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings) {
+    const std::string model = settings.family();
     const std::string path = folder.step_folder(step) + "/config.json";
     const nlohmann::json config = config_of(path);
     const std::string found = model_type(config);
@@ -185,29 +191,16 @@ void read_settings(const RunFolder& folder, std::int64_t step, const std::string
         settings.train.seed = seed->get<std::uint64_t>();
 }
 
-void write_config(const std::string& folder, const nlohmann::json& config) {
-    replace_file(folder + "/config.json", config.dump(2) + '\n');
-}
-
-const std::vector<ModelKind>& model_kinds() {
-    static const std::vector<ModelKind> all = {
-        {"univae", "a text VAE inside one Transformer", TextKind::sentences, settings<UniVaeSettings>,
-         fresh<UniVaeRun, UniVaeSettings>, load<UniVaeRun>},
-        {"unilm", "one stack as BERT, a language model or sequence to sequence, by its objective",
-         TextKind::pairs, settings<UniLmSettings>, fresh<UniLmRun, UniLmSettings>, load<UniLmRun>},
-        {"seq2seq", "an encoder and a decoder, on pairs or as MASS", TextKind::pairs,
-         settings<Seq2SeqSettings>, fresh<Seq2SeqRun, Seq2SeqSettings>, load<Seq2SeqRun>},
-    };
-    return all;
-}
-
 const ModelKind& find_model(const std::string& name) {
     std::string names;
     for (const ModelKind& kind : model_kinds()) {
         if (kind.name == name) return kind;
         names += names.empty() ? kind.name : std::string(", ") + kind.name;
     }
-    throw BadUsage(text("there is no model ", name, "; there are ", names, " (and settings are key=value)"));
+    for (const ModelKind& kind : model_kinds())
+        if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
+    throw BadUsage(text("there is no model ", name, "; there are ", names,
+                        " (and settings are key=value); ./inspect models lists them with their objectives"));
 }
 
 const ModelKind& model_of_run(const std::string& path) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A model with its tokenizer, fresh or from a run folder (or a step folder in it): what all models have in common, and
-// the list of models that the programs know.
+// A model with its tokenizer, fresh or from a run folder (or a step folder in it): what all families have in common, and
+// the table of families.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,20 @@
 
 namespace masquerade {
 
+class TargetRun;
+class UniVaeRun;
+struct TargetSettings;
+
+// The sizes of a model's stacks.
+struct Stacks {
+    BackboneOptions first;  // the only stack, or the encoder
+    struct Decoder {
+        int layers;
+        bool rotary_cross;
+    };
+    std::optional<Decoder> decoder = {};  // of two stacks
+};
+
 struct RunSettings {
     int vocabulary = 4000;  // tokens wanted of a vocabulary that is learned
     bool cased = false;
@@ -24,23 +39,36 @@ struct RunSettings {
     TrainOptions train;
 
     virtual ~RunSettings() = default;
+    virtual const char* family() const = 0;        // a name of model_kinds()
+    virtual const char* architecture() const = 0;  // the same in Hugging Face's style
     virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
+    virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
 
   protected:
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     void declare_training(Config& config);
 };
 
-// It reads and writes in f32; to be trained on, it has the precision of its settings.
 class Run {
   public:
     virtual ~Run() = default;
 
     virtual const RunSettings& common() const = 0;
     virtual RunSettings& settings_to_change() = 0;  // for a resumed run: the numbers of its optimiser
-    // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
-    virtual void save_config(const std::string& folder) const = 0;
+    virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
+    // What the run can write from: sources, or latents. Null: it cannot.
+    virtual TargetRun* targets() { return nullptr; }
+    virtual UniVaeRun* latents() { return nullptr; }
+    // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a
+    // run without latents.
+    virtual std::string fit_prior(const TrainingText& text);
+    // The stack that BERT's and RoFormer's files can hold; null where the model is more than that.
+    virtual const Backbone* bert() const { return nullptr; }
+    // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
+    void save_config(const std::string& folder);
+    // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
+    void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
     // vocab.txt, and tokenizer.json if the settings do not say all of the tokenizer: one that --init brought.
     void save_tokenizer(const RunFolder& folder) const;
     // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
@@ -60,30 +88,30 @@ class Run {
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
-    void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
-    nlohmann::json hugging_face_sizes(const BackboneOptions& backbone) const;
+    // A checkpoint was loaded, and this is its run.json.
+    virtual void loaded(const nlohmann::json& /*record*/) {}
 };
 
 // vocab.txt of a run; BadInput if it has changed since the run was started.
 Vocabulary vocabulary_of(const RunFolder& folder);
 std::string hash_text(const std::string& bytes);  // 16 digits, as run.json keeps it
 
-// config.json of a run's latest checkpoint, of this model: its settings. BadInput where it is of another.
-void read_settings(const RunFolder& folder, std::int64_t step, const std::string& model,
-                   RunSettings& settings);
-void write_config(const std::string& folder, const nlohmann::json& config);
+// config.json of a checkpoint: its settings. BadInput where it is of another family than they.
+void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings);
 
+// A family, as the programs know it.
 struct ModelKind {
     const char *name, *what;
     TextKind reads;
+    std::vector<std::string> objectives;  // what it can be trained to do, where there is a choice
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage,
                                   Device device);
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
 const std::vector<ModelKind>& model_kinds();
-const ModelKind& find_model(const std::string& name);    // BadUsage, with the names there are
+// The family of this name, else the first with an objective of this name. BadUsage, with the names there are.
+const ModelKind& find_model(const std::string& name);
 const ModelKind& model_of_run(const std::string& path);  // BadInput where that is no run
 
 }  // namespace masquerade

@@ -2,22 +2,12 @@
 #include "models/runs/seq2seq_run.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/runs/target_task.h"
 
 namespace masquerade {
-namespace {
 
-EncoderDecoderOptions model_options(const Seq2SeqSettings& s, int vocabulary) {
-    EncoderDecoderOptions o = s.model;
-    o.stack.vocabulary = vocabulary;
-    o.stack.positions = std::max({o.stack.positions, s.max_length, s.max_target});
-    return o;
-}
-
-}  // namespace
-
+template class TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective>;
 Seq2SeqSettings::Seq2SeqSettings() {
     objective = "seq2seq";
     batch_tokens = 2000;
@@ -42,36 +32,18 @@ void Seq2SeqSettings::declare(Config& c) {
     declare_rest(c, model.stack);
 }
 
-void Seq2SeqSettings::adopt(const EncoderDecoderOptions& stacks) {
-    model.stack = stacks.stack;
-    model.decoder_layers = stacks.decoder_layers > 0 ? stacks.decoder_layers : stacks.stack.layers;
-    if (stacks.decoder_layers > 0) model.rotary_cross = stacks.rotary_cross;
+void Seq2SeqSettings::adopt(const Stacks& stacks) {
+    model.stack = stacks.first;
+    model.decoder_layers = stacks.decoder ? stacks.decoder->layers : stacks.first.layers;
+    if (stacks.decoder) model.rotary_cross = stacks.decoder->rotary_cross;
 }
 
-Seq2SeqRun::Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary vocabulary, DType storage, Device device)
-    : TargetRun(s, std::move(vocabulary), storage, device),
-      settings(s),
-      mixture(PairMixture::parse(s.objective)),
-      model(parameters, model_options(s, tokenizer.vocabulary().size())) {
-    expect_types(s, s.model.stack);
-    parameters.allocate(settings.train.seed);
-}
-
-std::unique_ptr<Seq2SeqRun> Seq2SeqRun::load(const std::string& path, bool to_train, Device device) {
-    const RunFolder folder = RunFolder::open(path);
-    const std::int64_t step = folder.latest_step();
-    Seq2SeqSettings settings;
-    read_settings(folder, step, "seq2seq", settings);
-    auto run = std::make_unique<Seq2SeqRun>(settings, vocabulary_of(folder),
-                                            to_train ? settings.precision : DType::f32, device);
-    run->load_checkpoint(folder, step);
-    return run;
-}
-
-std::unique_ptr<Task> Seq2SeqRun::task(const TrainingText& t) {
-    expect_fitting(t, mixture.has(Objective::mask_token));
-    return std::make_unique<TaskOf<Seq2SeqRun, PairBatch>>(*this, sentences(t.train, t.train_targets),
-                                                           sentences(t.held_out, t.held_out_targets));
+EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
+    EncoderDecoderOptions o = model;
+    o.stack.vocabulary = vocabulary_size;
+    o.stack.positions = std::max({o.stack.positions, max_length, max_target});
+    expect_types(o.stack);
+    return o;
 }
 
 std::string Seq2SeqRun::description() const {
@@ -80,27 +52,9 @@ std::string Seq2SeqRun::description() const {
                             " that write, of width ", b.width, ", objective ", settings.objective);
 }
 
-void Seq2SeqRun::save_config(const std::string& folder) const {
-    Seq2SeqSettings copy = settings;
-    Config keys;
-    copy.declare(keys);
-    nlohmann::json config = hugging_face_sizes(model.encoder.options);
-    config["num_decoder_layers"] = model.options.decoder_layers;
-    config["model_type"] = "seq2seq";
-    config["architectures"] = {"EncoderDecoder"};
-    config["seq2seq"] = keys.to_json();
-    write_config(folder, config);
-}
-
 ObjectiveOptions Seq2SeqRun::objective_options() const {
-    ObjectiveOptions o;
-    o.vocabulary = model.encoder.options.vocabulary;
-    o.special = special_tokens();
-    o.mask = tokenizer.vocabulary().mask();
+    ObjectiveOptions o = TargetRunOf::objective_options();
     o.span = settings.span;
-    o.source_type = settings.source_type;
-    o.target_type = settings.target_type;
-    o.seed = settings.train.seed;
     return o;
 }
 
@@ -112,15 +66,6 @@ std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const S
                                       std::min(options.maximum, settings.max_target)));
     Seq2SeqDecoder decoder(model, settings.source_type, settings.target_type, settings.max_target);
     return written(decoder, about, sources, std::move(options), seed);
-}
-
-std::vector<PartLoss> Seq2SeqRun::losses(const std::vector<const Sentence*>& some, bool targets) const {
-    std::vector<PartLoss> all;
-    for (const PairMixture::Part& part : mixture.parts)
-        if (targets || !part.objective->has(Objective::pairs))
-            all.push_back({part.objective->name, part.weight,
-                           scored_loss(model, model.decoder, *part.objective, objective_options(), some)});
-    return all;
 }
 
 }  // namespace masquerade

@@ -7,38 +7,39 @@
 namespace masquerade {
 
 struct Seq2SeqSettings : TargetSettings {
+    static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
+    static constexpr TextKind reads = TextKind::pairs;
+    static std::vector<std::string> objectives() { return names_of(pair_objectives()); }
     EncoderDecoderOptions model;
     double span = 0.5;
 
     Seq2SeqSettings();
+    const char* family() const override { return name; }
+    const char* architecture() const override { return "EncoderDecoder"; }
     void declare(Config& config) override;
-    void adopt(const EncoderDecoderOptions& stacks) override;
+    void adopt(const Stacks& stacks) override;
+    EncoderDecoderOptions net(int vocabulary) const;
 };
 
-class Seq2SeqRun : public TargetRun {
-  public:
-    Seq2SeqRun(const Seq2SeqSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
-               Device device = Device::cpu);
-    static std::unique_ptr<Seq2SeqRun> load(const std::string& path, bool to_train = false,
-                                            Device device = Device::cpu);
+extern template class TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective>;
 
-    const Seq2SeqSettings& common() const override { return settings; }
-    RunSettings& settings_to_change() override { return settings; }
-    EncoderDecoderOptions stacks() const override { return model.options; }
-    void save_config(const std::string& folder) const override;
-    std::unique_ptr<Task> task(const TrainingText& text) override;
+class Seq2SeqRun : public TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective> {
+  public:
+    explicit Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
+        : TargetRunOf(s, std::move(v), storage, device) {}
+    static std::unique_ptr<Seq2SeqRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
+        return load_run<Seq2SeqRun>(path, to_train, device);
+    }
+
+    Stacks stacks() const override {
+        return {model.options.stack, Stacks::Decoder{model.options.decoder_layers, model.options.rotary_cross}};
+    }
     std::string description() const override;
 
-    bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override { return reads_pairs(); }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const override;
-    std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const override;
-    ObjectiveOptions objective_options() const;
-
-    Seq2SeqSettings settings;
-    PairMixture mixture;
-    EncoderDecoder model;
+    ObjectiveOptions objective_options() const override;
 };
 
 }  // namespace masquerade

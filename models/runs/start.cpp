@@ -8,7 +8,6 @@
 #include "engine/ops/check.h"
 #include "engine/tensor/copy.h"
 #include "models/runs/hugging_face/hugging_face.h"
-#include "models/runs/unilm_run.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
@@ -16,8 +15,7 @@ namespace {
 
 class FromRun : public Start {
   public:
-    explicit FromRun(std::unique_ptr<Run> run)
-        : held_(std::move(run)), run_(dynamic_cast<const TargetRun&>(*held_)) {}
+    explicit FromRun(std::unique_ptr<Run> run) : held_(std::move(run)), run_(*held_->targets()) {}
     std::string source() const override { return run_.step_folder; }
     WordPiece tokenizer() const override { return run_.tokenizer; }
 
@@ -29,14 +27,12 @@ class FromRun : public Start {
         s.max_target = theirs.max_target;
         s.source_type = theirs.source_type;
         s.target_type = theirs.target_type;
-        auto* one = dynamic_cast<UniLmSettings*>(&s);
-        if (auto* their_one = dynamic_cast<const UniLmSettings*>(&theirs); one && their_one)
-            one->fixed_target_start = their_one->fixed_target_start;
+        s.fixed_target_start = theirs.fixed_target_start;
     }
 
   protected:
     const Parameters& weights() const override { return run_.parameters; }
-    EncoderDecoderOptions stacks() const override { return run_.stacks(); }
+    Stacks stacks() const override { return run_.stacks(); }
 
   private:
     std::unique_ptr<Run> held_;
@@ -87,7 +83,7 @@ class FromHuggingFace : public Start {
 
   protected:
     const Parameters& weights() const override { return parameters_; }
-    EncoderDecoderOptions stacks() const override { return {config_.backbone, 0}; }
+    Stacks stacks() const override { return {config_.backbone}; }
     bool has_head() const override { return has_head_; }
 
   private:
@@ -132,9 +128,9 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
 }
 
 // Beside shapes, what no shape betrays.
-void Start::expect_same_sizes(const EncoderDecoderOptions& ours) const {
-    const EncoderDecoderOptions theirs = stacks();
-    const BackboneOptions &a = theirs.stack, &b = ours.stack;
+void Start::expect_same_sizes(const Stacks& ours) const {
+    const Stacks theirs = stacks();
+    const BackboneOptions &a = theirs.first, &b = ours.first;
     auto same = [&](const char* key, auto found, auto expected) {
         if (found != expected)
             throw BadInput(text(source(), " has ", key, "=", as_text(found), ", this model ",
@@ -155,16 +151,15 @@ void Start::expect_same_sizes(const EncoderDecoderOptions& ours) const {
         throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",
                             "positions ask for ", b.positions, "; choose them so that it is as many"));
     expect_layers("layers", b.layers, a.layers);
-    if (ours.decoder_layers == 0) return;
-    const bool from_one = theirs.decoder_layers == 0;
-    expect_layers("decoder_layers", ours.decoder_layers, from_one ? a.layers : theirs.decoder_layers);
-    if (!from_one) same("rotary_cross", theirs.rotary_cross, ours.rotary_cross);
+    if (!ours.decoder) return;
+    expect_layers("decoder_layers", ours.decoder->layers, theirs.decoder ? theirs.decoder->layers : a.layers);
+    if (theirs.decoder) same("rotary_cross", theirs.decoder->rotary_cross, ours.decoder->rotary_cross);
 }
 
 std::string Start::give_weights(TargetRun& run) const {
-    const EncoderDecoderOptions theirs = stacks(), ours = run.stacks();
+    const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
-    const bool from_one = theirs.decoder_layers == 0;
+    const bool from_one = !theirs.decoder;
     for (const Tensor& own : run.parameters.all()) {
         const Tensor* given = weights().find(from_one ? in_one_stack(own.path) : own.path);
         if (!given && !of_cross_attention(own.path))
@@ -174,15 +169,14 @@ std::string Start::give_weights(TargetRun& run) const {
     }
     run.parameters.round();
 
-    const bool two = ours.decoder_layers > 0;
-    std::string taken = layers(ours.stack.layers, theirs.stack.layers), fresh;
-    if (two)
+    std::string taken = layers(ours.first.layers, theirs.first.layers), fresh;
+    if (ours.decoder)
         taken = text("encoder ", taken, ", decoder ",
-                     layers(ours.decoder_layers, from_one ? theirs.stack.layers : theirs.decoder_layers));
+                     layers(ours.decoder->layers, from_one ? theirs.first.layers : theirs.decoder->layers));
     taken += ", embedding";
     if (has_head()) taken += ", head";
     if (!has_head()) fresh += ", head";
-    if (two && from_one) fresh += ", cross-attention";
+    if (ours.decoder && from_one) fresh += ", cross-attention";
     return fresh.empty() ? taken : text(taken, "; new: ", fresh.substr(2));
 }
 
@@ -192,11 +186,12 @@ std::unique_ptr<Start> Start::open(const std::string& path, const std::string& m
     const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
     if (!ours) return std::make_unique<FromHuggingFace>(path);
     const ModelKind& kind = model_of_run(path);
-    if (kind.name != model && kind.name != std::string("unilm"))
+    std::unique_ptr<Run> run = kind.load(path, false, Device::cpu);
+    if (!run->targets() || (kind.name != model && run->stacks().decoder))
         throw BadInput(text(path, " is a run of ", kind.name, "; --init of ", model, " takes a run of ",
                             model == "unilm" ? "" : model + " or ",
                             "unilm, or a BERT or RoFormer of Hugging Face's"));
-    return std::make_unique<FromRun>(kind.load(path, false, Device::cpu));
+    return std::make_unique<FromRun>(std::move(run));
 }
 
 }  // namespace masquerade

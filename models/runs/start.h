@@ -27,11 +27,11 @@ class Start {
 
   protected:
     virtual const Parameters& weights() const = 0;
-    virtual EncoderDecoderOptions stacks() const = 0;  // decoder_layers is 0 of one stack
+    virtual Stacks stacks() const = 0;
     virtual bool has_head() const { return true; }
 
   private:
-    void expect_same_sizes(const EncoderDecoderOptions& ours) const;
+    void expect_same_sizes(const Stacks& ours) const;
     void expect_layers(const char* key, int wanted, int there) const;
 };
 

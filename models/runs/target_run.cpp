@@ -103,9 +103,9 @@ std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
     return write_targets(reader, about, sources, options, seed);
 }
 
-void TargetRun::expect_types(const TargetSettings& s, const BackboneOptions& stack) const {
-    if (std::max(s.source_type, s.target_type) >= stack.types)
-        throw BadUsage(masquerade::text("source_type ", s.source_type, " and target_type ", s.target_type,
+void TargetSettings::expect_types(const BackboneOptions& stack) const {
+    if (std::max(source_type, target_type) >= stack.types)
+        throw BadUsage(masquerade::text("source_type ", source_type, " and target_type ", target_type,
                                         " must lie below types=", stack.types));
 }
 

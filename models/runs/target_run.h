@@ -5,7 +5,7 @@
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective_mixture.h"
-#include "models/runs/run.h"
+#include "models/runs/run_of.h"
 #include "models/tasks/scored_loss.h"
 
 namespace masquerade {
@@ -23,11 +23,15 @@ struct TargetSettings : RunSettings {
     int max_target = 24;                   // tokens of a target, its [SEP] among them
     int source_type = 0, target_type = 1;  // segment ids
     double label_smoothing = 0;            // of the loss that is trained on
+    bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
-    // Makes the sizes those of other stacks; of one alone (decoder_layers is 0) a decoder has as many layers.
-    virtual void adopt(const EncoderDecoderOptions& stacks) = 0;
+    TargetSettings* targets() override { return this; }
+    // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
+    virtual void adopt(const Stacks& stacks) = 0;
 
   protected:
+    // Refuses segment ids that the stack has no row for.
+    void expect_types(const BackboneOptions& stack) const;
     // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
     void declare_reading(Config& config, BackboneOptions& stack);
     // What follows the settings of its objectives.
@@ -38,9 +42,8 @@ class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
+    TargetRun* targets() override { return this; }
     const std::string& objective() const { return common().objective; }
-    // The sizes of its stacks; decoder_layers is 0 where there is but one.
-    virtual EncoderDecoderOptions stacks() const = 0;
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
@@ -80,10 +83,45 @@ class TargetRun : public Run {
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,
                                                  SearchOptions options, std::uint64_t seed) const;
-    // Refuses segment ids that the stack has no row for.
-    void expect_types(const TargetSettings& settings, const BackboneOptions& stack) const;
     // Refuses text without what the objectives need.
     void expect_fitting(const TrainingText& text, bool mask_token) const;
+};
+
+// By the types of its settings, of its net, and of its objectives: Objective, of one stack, or PairObjective, of two.
+template <class Settings, class Net, class O>
+class TargetRunOf : public RunOf<Settings, Net, TargetRun> {
+  public:
+    TargetRunOf(const Settings& s, Vocabulary vocabulary, DType storage, Device device)
+        : RunOf<Settings, Net, TargetRun>(s, std::move(vocabulary), storage, device),
+          mixture(MixtureOf<O>::parse(s.objective)) {}
+
+    virtual ObjectiveOptions objective_options() const {
+        const Settings& s = this->settings;
+        ObjectiveOptions o;
+        o.vocabulary = this->tokenizer.vocabulary().size();
+        o.special = this->special_tokens();
+        o.mask = this->tokenizer.vocabulary().mask();
+        o.source_type = s.source_type;
+        o.target_type = s.target_type;
+        o.seed = s.train.seed;
+        return o;
+    }
+    bool reads_pairs() const override { return mixture.has(Objective::pairs); }
+    std::vector<PartLoss> losses(const std::vector<const Sentence*>& some, bool targets) const override {
+        std::vector<PartLoss> all;
+        for (const auto& part : mixture.parts)
+            if (targets || !part.objective->has(Objective::pairs))
+                all.push_back({part.objective->name, part.weight,
+                               scored_loss(this->model, this->model.head_stack(), *part.objective,
+                                           objective_options(), some)});
+        return all;
+    }
+    std::unique_ptr<Task> task(const TrainingText& text) override;  // models/runs/target_task.h
+
+    MixtureOf<O> mixture;
+
+  protected:
+    virtual void reads(const TrainingText&) {}  // it is trained on this text
 };
 
 }  // namespace masquerade

@@ -25,8 +25,8 @@ class TargetTask : public Task {
     SentenceSource source_;
 };
 
-// Of a run with a mixture of objectives, which make such batches, and a model that knows their loss.
-template <class R, class Batch>
+// Of a run with a mixture of objectives, and a net that knows the loss of their batches.
+template <class R>
 class TaskOf : public TargetTask {
   public:
     TaskOf(R& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
@@ -44,7 +44,15 @@ class TaskOf : public TargetTask {
 
   private:
     R& run_;
-    Batch batch_;
+    decltype(R::mixture.parts[0].objective->batch({}, 0, {})) batch_;
 };
+
+template <class Settings, class Net, class O>
+std::unique_ptr<Task> TargetRunOf<Settings, Net, O>::task(const TrainingText& t) {
+    this->expect_fitting(t, mixture.has(Objective::mask_token));
+    reads(t);
+    return std::make_unique<TaskOf<TargetRunOf>>(*this, this->sentences(t.train, t.train_targets),
+                                                 this->sentences(t.held_out, t.held_out_targets));
+}
 
 }  // namespace masquerade

@@ -4,21 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "input/input.h"
 #include "models/runs/target_task.h"
 
 namespace masquerade {
-namespace {
 
-BackboneOptions model_options(const UniLmSettings& s, int vocabulary) {
-    BackboneOptions o = s.model;
-    o.vocabulary = vocabulary;
-    o.positions = std::max(o.positions, s.max_length + s.max_target);
-    return o;
-}
-
-}  // namespace
-
+template class TargetRunOf<UniLmSettings, UniLm, Objective>;
 UniLmSettings::UniLmSettings() {
     objective = "unilm";
     batch_tokens = 2000;
@@ -45,35 +35,17 @@ void UniLmSettings::declare(Config& c) {
     declare_rest(c, model);
 }
 
-UniLmRun::UniLmRun(const UniLmSettings& s, Vocabulary vocabulary, DType storage, Device device)
-    : TargetRun(s, std::move(vocabulary), storage, device),
-      settings(s),
-      mixture(ObjectiveMixture::parse(s.objective)),
-      model(parameters, model_options(s, tokenizer.vocabulary().size())),
-      pairs_(mixture.has(Objective::pairs)) {
-    expect_types(s, s.model);
-    parameters.allocate(settings.train.seed);
+BackboneOptions UniLmSettings::net(int vocabulary_size) const {
+    BackboneOptions o = model;
+    o.vocabulary = vocabulary_size;
+    o.positions = std::max(o.positions, max_length + max_target);
+    expect_types(o);
+    return o;
 }
 
-std::unique_ptr<UniLmRun> UniLmRun::load(const std::string& path, bool to_train, Device device) {
-    const RunFolder folder = RunFolder::open(path);
-    const std::int64_t step = folder.latest_step();
-    UniLmSettings settings;
-    read_settings(folder, step, "unilm", settings);
-    auto run = std::make_unique<UniLmRun>(settings, vocabulary_of(folder),
-                                          to_train ? settings.precision : DType::f32, device);
-    run->load_checkpoint(folder, step);
-    const auto record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
+void UniLmRun::loaded(const nlohmann::json& record) {
     const nlohmann::json::json_pointer pairs("/data/pairs");
-    run->pairs_ = run->pairs_ || (record.contains(pairs) && record.at(pairs) == true);
-    return run;
-}
-
-std::unique_ptr<Task> UniLmRun::task(const TrainingText& t) {
-    expect_fitting(t, mixture.has(Objective::mask_token));
-    pairs_ = !t.train_targets.empty();
-    return std::make_unique<TaskOf<UniLmRun, ObjectiveBatch>>(*this, sentences(t.train, t.train_targets),
-                                                              sentences(t.held_out, t.held_out_targets));
+    pairs_ = pairs_ || (record.contains(pairs) && record.at(pairs) == true);
 }
 
 std::string UniLmRun::description() const {
@@ -81,28 +53,11 @@ std::string UniLmRun::description() const {
     return masquerade::text(b.layers, " layers of width ", b.width, ", objective ", settings.objective);
 }
 
-void UniLmRun::save_config(const std::string& folder) const {
-    UniLmSettings copy = settings;
-    Config keys;
-    copy.declare(keys);
-    nlohmann::json config = hugging_face_sizes(model.backbone.options);
-    config["model_type"] = "unilm";
-    config["architectures"] = {"UniLM"};
-    config["unilm"] = keys.to_json();
-    write_config(folder, config);
-}
-
 ObjectiveOptions UniLmRun::objective_options() const {
-    ObjectiveOptions o;
-    o.vocabulary = model.backbone.options.vocabulary;
-    o.special = special_tokens();
-    o.mask = tokenizer.vocabulary().mask();
+    ObjectiveOptions o = TargetRunOf::objective_options();
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
-    o.source_type = settings.source_type;
-    o.target_type = settings.target_type;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
-    o.seed = settings.train.seed;
     return o;
 }
 
@@ -151,15 +106,6 @@ std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     r.longest = most;
     r.room = settings.max_length;
     return std::make_unique<UniLmDecoder>(model, r);
-}
-
-std::vector<PartLoss> UniLmRun::losses(const std::vector<const Sentence*>& some, bool targets) const {
-    std::vector<PartLoss> all;
-    for (const ObjectiveMixture::Part& part : mixture.parts)
-        if (targets || !part.objective->has(Objective::pairs))
-            all.push_back({part.objective->name, part.weight,
-                           scored_loss(model, model.backbone, *part.objective, objective_options(), some)});
-    return all;
 }
 
 }  // namespace masquerade

@@ -7,45 +7,46 @@
 namespace masquerade {
 
 struct UniLmSettings : TargetSettings {
+    static constexpr const char *name = "unilm",
+                                *what = "one stack as BERT, a language model or sequence to sequence, by its objective";
+    static constexpr TextKind reads = TextKind::pairs;
+    static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
     BackboneOptions model;
-    bool fixed_target_start =
-        false;  // the target's positions start at max_length, whatever the source's length
     double hidden = 0.15, predicted = 1.0 / 6;
 
     UniLmSettings();
+    const char* family() const override { return name; }
+    const char* architecture() const override { return "UniLM"; }
     void declare(Config& config) override;
-    void adopt(const EncoderDecoderOptions& stacks) override { model = stacks.stack; }
+    void adopt(const Stacks& stacks) override { model = stacks.first; }
+    BackboneOptions net(int vocabulary) const;
 };
 
-class UniLmRun : public TargetRun {
-  public:
-    UniLmRun(const UniLmSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
-             Device device = Device::cpu);
-    static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false,
-                                          Device device = Device::cpu);
+extern template class TargetRunOf<UniLmSettings, UniLm, Objective>;
 
-    const UniLmSettings& common() const override { return settings; }
-    RunSettings& settings_to_change() override { return settings; }
-    EncoderDecoderOptions stacks() const override { return {model.backbone.options, 0}; }
-    void save_config(const std::string& folder) const override;
-    std::unique_ptr<Task> task(const TrainingText& text) override;
+class UniLmRun : public TargetRunOf<UniLmSettings, UniLm, Objective> {
+  public:
+    explicit UniLmRun(const UniLmSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
+        : TargetRunOf(s, std::move(v), storage, device), pairs_(reads_pairs()) {}
+    static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
+        return load_run<UniLmRun>(path, to_train, device);
+    }
+
+    Stacks stacks() const override { return {model.backbone.options}; }
+    const Backbone* bert() const override { return &model.backbone; }
     std::string description() const override;
 
-    bool reads_pairs() const override { return mixture.has(Objective::pairs); }
     bool writes() const override;
     bool writes_backward() const override;
     bool continues() const override { return writes() && !pairs_; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
                                                SearchOptions options, std::uint64_t seed) const override;
-    std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const override;
-    ObjectiveOptions objective_options() const;
+    ObjectiveOptions objective_options() const override;
     ReadingOptions reading_options() const;
 
-    UniLmSettings settings;
-    ObjectiveMixture mixture;
-    UniLm model;
-
   protected:
+    void reads(const TrainingText& text) override { pairs_ = !text.train_targets.empty(); }
+    void loaded(const nlohmann::json& record) override;
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:

@@ -2,23 +2,11 @@
 #include "models/runs/univae_run.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
 #include "models/runs/univae_task.h"
 
 namespace masquerade {
-namespace {
-
-UniVaeOptions model_options(const UniVaeSettings& s, int vocabulary) {
-    UniVaeOptions o = s.model;
-    o.backbone.vocabulary = vocabulary;
-    o.backbone.positions = 2 * o.max_length;
-    return o;
-}
-
-}  // namespace
-
 UniVaeSettings::UniVaeSettings() { model.backbone.deviation = 0.035; }
 
 void UniVaeSettings::declare(Config& c) {
@@ -41,26 +29,22 @@ void UniVaeSettings::declare(Config& c) {
     declare_training(c);
 }
 
-UniVaeRun::UniVaeRun(const UniVaeSettings& s, Vocabulary vocabulary, DType storage, Device device)
-    : Run(s, std::move(vocabulary), storage, device),
-      settings(s),
-      model(parameters, model_options(s, tokenizer.vocabulary().size())) {
-    parameters.allocate(settings.train.seed);
-}
-
-std::unique_ptr<UniVaeRun> UniVaeRun::load(const std::string& path, bool to_train, Device device) {
-    const RunFolder folder = RunFolder::open(path);
-    const std::int64_t step = folder.latest_step();
-    UniVaeSettings settings;
-    read_settings(folder, step, "univae", settings);
-    auto run = std::make_unique<UniVaeRun>(settings, vocabulary_of(folder),
-                                           to_train ? settings.precision : DType::f32, device);
-    run->load_checkpoint(folder, step);
-    return run;
+UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
+    UniVaeOptions o = model;
+    o.backbone.vocabulary = vocabulary_size;
+    o.backbone.positions = 2 * o.max_length;
+    return o;
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     return std::make_unique<UniVaeTask>(*this, sentences(t.train), sentences(t.held_out));
+}
+
+std::string UniVaeRun::fit_prior(const TrainingText& t) {
+    UniVaeTask(*this, sentences(t.train), {})
+        .fit(step_folder, settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences);
+    return masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ",
+                            prior_file(step_folder));
 }
 
 std::string UniVaeRun::description() const {
@@ -99,17 +83,6 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
     return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
-}
-
-void UniVaeRun::save_config(const std::string& folder) const {
-    UniVaeSettings copy = settings;
-    Config keys;
-    copy.declare(keys);
-    nlohmann::json config = hugging_face_sizes(model.options.backbone);
-    config["model_type"] = "univae";
-    config["architectures"] = {"UniVAE"};
-    config["univae"] = keys.to_json();
-    write_config(folder, config);
 }
 
 UniVaeDecoder::Special UniVaeRun::special() const {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "models/runs/run.h"
+#include "models/runs/run_of.h"
 #include "models/nets/univae.h"
 #include "models/writing/univae_decoder.h"
 #include "models/tasks/univae_prior.h"
@@ -13,6 +13,9 @@
 namespace masquerade {
 
 struct UniVaeSettings : RunSettings {
+    static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
+    static constexpr TextKind reads = TextKind::sentences;
+    static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
     double beta = 1;  // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
@@ -20,19 +23,23 @@ struct UniVaeSettings : RunSettings {
         20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
 
     UniVaeSettings();
+    const char* family() const override { return name; }
+    const char* architecture() const override { return "UniVAE"; }
     void declare(Config& config) override;
+    UniVaeOptions net(int vocabulary) const;
 };
 
-class UniVaeRun : public Run {
+class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
   public:
-    UniVaeRun(const UniVaeSettings& settings, Vocabulary vocabulary, DType storage = DType::f32,
-              Device device = Device::cpu);
-    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false,
-                                           Device device = Device::cpu);
+    explicit UniVaeRun(const UniVaeSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
+        : RunOf(s, std::move(v), storage, device) {}
+    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
+        return load_run<UniVaeRun>(path, to_train, device);
+    }
 
-    const RunSettings& common() const override { return settings; }
-    RunSettings& settings_to_change() override { return settings; }
-    void save_config(const std::string& folder) const override;
+    Stacks stacks() const override { return {model.options.backbone}; }
+    UniVaeRun* latents() override { return this; }
+    std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
@@ -49,8 +56,6 @@ class UniVaeRun : public Run {
     UniVaeDecoder::Special special() const;
     std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;
 
-    UniVaeSettings settings;
-    UniVae model;
     std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
     double prior_temperature = LatentPrior::default_temperature;
 };

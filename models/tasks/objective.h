@@ -64,4 +64,11 @@ struct Objective {
                          const ObjectiveOptions& options, int pad_to = 1) const;
 };
 
+template <class O>
+std::vector<std::string> names_of(const std::vector<O>& objectives) {
+    std::vector<std::string> names;
+    for (const O& o : objectives) names.push_back(o.name);
+    return names;
+}
+
 }  // namespace masquerade

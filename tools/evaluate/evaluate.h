@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/runs/target_run.h"
 #include "models/writing/search.h"
 #include "tools/program.h"
 
@@ -30,7 +31,7 @@ struct UniVaeMeasuring {
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);
-    std::vector<Row> measure(const Common& common) const;
+    std::vector<Row> measure(UniVaeRun& run, const Common& common) const;
 };
 
 struct TargetMeasuring {
@@ -42,7 +43,7 @@ struct TargetMeasuring {
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
-    std::vector<Row> measure(const Common& common) const;
+    std::vector<Row> measure(const TargetRun& run, const Common& common) const;
 };
 
 }  // namespace masquerade

@@ -94,10 +94,8 @@ void TargetMeasuring::declare(CLI::App& app) {
         ->option_text("FILE");
 }
 
-std::vector<Row> TargetMeasuring::measure(const Common& common) const {
-    const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
-    const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
-    const TextOrigin origin = origin_of(run->run_json, choice.run + "/run.json");
+std::vector<Row> TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
+    const TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     expect_no_input("--outputs", outputs,
                     {{"RUN", RunFolder::open(choice.run).path()},
                      {"--data", choice.data},
@@ -114,11 +112,11 @@ std::vector<Row> TargetMeasuring::measure(const Common& common) const {
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
-    const std::vector<Sentence> sentences = run->sentences(t.held_out, t.held_out_targets);
+    const std::vector<Sentence> sentences = run.sentences(t.held_out, t.held_out_targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
 
     std::vector<Row> rows = {{"documents", "", "held out", double(n)}};
-    for (const PartLoss& part : run->losses(all, pairs)) {
+    for (const PartLoss& part : run.losses(all, pairs)) {
         const std::string& name = part.objective;
         const ScoredLoss& loss = part.loss;
         rows.push_back({name + ".tokens", "", "scored", double(loss.tokens)});
@@ -126,21 +124,21 @@ std::vector<Row> TargetMeasuring::measure(const Common& common) const {
         rows.push_back({name + ".perplexity", "a token", "its exponential", std::exp(loss.per_token)});
     }
     if (rows.size() == 1)  // every objective asks for targets
-        run->refuse_sentences(choice.data.empty() ? t.origin.name : choice.data);
-    if (!pairs || !run->writes()) {
+        run.refuse_sentences(choice.data.empty() ? t.origin.name : choice.data);
+    if (!pairs || !run.writes()) {
         if (!outputs.empty())
             throw BadUsage(text("--outputs: targets are written for pairs; ", choice.run, " was trained on ",
-                                run->objective(), pairs ? "" : ", and there are no pairs"));
+                                run.objective(), pairs ? "" : ", and there are no pairs"));
         return rows;
     }
     std::vector<std::string> written;
-    for (const auto& hypotheses : run->write(all, search, common.seed))
-        written.push_back(run->text(hypotheses.at(0).tokens));
+    for (const auto& hypotheses : run.write(all, search, common.seed))
+        written.push_back(run.text(hypotheses.at(0).tokens));
     if (!outputs.empty()) write_outputs(outputs, t, written);
     std::vector<std::vector<std::string>> compared = {written};
     if (!t.train_targets.empty())
         for (Baseline& b : baselines(t.held_out, t, characters)) compared.push_back(std::move(b.lines));
-    if (!run->common().cased) {
+    if (!run.common().cased) {
         t.held_out_targets = lowered(t.held_out_targets);
         for (auto& lines : compared) lines = lowered(lines);
     }

@@ -77,8 +77,8 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
     row("samples_length", s.length, h.length, "words", "a line");
 }
 
-std::vector<Row> measured(const UniVaeMeasuring& a, const Common& common) {
-    std::unique_ptr<UniVaeRun> run = UniVaeRun::load(a.choice.run, false, common.device);
+std::vector<Row> measured(UniVaeRun& own, const UniVaeMeasuring& a, const Common& common) {
+    UniVaeRun* const run = &own;
     const UniVae& model = run->model;
     run->choose_prior(a.prior, a.latent_temperature);
     const TrainingText text = text_of(*run, a);
@@ -175,6 +175,8 @@ void UniVaeMeasuring::declare(CLI::App& app) {
         ->option_text("N");
 }
 
-std::vector<Row> UniVaeMeasuring::measure(const Common& common) const { return measured(*this, common); }
+std::vector<Row> UniVaeMeasuring::measure(UniVaeRun& run, const Common& common) const {
+    return measured(run, *this, common);
+}
 
 }  // namespace masquerade

@@ -31,7 +31,7 @@ struct UniVaeWriting {
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);
-    void generate(const Common& common) const;
+    void generate(UniVaeRun& run, const Common& common) const;
 };
 
 // Targets of the sources on standard input, by search.
@@ -45,7 +45,7 @@ struct TargetWriting {
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
-    void generate(const Common& common) const;
+    void generate(const TargetRun& run, const Common& common) const;
 
   private:
     // BadUsage where options exclude each other.

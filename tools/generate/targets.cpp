@@ -169,28 +169,26 @@ void TargetWriting::write_for(const TargetRun& run, const std::vector<std::strin
     flush_out();
 }
 
-void TargetWriting::generate(const Common& common) const {
+void TargetWriting::generate(const TargetRun& run, const Common& common) const {
     expect_agreement();
-    const std::unique_ptr<Run> loaded = model_of_run(choice.run).load(choice.run, false, common.device);
-    const TargetRun* run = &dynamic_cast<const TargetRun&>(*loaded);
-    const bool before = goes_backward(*run);
-    run->expect_to_write(before);
-    const SearchOptions options = options_for(*run);
-    if (choice.count > 0 && !before && !run->continues())
+    const bool before = goes_backward(run);
+    run.expect_to_write(before);
+    const SearchOptions options = options_for(run);
+    if (choice.count > 0 && !before && !run.continues())
         throw BadUsage(
             "--count is of models of one text; this one writes a target for each line of standard input");
     if (choice.count > 0) {
         for (int first = 0; first < choice.count; first += 64)
-            write_for(*run, std::vector<std::string>(std::size_t(std::min(64, choice.count - first))),
+            write_for(run, std::vector<std::string>(std::size_t(std::min(64, choice.count - first))),
                       std::uint32_t(first), options, common.seed);
         return;
     }
-    const bool sources = !before && !run->continues();
+    const bool sources = !before && !run.continues();
     bool noted = false;
     each_batch_of_lines([&](std::vector<std::string>& lines, std::uint32_t first) {
         if (sources && keep_sources(lines) && !std::exchange(noted, true))
             log_line("note: standard input: of a line with a tab the source before it is read");
-        write_for(*run, lines, first, options, common.seed);
+        write_for(run, lines, first, options, common.seed);
     });
 }
 

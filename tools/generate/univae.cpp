@@ -31,9 +31,9 @@ Slice slice_of(const std::string& word, const UniVae& model) {
 
 class Generator {
   public:
-    Generator(const UniVaeWriting& a, const Common& common)
+    Generator(const UniVaeWriting& a, UniVaeRun& run, const Common& common)
         : a_(a),
-          run_(UniVaeRun::load(a.choice.run, false, common.device)),
+          run_(&run),
           decoder_(run_->model, run_->special()),
           seed_(common.seed) {
         const bool reads = a.reconstruct || a.interpolate || !a.resample.empty() || !a.swap.empty();
@@ -125,7 +125,7 @@ class Generator {
     }
 
     const UniVaeWriting& a_;
-    std::unique_ptr<UniVaeRun> run_;
+    UniVaeRun* run_;
     UniVaeDecoder decoder_;
     std::uint64_t seed_;
     Slice slice_;
@@ -169,8 +169,8 @@ void UniVaeWriting::declare(CLI::App& app) {
         ->option_text("N");
 }
 
-void UniVaeWriting::generate(const Common& common) const {
-    Generator generator(*this, common);
+void UniVaeWriting::generate(UniVaeRun& run, const Common& common) const {
+    Generator generator(*this, run, common);
     const bool reads = reconstruct || interpolate || !resample.empty() || !swap.empty();
     if (reads && choice.count > 0)
         throw BadUsage("--count is of samples: it does not go with what reads lines");

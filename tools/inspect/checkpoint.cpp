@@ -14,7 +14,7 @@
 #include "engine/io/run_folder.h"
 #include "engine/io/safetensors.h"
 #include "models/runs/hugging_face/hugging_face.h"
-#include "models/runs/unilm_run.h"
+#include "models/runs/run.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -63,12 +63,10 @@ void list_checkpoint(const std::string& path) {
 }
 
 // A run of UniLM as BERT or RoFormer, for others.
-void save_run(const std::string& path, const std::string& folder) {
+void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
-    const std::unique_ptr<UniLmRun> run = UniLmRun::load(path);
-    save_whole(folder, run->model.backbone, run->parameters, run->tokenizer.vocabulary(), !run->settings.cased);
-    fmt::print("{}: {} tokens, {} numbers\n", folder, run->tokenizer.vocabulary().size(),
-               run->parameters.count());
+    save_whole(folder, *run.bert(), run.parameters, run.tokenizer.vocabulary(), !run.common().cased);
+    fmt::print("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
 }
 
 }  // namespace
@@ -85,8 +83,9 @@ void save_whole(const std::string& folder, const Backbone& backbone, const Param
 void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);
     const bool plain_save = !s.save.empty() && s.tokens.empty() && s.logits.empty();
-    if (plain_save && fs::is_directory(s.path) && std::string(model_of_run(s.path).name) == "unilm")
-        return save_run(s.path, s.save);
+    if (plain_save && fs::is_directory(s.path))
+        if (const auto run = model_of_run(s.path).load(s.path, false, Device::cpu); run->bert())
+            return save_run(*run, s.save);
     for (const auto& [option, value] :
          {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())

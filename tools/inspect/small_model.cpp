@@ -25,7 +25,7 @@ std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::ve
                                      {"max_length", "12"},
                                      {"max_target", "12"}})
         if (config.has(key)) config.set(key, value);
-    apply_words(words, config);
+    apply_words(kind, words, config);
     settings->train.seed = seed;
     return settings;
 }
@@ -49,12 +49,13 @@ constexpr std::int64_t step = 1;  // the last of a schedule of one step: a KL we
 bool describes_model(const std::vector<std::string>& words) {
     if (words.empty()) return false;
     const auto& kinds = model_kinds();
-    return words[0].find('=') != std::string::npos ||
-           std::any_of(kinds.begin(), kinds.end(), [&](const ModelKind& k) { return words[0] == k.name; });
+    return words[0].find('=') != std::string::npos || std::any_of(kinds.begin(), kinds.end(), [&](const ModelKind& k) {
+               return words[0] == k.name || std::count(k.objectives.begin(), k.objectives.end(), words[0]) > 0;
+           });
 }
 
 SmallModel::SmallModel(const std::vector<std::string>& words, std::uint64_t seed)
-    : kind(find_model(model_name(words))),
+    : kind(kind_of(words)),
       settings(small_settings(kind, words, seed)),
       text(questions(kind.reads, std::clamp(settings->batch_tokens / 4, 200, 12000), seed)),
       vocabulary(learn_vocabulary(*settings, text)) {}

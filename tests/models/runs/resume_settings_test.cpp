@@ -50,8 +50,9 @@ bool accepts(Config& keys, const std::string& key, const std::string& value) {
 // Sets another value than the one that is there.
 void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
+    if (key == "attention" && attention_kinds().size() == 1) return;
     std::vector<std::string> others = {
-        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical"};
+        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", attention_kinds().back().name};
     char* end = nullptr;
     const double number = std::strtod(now.c_str(), &end);
     if (end != now.c_str() && *end == '\0')

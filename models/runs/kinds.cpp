@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The table of all families of models: a family is a row here.
+#include "models/runs/seq2seq_run.h"
+#include "models/runs/unilm_run.h"
+#include "models/runs/univae_run.h"
+
+namespace masquerade {
+namespace {
+
+// Settings say the family's name, what it is, what it reads and its objectives; R is made from them.
+template <class R, class Settings>
+ModelKind row() {
+    return {Settings::name,
+            Settings::what,
+            Settings::reads,
+            Settings::objectives(),
+            [] { return std::unique_ptr<RunSettings>(std::make_unique<Settings>()); },
+            [](const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
+                if (s.family() != std::string(Settings::name))
+                    throw Error(text("settings of ", s.family(), " make no ", Settings::name));
+                return std::unique_ptr<Run>(std::make_unique<R>(static_cast<const Settings&>(s), std::move(vocabulary),
+                                                                storage, device));
+            },
+            [](const std::string& path, bool to_train, Device device) {
+                return std::unique_ptr<Run>(R::load(path, to_train, device));
+            }};
+}
+
+}  // namespace
+
+const std::vector<ModelKind>& model_kinds() {
+    static const std::vector<ModelKind> all = {
+        row<UniVaeRun, UniVaeSettings>(),
+        row<UniLmRun, UniLmSettings>(),
+        row<Seq2SeqRun, Seq2SeqSettings>(),
+    };
+    return all;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What all runs do alike, by the types of their settings and of their net. Base: Run, or what lies between.
+#pragma once
+#include <memory>
+
+#include "models/runs/run.h"
+
+namespace masquerade {
+
+template <class Settings, class Net, class Base = Run>
+class RunOf : public Base {
+  public:
+    RunOf(const Settings& s, Vocabulary vocabulary, DType storage, Device device)
+        : Base(s, std::move(vocabulary), storage, device),
+          settings(s),
+          model(this->parameters, s.net(this->tokenizer.vocabulary().size())) {
+        this->parameters.allocate(s.train.seed);
+    }
+    const Settings& common() const override { return settings; }
+    RunSettings& settings_to_change() override { return settings; }
+
+    Settings settings;
+    Net model;
+};
+
+// A run from its folder, or from one of its steps. It reads and writes in f32; to be trained on, it has the precision of its
+// settings.
+template <class R>
+std::unique_ptr<R> load_run(const std::string& path, bool to_train, Device device) {
+    const RunFolder folder = RunFolder::open(path);
+    const std::int64_t step = folder.latest_step();
+    decltype(R::settings) settings;
+    read_settings(folder, step, settings);
+    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device);
+    run->load_checkpoint(folder, step);
+    return run;
+}
+
+}  // namespace masquerade
