@@ -58,7 +58,7 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
     Text read = read_text(file);
     t.origin.lines = read.counts.lines;
     t.origin.hash = read.hash;
-    t.origin.pairs = wanted == TextKind::pairs && !read.target.empty();
+    t.origin.pairs = wanted != TextKind::sentences && !read.target.empty();
     t.train = std::move(read.source);
     if (t.origin.pairs) t.train_targets = std::move(read.target);
     if (held_out_file.empty()) {
@@ -88,7 +88,8 @@ TrainingText find_training_text(const std::string& file, const std::string& held
         return grammar_text(held_out_file);
     }
     Corpus corpus = read_corpus("corpus");
-    const std::string* files = wanted == TextKind::pairs ? corpus.pairs : corpus.sentences;
+    const bool pairs = wanted == TextKind::pairs || (wanted == TextKind::any && !corpus.pairs[0].empty());
+    const std::string* files = pairs ? corpus.pairs : corpus.sentences;
     if (files[0].empty())
         throw BadInput(
             "the corpus/ here holds no pairs; give --data FILE with source<TAB>target on every line");

@@ -22,7 +22,7 @@ struct TrainingText {
     std::vector<std::string> train_targets, held_out_targets;  // of pairs; else empty
 };
 
-enum class TextKind { sentences, pairs };
+enum class TextKind { sentences, pairs, any };  // any: pairs where there are some, else sentences
 
 // The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a note.
 // Where there is no held-out file one line in fifty is held out, chosen by its own hash. Of pairs, where only sentences

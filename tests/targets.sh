@@ -143,7 +143,7 @@ for model in unilm seq2seq; do
     refuses "$model: a folder that is there" 1 "go on with --resume $model" train $model $on_pairs --out $model
     refuses "$model: a resume with settings" 2 '--resume goes on as the run was started' \
         train $model --resume $model --steps 500
-    refuses "$model: no such prior" 1 "describes a model of type $model, expected univae" train --fit-prior $model
+    refuses "$model: no such prior" 1 "a run of $model, which has no latents" train --fit-prior $model
     refuses "$model: options of univae" 2 "--reconstruct is an option of univae, and $model is a run of $model" \
         generate $model --reconstruct
     refuses "$model: --count" 2 '--count is of models of one text' generate $model --count 3

@@ -9,8 +9,9 @@ using namespace masquerade;
 
 int main(int argc, char** argv) {
     Choice choice;
-    UniVaeWriting univae(choice);
-    TargetWriting targets(choice);
+    Searching searching(choice);
+    UniVaeWriting univae(searching);
+    TargetWriting targets(searching);
     CLI::Option* temperature = nullptr;
     return run_program(
         argc, argv, "generate",
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
             app.add_option("--top-p", sampling.top_p, "draw among the fewest that have share P")
                 ->check(CLI::Range(0.0, 1.0))
                 ->option_text("P");
+            searching.declare(app);
             univae.declare(app);
             targets.declare(app);
         },

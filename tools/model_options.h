@@ -12,7 +12,7 @@ inline void refuse_options(const CLI::App* group, const std::string& run, const 
     for (const CLI::Option* option : group->get_options())
         if (option->count() > 0)
             throw BadUsage(
-                text(option->get_name(), " is an option ", group->get_name(), ", and ", run, " is a run of ", model));
+                text(option->get_name(), " is an option ", group->get_group(), ", and ", run, " is a run of ", model));
 }
 
 }  // namespace masquerade

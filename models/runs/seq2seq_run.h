@@ -19,6 +19,7 @@ struct Seq2SeqSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override;
     EncoderDecoderOptions net(int vocabulary) const;
+    bool needs_pairs() const override { return PairMixture::parse(objective).has(Objective::pairs); }
 };
 
 extern template class TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective>;

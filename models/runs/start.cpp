@@ -186,8 +186,9 @@ std::unique_ptr<Start> Start::open(const std::string& path, const std::string& m
     const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
     if (!ours) return std::make_unique<FromHuggingFace>(path);
     const ModelKind& kind = model_of_run(path);
-    std::unique_ptr<Run> run = kind.load(path, false, Device::cpu);
-    if (!run->targets() || (kind.name != model && run->stacks().decoder))
+    std::unique_ptr<Run> run;
+    if (kind.settings()->targets()) run = kind.load(path, false, Device::cpu);
+    if (!run || (kind.name != model && run->stacks().decoder))
         throw BadInput(text(path, " is a run of ", kind.name, "; --init of ", model, " takes a run of ",
                             model == "unilm" ? "" : model + " or ",
                             "unilm, or a BERT or RoFormer of Hugging Face's"));

@@ -26,6 +26,7 @@ struct TargetSettings : RunSettings {
     bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
     TargetSettings* targets() override { return this; }
+    virtual bool needs_pairs() const = 0;  // of its objective
     // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
     virtual void adopt(const Stacks& stacks) = 0;
 

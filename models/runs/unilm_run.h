@@ -20,6 +20,7 @@ struct UniLmSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { model = stacks.first; }
     BackboneOptions net(int vocabulary) const;
+    bool needs_pairs() const override { return ObjectiveMixture::parse(objective).has(Objective::pairs); }
 };
 
 extern template class TargetRunOf<UniLmSettings, UniLm, Objective>;

@@ -71,15 +71,27 @@ std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(const std::vector<Dec
     return all;
 }
 
-std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
-                                         std::uint64_t seed) {
+namespace {
+
+SearchOptions drawn_by(const SamplingOptions& sampling, const UniVae& model) {
     SearchOptions options;
     options.sampling = sampling;
     options.samples = sampling.temperature > 0 ? 1 : 0;
-    options.maximum = model_.options.max_length;
+    options.maximum = model.options.max_length;
+    return options;
+}
+
+std::vector<Tokens> best_of(std::vector<std::vector<Hypothesis>> all) {
     std::vector<Tokens> texts;
-    for (auto& hypotheses : search(requests, options, seed)) texts.push_back(std::move(hypotheses.at(0).tokens));
+    for (auto& hypotheses : all) texts.push_back(std::move(hypotheses.at(0).tokens));
     return texts;
+}
+
+}  // namespace
+
+std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
+                                         std::uint64_t seed) {
+    return best_of(search(requests, drawn_by(sampling, model_), seed));
 }
 
 std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request,
@@ -96,23 +108,26 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
     return all;
 }
 
-std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
-                            const SamplingOptions& sampling, std::uint64_t seed, int rounds) {
-    std::vector<Tokens> texts = decoder.write(requests, sampling, seed);
+std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
+                                                    const SearchOptions& options, std::uint64_t seed, int rounds) {
+    auto all = decoder.search(requests, options, seed);
     for (int round = 0; round < rounds && decoder.model().options.latent_layers > 0; round++) {
-        std::vector<Sentence> sentences(texts.size());
-        std::vector<const Sentence*> all;
-        for (std::size_t i = 0; i < texts.size(); i++) {
-            sentences[i].ids = {decoder.cls()};
-            sentences[i].ids.insert(sentences[i].ids.end(), texts[i].begin(), texts[i].end());
+        std::vector<Sentence> sentences(all.size());
+        for (std::size_t i = 0; i < all.size(); i++) {
+            sentences[i].ids = all[i].at(0).tokens;
+            sentences[i].ids.insert(sentences[i].ids.begin(), decoder.cls());
             sentences[i].ids.push_back(decoder.sep());
-            all.push_back(&sentences[i]);
         }
-        auto latents = mean_latents(decoder.model(), all);
-        for (std::size_t i = 0; i < texts.size(); i++) requests[i].latent = latents[i];
-        texts = decoder.write(requests, sampling, seed);
+        const auto latents = mean_latents(decoder.model(), pointers_to(sentences));
+        for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
+        all = decoder.search(requests, options, seed);
     }
-    return texts;
+    return all;
+}
+
+std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests, const SamplingOptions& sampling,
+                            std::uint64_t seed, int rounds) {
+    return best_of(refined_search(decoder, std::move(requests), drawn_by(sampling, decoder.model()), seed, rounds));
 }
 
 std::vector<std::vector<double>> mean_latents(const UniVae& model,

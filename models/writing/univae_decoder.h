@@ -52,6 +52,8 @@ class UniVaeDecoder {
 // The same, read and written again `rounds` times: each time the latents of what was written, by the mean path, take the
 // place of the request's. A draw that no sentence has turns into one that some sentence has: one step of Gibbs sampling
 // between text and latents. Nothing changes where the model has no latents.               Rezende et al. 2014, section 3
+std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
+                                                    const SearchOptions& options, std::uint64_t seed, int rounds);
 std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
                             const SamplingOptions& sampling, std::uint64_t seed, int rounds);
 

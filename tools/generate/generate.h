@@ -20,10 +20,31 @@ struct Choice {
     int count = 0;  // samples; 0: not asked for
 };
 
+// How text is searched for, by whatever model: greedy, beams, draws, and what may be written.
+struct Searching {
+    explicit Searching(const Choice& c) : choice(c) {}
+    const Choice& choice;
+    SearchOptions search;
+    std::string length_form = "hf", stop = "heuristic";
+    std::vector<std::string> forbidden;
+    bool scores = false;
+    const CLI::Option* maximum = nullptr;
+
+    void declare(CLI::App& app);
+    // What a search by this run is asked. BadUsage where options exclude each other. `draws`: --count alone asks for draws.
+    SearchOptions options_for(const Run& run, bool draws) const;
+    // The hypotheses of one source, with tabs between; their scores if they were asked for.
+    std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
+
+  private:
+    void expect_agreement(bool draws) const;
+};
+
 // Samples from the prior; or sentences written again from their latents, as they are or changed.
 struct UniVaeWriting {
-    explicit UniVaeWriting(const Choice& c) : choice(c) {}
+    explicit UniVaeWriting(const Searching& s) : choice(s.choice), searching(s) {}
     const Choice& choice;
+    const Searching& searching;
     std::string resample, swap, prior;
     int points = 5, length = 0, refine = 0;
     std::optional<double> latent_temperature;
@@ -36,21 +57,16 @@ struct UniVaeWriting {
 
 // Targets of the sources on standard input, by search.
 struct TargetWriting {
-    explicit TargetWriting(const Choice& c) : choice(c) {}
+    explicit TargetWriting(const Searching& s) : choice(s.choice), searching(s) {}
     const Choice& choice;
-    SearchOptions search;
-    std::string length_form = "hf", stop = "heuristic";
-    std::vector<std::string> forbidden;
-    bool scores = false, backward = false;
+    const Searching& searching;
+    bool backward = false;
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
     void generate(const TargetRun& run, const Common& common) const;
 
   private:
-    // BadUsage where options exclude each other.
-    void expect_agreement() const;
-    SearchOptions options_for(const TargetRun& run) const;
     // Whether the lines are endings: asked for, or all that the run has learned.
     bool goes_backward(const TargetRun& run) const;
     void write_for(const TargetRun& run, const std::vector<std::string>& lines, std::uint32_t first,

@@ -41,6 +41,11 @@ class Generator {
             throw BadUsage(text(a.choice.run,
                                 " is a language model without latents (latent_layers=0): it can only be "
                                 "sampled, with --count"));
+        // A language model has no other source of variety than draws.
+        const bool language_model = run_->model.options.latent_layers == 0;
+        options_ = a.searching.options_for(*run_, language_model);
+        if (language_model && !a.choice.temperature_given && options_.beams == 1) options_.sampling.temperature = 1, options_.samples = std::max(1, options_.samples);
+        if (a.searching.maximum->count() == 0) options_.maximum = run_->model.options.max_length;
         const bool draws = !reads || !a.resample.empty();
         if (!draws && (!a.prior.empty() || a.latent_temperature))
             throw BadUsage(
@@ -52,15 +57,13 @@ class Generator {
     }
 
     void samples(int count) {
-        SamplingOptions sampling = a_.choice.sampling;
-        if (run_->model.options.latent_layers == 0 && !a_.choice.temperature_given) sampling.temperature = 1;
         for (int first = 0; first < count; first += 64) {
             std::vector<DecodeRequest> requests;
             for (int i = first; i < std::min(count, first + 64); i++)
                 requests.push_back(
                     {run_->draw(seed_, std::uint32_t(i), 0), std::uint32_t(i), 0, start_of(0)});
-            for (const Tokens& t : refined(decoder_, requests, sampling, seed_, a_.refine))
-                fmt::print("{}\n", run_->text(t));
+            for (const auto& hypotheses : refined_search(decoder_, requests, options_, seed_, a_.refine))
+                fmt::print("{}\n", a_.searching.line_of(*run_, hypotheses));
             flush_out();
         }
     }
@@ -101,12 +104,12 @@ class Generator {
                 }
                 requests.push_back(std::move(r));
             }
-        std::vector<Tokens> texts = decoder_.write(requests, a_.choice.sampling, seed_);
+        const auto texts = decoder_.search(requests, options_, seed_);
         for (std::size_t i = 0; i < lines.size(); i++) {
             for (int k = 0; k < points; k++) {
                 bool empty = left[i].empty();
                 fmt::print("{}{}", k ? "\t" : "",
-                           empty ? "" : run_->text(texts[i * std::size_t(points) + std::size_t(k)]));
+                           empty ? "" : a_.searching.line_of(*run_, texts[i * std::size_t(points) + std::size_t(k)]));
             }
             fmt::print("\n");
         }
@@ -127,6 +130,7 @@ class Generator {
     const UniVaeWriting& a_;
     UniVaeRun* run_;
     UniVaeDecoder decoder_;
+    SearchOptions options_;
     std::uint64_t seed_;
     Slice slice_;
 };
