@@ -166,6 +166,13 @@ for model in unilm seq2seq; do
         evaluate $model --data sentences.txt
 done
 
+# ---- an objective's own name, without pairs ----
+train lm layers=1 width=16 heads=2 vocabulary=100 --steps 2 --out by_name > report 2> error
+is 'lm by its own name: status' 0 $?
+is 'lm by its own name' 1 "$(grep -c 'objective lm$' report)"
+is 'models are listed' 3 "$("$root/inspect" models | grep -c '^[a-z]')"
+is 'kinds of attention are listed' 1 "$("$root/inspect" attention | grep -c '^softmax')"
+
 # ---- lines without a tab are left out, and counted ----
 { cat pairs.tsv; echo 'the red cup is made of nothing'; printf 'the red lamp\t\n'; } > holes.tsv
 train unilm $small layers=1 --data holes.tsv --dev held_out.tsv --steps 2 --out holes > report 2> error

@@ -2,8 +2,6 @@
 // Layers of rows: products, norms, activations, dropout.
 #include "engine/nn/functions.h"
 
-#include "engine/nn/attributes.h"
-
 namespace masquerade {
 namespace {
 struct LayerNormAttributes {
@@ -89,8 +87,7 @@ void residual_norm_backward(const Record& r) {
 namespace {
 Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, DType type, const std::string& name) {
     Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, type);
-    return t.run(
-        {"linear", {}, {x, w, b}, {y}, {x, w}, record::linear_forward, record::linear_backward, nullptr});
+    return t.run(Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(record::linear_forward, record::linear_backward));
 }
 }  // namespace
 
@@ -105,86 +102,45 @@ Tensor* layernorm(Tape& t, Tensor* x, Tensor* w, Tensor* b, double eps, const st
     DType a = arithmetic_of(x->dtype);
     Tensor *y = t.declare(name, x->shape, x->dtype), *mean = t.declare(name + ".mean", {x->rows()}, a),
            *rstd = t.declare(name + ".rstd", {x->rows()}, a);
-    return t.run({"layernorm",
-                  {},
-                  {x, w, b},
-                  {y, mean, rstd},
-                  {x, w, mean, rstd},
-                  record::layernorm_forward,
-                  record::layernorm_backward,
-                  attributes(LayerNormAttributes{eps})});
+    return t.run(Record("layernorm").reads({x, w, b}).makes({y, mean, rstd}).keeps({x, w, mean, rstd})
+              .by(record::layernorm_forward, record::layernorm_backward, LayerNormAttributes{eps}));
 }
 
 Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
-    return t.run({"gelu",
-                  {},
-                  {x},
-                  {t.declare(name, x->shape, x->dtype)},
-                  {x},
-                  record::gelu_forward,
-                  record::gelu_backward,
-                  attributes(GeluAttributes{kind})});
+    return t.run(Record("gelu").reads({x}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x})
+              .by(record::gelu_forward, record::gelu_backward, GeluAttributes{kind}));
 }
 
 Activation linear_gelu(Tape& t, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
                        const std::string& gelu_name) {
     Shape shape{x->rows(), w->shape[0]};
     Tensor *u = t.declare(name, shape, x->dtype), *a = t.declare(gelu_name, shape, x->dtype);
-    t.run({"linear_gelu",
-           {},
-           {x, w, b},
-           {u, a},
-           {x, w},
-           record::linear_gelu_forward,
-           record::linear_backward,
-           attributes(GeluAttributes{kind})});
+    t.run(Record("linear_gelu").reads({x, w, b}).makes({u, a}).keeps({x, w})
+              .by(record::linear_gelu_forward, record::linear_backward, GeluAttributes{kind}));
     return {u, a, kind};
 }
 
 Tensor* gelu_linear(Tape& t, const Activation& x, Tensor* w, Tensor* b, const std::string& name) {
-    return t.run({"gelu_linear",
-                  {},
-                  {x.u, x.a, w, b},
-                  {t.declare(name, {x.u->rows(), w->shape[0]}, x.u->dtype)},
-                  {x.u, x.a, w},
-                  record::gelu_linear_forward,
-                  record::gelu_linear_backward,
-                  attributes(GeluAttributes{x.kind})});
+    return t.run(Record("gelu_linear").reads({x.u, x.a, w, b})
+              .makes({t.declare(name, {x.u->rows(), w->shape[0]}, x.u->dtype)}).keeps({x.u, x.a, w})
+              .by(record::gelu_linear_forward, record::gelu_linear_backward, GeluAttributes{x.kind}));
 }
 
 Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
     if (x->dtype == type) return x;
-    return t.run({"convert",
-                  {},
-                  {x},
-                  {t.declare(name, x->shape, type)},
-                  {},
-                  record::convert_forward,
-                  record::convert_backward,
-                  nullptr});
+    return t.run(Record("convert").reads({x}).makes({t.declare(name, x->shape, type)})
+              .by(record::convert_forward, record::convert_backward));
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {
-    return t.run({"add",
-                  {},
-                  {a, b},
-                  {t.declare(name, a->shape, a->dtype)},
-                  {},
-                  record::add_forward,
-                  record::add_backward,
-                  nullptr});
+    return t.run(Record("add").reads({a, b}).makes({t.declare(name, a->shape, a->dtype)})
+              .by(record::add_forward, record::add_backward));
 }
 
 Tensor* dropout(Tape& t, Tensor* x, const RowNames& rows, float rate, const std::string& name) {
     if (!t.training() || rate == 0) return x;
-    return t.run({"dropout",
-                  {},
-                  {x},
-                  {t.declare(name, x->shape, x->dtype)},
-                  {},
-                  record::dropout_forward,
-                  record::dropout_backward,
-                  attributes(DropoutAttributes{rows, {rate, t.stream(name)}})});
+    return t.run(Record("dropout").reads({x}).makes({t.declare(name, x->shape, x->dtype)})
+              .by(record::dropout_forward, record::dropout_backward, DropoutAttributes{rows, {rate, t.stream(name)}}));
 }
 
 Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,
@@ -193,15 +149,9 @@ Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float
     Tensor *y = t.declare(names.norm, x->shape, x->dtype), *s = t.declare(names.sum, x->shape, x->dtype),
            *mean = t.declare(names.norm + ".mean", {x->rows()}, a),
            *rstd = t.declare(names.norm + ".rstd", {x->rows()}, a);
-    return t.run({"residual_norm",
-                  {},
-                  {x, f, w, b},
-                  {y, s, mean, rstd},
-                  {s, w, mean, rstd},
-                  record::residual_norm_forward,
-                  record::residual_norm_backward,
-                  attributes(ResidualNormAttributes{
-                      rows, {t.training() ? rate : 0, t.stream(names.dropout)}, eps})});
+    const DropoutRule rule{t.training() ? rate : 0, t.stream(names.dropout)};
+    return t.run(Record("residual_norm").reads({x, f, w, b}).makes({y, s, mean, rstd}).keeps({s, w, mean, rstd})
+              .by(record::residual_norm_forward, record::residual_norm_backward, ResidualNormAttributes{rows, rule, eps}));
 }
 
 }  // namespace masquerade

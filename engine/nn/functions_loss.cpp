@@ -2,10 +2,11 @@
 // Latents and losses.
 #include "engine/nn/functions.h"
 
-#include "engine/nn/attributes.h"
-
 namespace masquerade {
 namespace {
+struct IndexAttributes {
+    Ints ints;
+};
 struct CrossEntropyAttributes {
     Ints targets;
     double smoothing;
@@ -57,47 +58,23 @@ void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(
 Tensor* normalise(Tape& t, Tensor* x, const std::string& name) {
     Tensor *y = t.declare(name, x->shape, x->dtype),
            *inverse = t.declare(name + ".inverse", {x->rows()}, x->dtype);
-    return t.run({"normalise",
-                  {},
-                  {x},
-                  {y, inverse},
-                  {y, inverse},
-                  record::normalise_forward,
-                  record::normalise_backward,
-                  nullptr});
+    return t.run(Record("normalise").reads({x}).makes({y, inverse}).keeps({y, inverse})
+              .by(record::normalise_forward, record::normalise_backward));
 }
 
 Tensor* vmf_sample(Tape& t, Tensor* mu, Tensor* w, Tensor* e, const std::string& name) {
-    return t.run({"vmf_sample",
-                  {},
-                  {mu, w, e},
-                  {t.declare(name, mu->shape, mu->dtype)},
-                  {mu, w, e},
-                  record::vmf_sample_forward,
-                  record::vmf_sample_backward,
-                  nullptr});
+    return t.run(Record("vmf_sample").reads({mu, w, e}).makes({t.declare(name, mu->shape, mu->dtype)}).keeps({mu, w, e})
+              .by(record::vmf_sample_forward, record::vmf_sample_backward));
 }
 
 Tensor* gaussian_sample(Tape& t, Tensor* x, Tensor* e, const std::string& name) {
-    return t.run({"gaussian_sample",
-                  {},
-                  {x, e},
-                  {t.declare(name, e->shape, x->dtype)},
-                  {x, e},
-                  record::gaussian_sample_forward,
-                  record::gaussian_sample_backward,
-                  nullptr});
+    return t.run(Record("gaussian_sample").reads({x, e}).makes({t.declare(name, e->shape, x->dtype)}).keeps({x, e})
+              .by(record::gaussian_sample_forward, record::gaussian_sample_backward));
 }
 
 Tensor* gaussian_kl(Tape& t, Tensor* x, const std::string& name) {
-    return t.run({"gaussian_kl",
-                  {},
-                  {x},
-                  {t.declare(name, {x->rows()}, x->dtype)},
-                  {x},
-                  record::gaussian_kl_forward,
-                  record::gaussian_kl_backward,
-                  nullptr});
+    return t.run(Record("gaussian_kl").reads({x}).makes({t.declare(name, {x->rows()}, x->dtype)}).keeps({x})
+              .by(record::gaussian_kl_forward, record::gaussian_kl_backward));
 }
 
 Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
@@ -105,14 +82,8 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
     DType a = arithmetic_of(h->dtype);
     Tensor *total = t.declare(name, {1}, a), *loss = t.declare(name + ".losses", {h->rows()}, a),
            *lse = t.declare(name + ".lse", {h->rows()}, a);
-    Record r{"cross_entropy",
-             {},
-             {h, w, b, weights},
-             {total, loss, lse},
-             {},
-             record::cross_entropy_forward,
-             record::cross_entropy_backward,
-             nullptr};
+    Record r = Record("cross_entropy").reads({h, w, b, weights}).makes({total, loss, lse})
+              .by(record::cross_entropy_forward, record::cross_entropy_backward);
     auto share = [&](const Tensor* of, const char* suffix, DType type) {
         if (!of || !of->needs_grad) return 0;
         r.out.push_back(t.declare(name + suffix, of->shape, type));
@@ -120,7 +91,7 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
         return int(r.out.size()) - 1;
     };
     const int h1 = share(h, ".h1", h->dtype), w1 = share(w, ".w1", a), b1 = share(b, ".b1", a);
-    r.attributes = attributes(CrossEntropyAttributes{targets, smoothing, h1, w1, b1});
+    r.with(CrossEntropyAttributes{targets, smoothing, h1, w1, b1});
     if (losses) *losses = loss;
     return t.run(std::move(r));
 }
@@ -128,25 +99,13 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
 Tensor* token_losses(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name) {
     DType a = arithmetic_of(h->dtype);
     Tensor *loss = t.declare(name, {h->rows()}, a), *lse = t.declare(name + ".lse", {h->rows()}, a);
-    return t.run({"token_losses",
-                  {},
-                  {h, w, b},
-                  {loss, lse},
-                  {},
-                  record::token_losses_forward,
-                  nullptr,
-                  attributes(IndexAttributes{targets})});
+    return t.run(Record("token_losses").reads({h, w, b}).makes({loss, lse})
+              .by(record::token_losses_forward, nullptr, IndexAttributes{targets}));
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {
-    return t.run({"weighted_sum",
-                  {},
-                  {x, weights},
-                  {t.declare(name, {1}, x->dtype)},
-                  {weights},
-                  record::weighted_sum_forward,
-                  record::weighted_sum_backward,
-                  nullptr});
+    return t.run(Record("weighted_sum").reads({x, weights}).makes({t.declare(name, {1}, x->dtype)}).keeps({weights})
+              .by(record::weighted_sum_forward, record::weighted_sum_backward));
 }
 
 }  // namespace masquerade

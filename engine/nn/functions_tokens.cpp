@@ -4,10 +4,12 @@
 
 #include <cmath>
 
-#include "engine/nn/attributes.h"
 
 namespace masquerade {
 namespace {
+struct IndexAttributes {
+    Ints ints;
+};
 struct RotaryAttributes {
     Ints positions;
     int columns;
@@ -82,37 +84,20 @@ void replace_rows_backward(const Record& r) {
 }  // namespace record
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
-    return t.run({"embedding",
-                  {},
-                  {w},
-                  {t.declare(name, {ids.count, w->columns()}, w->dtype)},
-                  {},
-                  record::embedding_forward,
-                  record::embedding_backward,
-                  attributes(IndexAttributes{ids})});
+    return t.run(Record("embedding").reads({w}).makes({t.declare(name, {ids.count, w->columns()}, w->dtype)})
+              .by(record::embedding_forward, record::embedding_backward, IndexAttributes{ids}));
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
-    return t.run({"rotary",
-                  {},
-                  {x, turns},
-                  {t.declare(name, x->shape, x->dtype)},
-                  {turns},
-                  record::rotary_forward,
-                  record::rotary_backward,
-                  attributes(RotaryAttributes{positions, columns})});
+    return t.run(Record("rotary").reads({x, turns}).makes({t.declare(name, x->shape, x->dtype)}).keeps({turns})
+              .by(record::rotary_forward, record::rotary_backward, RotaryAttributes{positions, columns}));
 }
 
 Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
                       const std::string& name) {
-    return t.run({"linear_rotary",
-                  {},
-                  {x, w, b, turns},
-                  {t.declare(name, {x->rows(), w->shape[0]}, x->dtype)},
-                  {x, w, turns},
-                  record::linear_rotary_forward,
-                  record::linear_rotary_backward,
-                  attributes(RotaryAttributes{positions, columns})});
+    return t.run(Record("linear_rotary").reads({x, w, b, turns})
+              .makes({t.declare(name, {x->rows(), w->shape[0]}, x->dtype)}).keeps({x, w, turns})
+              .by(record::linear_rotary_forward, record::linear_rotary_backward, RotaryAttributes{positions, columns}));
 }
 
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
@@ -120,14 +105,8 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
     Tensor *y = t.declare(name, q->shape, q->dtype),
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
     AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
-    Record r{"attention",
-             {},
-             {q},
-             {y, lse},
-             {q},
-             record::attention_forward,
-             record::attention_backward,
-             attributes(AttentionAttributes{&t.graph(graph), rule})};
+    Record r = Record("attention").reads({q}).makes({y, lse}).keeps({q})
+              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&t.graph(graph), rule});
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
     r.keep.insert(r.keep.end(), {y, lse});
@@ -135,25 +114,13 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
 }
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
-    return t.run({"gather_rows",
-                  {},
-                  {x},
-                  {t.declare(name, {rows.count, x->columns()}, x->dtype)},
-                  {},
-                  record::gather_rows_forward,
-                  record::gather_rows_backward,
-                  attributes(IndexAttributes{rows})});
+    return t.run(Record("gather_rows").reads({x}).makes({t.declare(name, {rows.count, x->columns()}, x->dtype)})
+              .by(record::gather_rows_forward, record::gather_rows_backward, IndexAttributes{rows}));
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
-    return t.run({"replace_rows",
-                  {},
-                  {x, u},
-                  {t.declare(name, x->shape, x->dtype)},
-                  {},
-                  record::replace_rows_forward,
-                  record::replace_rows_backward,
-                  attributes(IndexAttributes{which})});
+    return t.run(Record("replace_rows").reads({x, u}).makes({t.declare(name, x->shape, x->dtype)})
+              .by(record::replace_rows_forward, record::replace_rows_backward, IndexAttributes{which}));
 }
 
 std::vector<double> rotary_turns(int P, int D, double base) {

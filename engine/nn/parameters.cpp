@@ -70,17 +70,27 @@ Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) 
     return &t;
 }
 
+Tensor* Parameters::add_state(const std::string& path, const Shape& shape, Init init) {
+    Tensor* t = add(path, shape, init);
+    t->dtype = dtype_;
+    t->needs_grad = false;
+    return t;
+}
+
 void Parameters::lay_out() {
     starts_.assign(tensors_.size(), 0);
     length_ = 0;
-    for (bool matrices : {true, false}) {
+    auto place = [&](auto belongs) {
         for (std::size_t i = 0; i < tensors_.size(); i++) {
-            if ((tensors_[i].shape.rank > 1) != matrices) continue;
+            if (!belongs(tensors_[i])) continue;
             starts_[i] = length_;
             length_ += (tensors_[i].shape.count() + 15) / 16 * 16;
         }
-        if (matrices) matrices_ = length_;
-    }
+        return length_;
+    };
+    matrices_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank > 1; });
+    trained_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank <= 1; });
+    place([](const Tensor& t) { return !t.needs_grad; });
 }
 
 void Parameters::allocate(std::uint64_t seed) {
@@ -117,7 +127,7 @@ void Parameters::start_gradients() {
 
 void Parameters::finish_gradients() {
     for (Tensor& t : tensors_)
-        if (!t.grad_written) fill_bytes(t.grad_view(), 0);
+        if (t.needs_grad && !t.grad_written) fill_bytes(t.grad_view(), 0);
 }
 
 View Parameters::flat(const Buffer& buffer, const char* path) const {
@@ -132,7 +142,7 @@ View Parameters::vectors(const View& all) const {
     return View{static_cast<char*>(all.data) + std::size_t(matrices_) * bytes_of(all.dtype),
                 all.dtype,
                 all.device,
-                {length_ - matrices_},
+                {trained_ - matrices_},
                 "vectors"};
 }
 
@@ -157,7 +167,8 @@ const Tensor* Parameters::find(const std::string& path) const {
 
 std::int64_t Parameters::count() const {
     std::int64_t n = 0;
-    for (const Tensor& t : tensors_) n += t.shape.count();
+    for (const Tensor& t : tensors_)
+        if (t.needs_grad) n += t.shape.count();
     return n;
 }
 

@@ -29,6 +29,9 @@ class Parameters {
 
     // Declares a parameter; weights of rank 2 take part in weight decay, biases and norms do not.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
+    // Declares a state: what a step changes by another rule than the optimiser's, such as a codebook or its running counts.
+    // Kept in checkpoints as parameters are; without gradient, never rounded.
+    Tensor* add_state(const std::string& path, const Shape& shape, Init init);
     // Gives all of them memory and first values. What a value is depends on (seed, path, place) alone: the same model in
     // double starts from the same numbers.
     void allocate(std::uint64_t seed);
@@ -45,7 +48,7 @@ class Parameters {
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
-    // Its two parts: parameters of rank 2, in the order they were declared, then the others.
+    // Its two trained parts: parameters of rank 2, in the order they were declared, then the others. States follow.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
     // The copies that the ops read, of the shape of matrices(); no data unless storage is bf16.
@@ -59,7 +62,7 @@ class Parameters {
     const std::deque<Tensor>& all() const { return tensors_; }
     Tensor* find(const std::string& path);  // null where there is none
     const Tensor* find(const std::string& path) const;
-    std::int64_t count() const;          // numbers, without the gaps of alignment
+    std::int64_t count() const;          // numbers of parameters, without the gaps of alignment and the states
     std::int64_t length() const { return length_; }  // of the flat row, with them
     DType storage() const { return storage_; }  // of matrices, as the ops read them
     DType dtype() const { return dtype_; }      // of masters, gradients and moments
@@ -74,7 +77,7 @@ class Parameters {
     std::unordered_map<std::string, std::size_t> places_;  // of the paths, in tensors_
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
-    std::int64_t length_ = 0, matrices_ = 0;
+    std::int64_t length_ = 0, matrices_ = 0, trained_ = 0;
     Buffer values_, gradients_, rounded_;
 };
 

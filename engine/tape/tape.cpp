@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -94,7 +95,7 @@ Tensor* Tape::run(Record record) {
     record.path = record.out[0]->path;
     if (record.backward)
         for (Tensor* t : record.in)
-            if (t && t->needs_grad) record.out[0]->needs_grad = true;
+            for (std::size_t i = 0; t && t->needs_grad && i < record.differentiable; i++) record.out[i]->needs_grad = true;
     compute(record);
     records_.push_back(std::move(record));
     return records_.back().out[0];
@@ -143,9 +144,14 @@ void Tape::replay(std::size_t begin, std::size_t end) {
                 recomputed_from = s->begin;
             }
         const Record& r = records_[i];
-        if (!r.backward || !r.out[0]->grad_written) continue;
+        const auto end_of_gradients = r.out.begin() + std::ptrdiff_t(r.differentiable);
+        const auto reached = [](const Tensor* t) { return t->grad_written; };
+        if (!r.backward || std::none_of(r.out.begin(), end_of_gradients, reached)) continue;
         arena_.tick();
-        arena_.touch(r.out[0]->grad_block);
+        for (auto t = r.out.begin(); t != end_of_gradients; ++t) {
+            allocate_gradient(*t);
+            if (!(*t)->grad_written) fill_bytes((*t)->grad_view(), 0);  // no loss lies behind this one
+        }
         for (Tensor* t : r.keep) arena_.touch(t->value_block);
         for (Tensor* t : r.in) allocate_gradient(t);
         for (Observer* o : observers_) o->before(r, true);

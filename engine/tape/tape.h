@@ -5,8 +5,11 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/tape/inputs.h"
 #include "engine/tape/plan.h"
@@ -14,22 +17,61 @@
 
 namespace masquerade {
 
+// Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(linear_forward, linear_backward)
 struct Record {
+    using Tensors = std::vector<Tensor*>;
+
+    Record() = default;
+    explicit Record(const char* name) : op(name) {}
+    Record&& reads(Tensors tensors) && {
+        in = std::move(tensors);
+        return std::move(*this);
+    }
+    // The first `gradients` of them carry a gradient to the backward; the others are statistics.
+    Record&& makes(Tensors tensors, std::size_t gradients = 1) && {
+        out = std::move(tensors);
+        differentiable = gradients;
+        return std::move(*this);
+    }
+    Record&& keeps(Tensors tensors) && {
+        keep = std::move(tensors);
+        return std::move(*this);
+    }
+    Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
+        forward = f;
+        backward = b;
+        return std::move(*this);
+    }
+    template <class Attributes>
+    Record&& by(void (*f)(const Record&), void (*b)(const Record&), Attributes a) && {
+        with(std::move(a));
+        return std::move(*this).by(f, b);
+    }
+    // What the two functions need beside tensors; as() gives it back. Error where it is of another type.
+    template <class Attributes>
+    void with(Attributes a) {
+        attributes = std::make_shared<const Attributes>(std::move(a));
+        attributes_type = &typeid(Attributes);
+    }
+    template <class T>
+    const T& as() const {
+        if (!attributes || *attributes_type != typeid(T)) throw Error(text(op, " ", path, ": its attributes are of another type"));
+        return *static_cast<const T*>(attributes.get());
+    }
+
     const char* op = "";
     std::string path;
-    std::vector<Tensor*> in, out;  // out[0] carries the gradient; further outputs are statistics
-    std::vector<Tensor*> keep;     // values that the backward reads
+    Tensors in, out;
+    Tensors keep;  // values that the backward reads
+    std::size_t differentiable = 1;
     void (*forward)(const Record&) = nullptr;
     void (*backward)(const Record&) = nullptr;  // null: nothing flows through
     std::shared_ptr<const void> attributes;
+    const std::type_info* attributes_type = nullptr;
 
-    template <class T>
-    const T& as() const {
-        return *static_cast<const T*>(attributes.get());
-    }
     View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
     View y(int i = 0) const { return out[std::size_t(i)]->view(); }
-    View dy() const { return out[0]->grad_view(); }
+    View dy(int i = 0) const { return out[std::size_t(i)]->grad_view(); }
     // Where the backward writes the gradient of input i; absent if nobody wants it. Counts as the write.
     Grad dx(int i = 0) const;
 };

@@ -65,7 +65,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
-    if (parameters.device() != Device::cpu) 
+    if (parameters.device() != Device::cpu)
         cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
@@ -82,6 +82,7 @@ double Trainer::train_step() {
         parameters_.start_gradients();
         tape_.backward(loss);
         parameters_.finish_gradients();
+        task_.learn(tape_);
         optimiser_.update(step_ + 1,
                           learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                            std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));

@@ -51,6 +51,9 @@ class Task {
     virtual std::string next_batch(std::int64_t step) = 0;
     // The loss of the chosen batch, (1). `schedule_steps` 0: not known yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
+    // After the backward and before the optimiser, part of the step that a device captures: changes the states of the model
+    // (Parameters::add_state) by ops, and reads nothing back.
+    virtual void learn(Tape& /*tape*/) {}
     virtual std::int64_t batch_tokens() const = 0;  // scored tokens of the chosen batch
     // Further numbers of the last loss, after it was computed and before the step's tensors are gone.
     virtual std::vector<Metric> metrics() { return {}; }

@@ -25,7 +25,7 @@ std::string faults_of(const Op& op, Records& records) {
 
 // The names in the sources of the engine and the models: of functions of records, and of ops of records.
 std::set<std::string> names_in_sources() {
-    const std::regex function("void (\\w+)_(forward|backward)\\(const Record& "), op("(run\\(|Record \\w+)\\{\\s*\"(\\w+)\"");
+    const std::regex function("void (\\w+)_(forward|backward)\\(const Record& "), op("(Record)\\(\"(\\w+)\"\\)");
     std::set<std::string> names;
     for (const char* folder : {"engine", "models"})
         for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -58,7 +58,7 @@ Op planted() {
         c.backward = [](const Call& a) { gelu_backward(a.d("y"), a("x"), GeluKind::erf, a.grad("x")); };
         c.record = [](const OnTape& a) {
             Tensor *x = a("x"), *y = a.tape.declare("y", x->shape, x->dtype);
-            Record r{"planted", {}, {x}, {y}, {x}, planted_forward, planted_backward, nullptr};
+            Record r = Record("planted").reads({x}).makes({y}).keeps({x}).by(planted_forward, planted_backward);
             if (planted_fault == "forgets to keep") r.keep = {};
             if (planted_fault == "keeps y, too") r.keep = {x, y};
             if (planted_fault == "hides its input") r.in = {};

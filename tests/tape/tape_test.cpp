@@ -19,8 +19,8 @@ void forgetful_backward(const Record& r) { gelu_backward(r.dy(), r.x(), GeluKind
 Tensor* forgetful_gelu(Tape& tape, Tensor* x, bool forgets, const std::string& name) {
     std::vector<Tensor*> keep;
     if (!forgets) keep = {x};
-    return tape.run({"gelu", {}, {x}, {tape.declare(name, x->shape, x->dtype)}, keep, forgetful_forward,
-                     forgetful_backward, nullptr});
+    return tape.run(Record("gelu").reads({x}).makes({tape.declare(name, x->shape, x->dtype)}).keeps(keep)
+              .by(forgetful_forward, forgetful_backward));
 }
 
 void flatten_forward(const Record& r) { std::copy_n(r.x().as<float>(), r.x().count(), r.y().as<float>()); }
@@ -30,11 +30,24 @@ void flatten_backward(const Record& r) {
         put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
 }
 
+// x twice: y = 2 x and z = 3 x, both with a gradient.
+void twice_forward(const Record& r) {
+    for (std::int64_t i = 0; i < r.x().count(); i++) {
+        r.y(0).as<float>()[i] = 2 * r.x().as<float>()[i];
+        r.y(1).as<float>()[i] = 3 * r.x().as<float>()[i];
+    }
+}
+void twice_backward(const Record& r) {
+    Grad dx = r.dx();
+    for (std::int64_t i = 0; i < r.x().count(); i++)
+        put(dx.view.as<float>()[i], 2 * r.dy(0).as<float>()[i] + 3 * r.dy(1).as<float>()[i], dx.add);
+}
+
 // The sum of all numbers of x.
 Tensor* sum_of(Tape& tape, Tensor* x) {
     const std::int64_t n = x->shape.count();
     Tensor* flat = tape.declare(x->path + ".flat", {n}, x->dtype);
-    tape.run({"flatten", {}, {x}, {flat}, {}, flatten_forward, flatten_backward, nullptr});
+    tape.run(Record("flatten").reads({x}).makes({flat}).by(flatten_forward, flatten_backward));
     std::vector<double> ones(static_cast<std::size_t>(n), 1);
     return weighted_sum(tape, flat, tape.constant("ones", {n}, x->dtype, ones.data()), x->path + ".sum");
 }
@@ -232,6 +245,46 @@ TEST_CASE("tape: without start_gradients a further backward adds: micro-batches"
         tape.end();
         for (int i = 0; i < 4; i++) CHECK(static_cast<float*>(w->grad)[i] == part);
     }
+}
+
+TEST_CASE("tape: a record with two outputs gets the gradient of each, zeros where no loss lies behind one") {
+    Parameters p;
+    Tensor* w = p.add("w", {2, 2}, {Init::ones});
+    p.allocate(1);
+    for (Blocks blocks : {Blocks::loose, Blocks::planned}) {
+        Arena arena(Device::cpu, blocks);
+        Tape tape(arena, DType::f32);
+        std::vector<int> ids = {0, 1};
+        for (int step = 0; step < 3; step++)
+            for (int used = 1; used <= 3; used++) {  // a bit for each output
+                tape.begin(std::to_string(used));
+                Tensor* x = embedding(tape, tape.ints(ids), w, "x");
+                Tensor *y = tape.declare("y", x->shape, x->dtype), *z = tape.declare("z", x->shape, x->dtype);
+                tape.run(Record("twice").reads({x}).makes({y, z}, 2).by(twice_forward, twice_backward));
+                Tensor* loss = sum_of(tape, used == 3 ? add(tape, y, z, "sum") : used == 1 ? y : z);
+                p.start_gradients();
+                tape.backward(loss);
+                p.finish_gradients();
+                const float expected = float((used & 1 ? 2 : 0) + (used & 2 ? 3 : 0));
+                for (int i = 0; i < 4; i++) CHECK(static_cast<float*>(w->grad)[i] == expected);
+                tape.end();
+            }
+    }
+}
+
+TEST_CASE("tape: attributes of another type than a record's are refused, and named") {
+    struct Mine {
+        int number;
+    };
+    struct Other {
+        int number;
+    };
+    Record r("toy");
+    r.path = "layer.toy";
+    CHECK_THROWS_WITH_AS(r.as<Mine>(), "toy layer.toy: its attributes are of another type", Error);
+    r.with(Mine{3});
+    CHECK(r.as<Mine>().number == 3);
+    CHECK_THROWS_AS(r.as<Other>(), Error);
 }
 
 TEST_CASE("tape: names, scopes, the printed program") {

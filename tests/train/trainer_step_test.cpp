@@ -35,6 +35,26 @@ struct Constant : Task {
     double value(const Tensor* p, int i) { return double(parameters.master(*p).as<float>()[i]); }
 };
 
+// The same with a state, which counts 1, 2, 4 ... by a rule of its own.
+struct Counting : Task {
+    Parameters parameters;
+    Tensor *b = parameters.add("b", {3}, {Init::zeros, 0}), *count = parameters.add_state("count", {2, 2}, {Init::ones, 0});
+    double seen = 0;  // after the last backward
+
+    explicit Counting(DType storage) : parameters(storage) { parameters.allocate(1); }
+    std::string next_batch(std::int64_t) override { return "bucket"; }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
+        const double g[] = {1, -2, 0.5};
+        return weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "loss");
+    }
+    void learn(Tape&) override {
+        seen = double(static_cast<const float*>(b->grad)[1]);
+        add_forward(count->view(), count->view(), count->view());
+    }
+    std::int64_t batch_tokens() const override { return 1; }
+    void save(const std::string& folder) const override { std::ofstream(folder + "/config.json") << "{}\n"; }
+};
+
 TrainOptions options(std::int64_t steps) {
     TrainOptions o;
     o.learning_rate = 0.01;
@@ -63,6 +83,27 @@ TEST_CASE("trainer: every step has random numbers of its own, those of its numbe
         REQUIRE(task.words.size() == 3);
         for (std::uint32_t i = 0; i < 3; i++)
             CHECK(task.words[i] == make_stream(5, "probe", again ? 3 + i : i).at(0, 0, 0)[0]);
+    }
+}
+
+TEST_CASE("trainer: a state learns after each backward, is kept by checkpoints, and no optimiser moves it") {
+    for (DType storage : {DType::f32, DType::bf16}) {
+        const TemporaryFolder folder;
+        for (bool again : {false, true}) {
+            Counting task(storage);
+            RunFolder run = again ? RunFolder::resume(folder.file("run")) : RunFolder::create(folder.file("run"));
+            TrainOptions o = options(again ? 5 : 3);
+            o.weight_decay = 0.1;
+            Trainer trainer(task.parameters, task, run, o);
+            trainer.quiet = true;
+            if (again) trainer.resume();
+            trainer.run(never);
+            CHECK(task.seen == -2);  // the gradient was there
+            const float* count = static_cast<const float*>(task.count->value);
+            for (int i = 0; i < 4; i++) CHECK(count[i] == (again ? 32 : 8));
+            CHECK(task.parameters.count() == 3);
+            CHECK(static_cast<const float*>(task.b->value)[1] > 0.02f);
+        }
     }
 }
 

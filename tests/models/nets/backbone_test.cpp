@@ -78,6 +78,35 @@ TEST_CASE(
         }
 }
 
+TEST_CASE("backbone: a function before each layer sees its input and may change what the layer sees") {
+    const Model model(small(), DType::f64);
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f64);
+    tape.begin("before");
+    std::vector<int> layers;
+    const SegmentGraph causal = causal_mask({{5, 0}, {3, 0}});
+    Tensor* plain = model.backbone.run(tape, model.rows, model.graph);
+    Tensor* changed = model.backbone.run(tape, model.rows, model.backbone.pass(tape, model.rows, model.graph),
+                                         [&](int i, Tensor*& x, Pass& pass) {
+                                             CHECK(x->shape == Shape{8, 8});
+                                             layers.push_back(i);
+                                             pass.graph = &causal;
+                                         });
+    Tensor* expected = model.backbone.run(tape, model.rows, causal);
+    Tensor* first = model.backbone.run(tape, model.rows, model.backbone.pass(tape, model.rows, causal), {}, 1);
+    CHECK(layers == std::vector<int>{0, 1});
+    bool same = true, other = false, shorter = false;
+    for (std::int64_t i = 0; i < expected->shape.count(); i++) {
+        const double value = number_at(expected->view(), i);
+        same &= number_at(changed->view(), i) == value;
+        other |= number_at(plain->view(), i) != value;
+        shorter |= number_at(first->view(), i) != value;
+    }
+    CHECK(same);
+    CHECK(other);
+    CHECK(shorter);
+}
+
 TEST_CASE("backbone: shapes of a narrow embedding, and none of its parameters where E is C") {
     BackboneOptions o = small();
     o.embedding = 6, o.types = 4;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/train/tiny_run.h"
 
@@ -78,4 +79,43 @@ TEST_CASE("univae writing: a run writes no special token, and [SEP] ends a text"
     }
     CHECK(written > 1000);
     CHECK(written < 64 * longest);  // some ended
+}
+
+TEST_CASE("univae writing: the score of a beam is its log p by forced logits, over its length; rules hold") {
+    Writer w;
+    w.special.forbidden = {0, 2};
+    UniVaeDecoder decoder(w.model, w.special);
+    const DecodeRequest request{w.model.space.prior(1, 0, 0), 0, 0, w.model.start_position(9)};
+    SearchOptions options;
+    options.beams = options.n_best = 4;
+    options.no_repeat_ngram = 1;
+    options.maximum = 6;
+    const auto found = decoder.search({request}, options, 1);
+    REQUIRE(found.size() == 1);
+    REQUIRE(found[0].size() == 4);
+    for (const Hypothesis& h : found[0]) {
+        std::vector<int> ids = {w.special.cls};
+        ids.insert(ids.end(), h.tokens.begin(), h.tokens.end());
+        if (h.ended) ids.push_back(w.special.sep);
+        const auto logits = decoder.forced_logits(request, [&] {  // the last token is not fed
+            std::vector<int> fed = ids;
+            if (h.ended) return fed;
+            fed.push_back(w.special.sep);
+            return fed;
+        }());
+        double sum = 0;
+        for (std::size_t t = 1; t < ids.size(); t++) {
+            const std::vector<double>& row = logits[t - 1];
+            const double top = *std::max_element(row.begin(), row.end());
+            double total = 0;
+            for (double x : row) total += std::exp(x - top);
+            sum += row[std::size_t(ids[t])] - top - std::log(total);
+        }
+        CHECK(std::abs(h.score - sum / double(ids.size() - 1)) < 1e-5);
+        CHECK(h.tokens.size() <= 6);
+        std::vector<int> sorted = h.tokens;
+        std::sort(sorted.begin(), sorted.end());
+        CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end());
+    }
+    CHECK(found[0][0].score >= found[0][1].score);
 }
