@@ -73,9 +73,9 @@ int main(int argc, char** argv) {
                 refuse_options(targets.own, choice.run, kind.name);
                 rows = univae.measure(*from, common);
                 beside = {{"samples", "held out"}, {"held_out"}};
-            } else if (const TargetRun* from = run->targets()) {
+            } else if (const TargetRun* writer = run->targets()) {
                 refuse_options(univae.own, choice.run, kind.name);
-                rows = targets.measure(*from, common);
+                rows = targets.measure(*writer, common);
                 beside = {{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));

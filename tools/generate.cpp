@@ -50,9 +50,9 @@ int main(int argc, char** argv) {
             if (UniVaeRun* from = run->latents()) {
                 refuse_options(targets.own, choice.run, kind.name);
                 univae.generate(*from, common);
-            } else if (const TargetRun* from = run->targets()) {
+            } else if (const TargetRun* writer = run->targets()) {
                 refuse_options(univae.own, choice.run, kind.name);
-                targets.generate(*from, common);
+                targets.generate(*writer, common);
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", which does not write"));
             }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One latent layer: C -> Z, a sample on the way, Z -> C.   y = In x,  z ~ q(z | y),  u = Out z
-//   vmf       mu = y / |y|, z ~ vMF(mu, kappa) with kappa fixed, prior uniform on the sphere: KL is a constant
-//   gaussian  y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
-//   none      z = y: the plain auto-encoder (UniAE)
 // The mean path takes z = mu: what an encoder reports and a reconstruction uses.
+// A kind is one class, one name here and one row of latent_kinds().
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/nn/layers.h"
-#include "models/latent/vmf.h"
 
 namespace masquerade {
 
@@ -18,7 +15,7 @@ enum class LatentKind { vmf, gaussian, none };
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;      // Z
+    int size = 32;       // Z
     double kappa = 110;  // vmf
 };
 
@@ -29,55 +26,97 @@ struct LatentNoise {
 
 // What came out of one latent layer.
 struct LatentSample {
-    Tensor* z = nullptr;   // (B,Z), A
-    Tensor* y = nullptr;   // (B,2Z) of a gaussian: mu | log variance; else (B,Z)
-    Tensor* kl = nullptr;  // (B) of a gaussian; null where it is a constant
+    Tensor* z = nullptr;     // (B,Z), A
+    Tensor* y = nullptr;     // (B,inputs()) what In made
+    Tensor* kl = nullptr;    // (B), or null where it is a constant
+    Tensor* loss = nullptr;  // (B) what a document costs besides, whatever the weight of the KL; null: nothing
 };
+
+// The distribution of one layer: of Z numbers for each document.
+class Latent {
+  public:
+    explicit Latent(const LatentOptions& o) : options(o) {}
+    virtual ~Latent() = default;
+
+    virtual int inputs() const { return options.size; }  // numbers of y for one document
+    // The deviation of the first weights of Out, such that u has about unit numbers, as a token after its norm has. A start of
+    // 0.02 lets the rows of the latents drown among the others.
+    virtual double out_deviation() const;
+    // From y (B,inputs()); the mean path where `noise` is null. `below`: the samples of the layers below.
+    virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
+                                const std::vector<LatentSample>& below) const = 0;
+    // After the backward of a step: changes the states that the latent has (Parameters::add_state).
+    virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/) const {}
+
+    // Of one document: z has Z numbers, y inputs().
+    virtual double radial(double /*u*/) const { return 0; }            // the noise w from a uniform number
+    virtual void project(double* /*z*/) const {}                       // makes a mixture of points a point again
+    virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]
+    virtual double constant_kl() const { return 0; }                   // nats, where it is the same for all documents
+    virtual double log_ratio(const double* /*z*/, const double* /*y*/) const { return 0; }  // log q(z | y) - log p(z)
+    virtual double log_prior(const double* z) const;                   // normal
+    virtual bool spherical() const { return false; }                   // points are directions
+    virtual bool has_density() const { return true; }                  // else q(z | y) is one point
+
+    const LatentOptions options;
+};
+
+struct LatentKindRow {
+    LatentKind kind;
+    const char *name, *what;
+    // `parameters` holds the states, under `path`; null: none are needed. `before`: the latent of the layer below, or null,
+    // whose tables can be shared.
+    std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
+                                          const Latent* before);
+};
+const std::vector<LatentKindRow>& latent_kinds();
+const LatentKindRow& row_of(LatentKind kind);
 
 class LatentLayer {
   public:
-    LatentLayer(Parameters& p, const std::string& path, int width, double deviation,
-                const LatentOptions& options);
+    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& options,
+                const Latent* before = nullptr);
 
     // x(B,C) -> a sample, or the mean path where `noise` is null. `layer` picks this layer's noise.
-    LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer) const;
+    LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
+                        const std::vector<LatentSample>& below = {}) const;
     // u(B,C) = Out z: what replaces [CLS] and what the decoder sees
     Tensor* out(Tape& tape, Tensor* z) const;
 
+    const std::shared_ptr<const Latent> latent;
+
   private:
-    LatentOptions options_;
     Linear in_, out_;
     std::string path_;
 };
 
-// Constants of the latent space shared by all layers: noise, prior, densities.
+// All layers together: noise, prior, densities.
 class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
+    LatentSpace(const LatentOptions& options, const std::vector<LatentLayer>& layers);
     // names: the document of every row
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
     // One latent vector (K Z numbers, layer by layer) from the prior, drawn by (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
-    // Nats a sentence where it is a constant (vmf: all layers together; none: 0).
+    // Nats a sentence where it is a constant, all layers together.
     double constant_kl() const;
-    // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's Z (gaussian: 2Z) numbers.
-    double log_ratio(const double* z, const double* y) const;
-    // log p(z) of a whole latent vector under the prior: uniform, or normal.
+    // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
+    double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y); }
+    // log p(z) of a whole latent vector under the prior.
     double log_prior(const std::vector<double>& z) const;
-    // Makes a mixture of latent vectors a point of the space again (vmf: back to the sphere, layer by layer).
+    // Makes a mixture of latent vectors a point of the space again.
     void project(std::vector<double>& latent) const;
-    // Between a and b at t in [0,1]: along the great circle of every layer (vmf), or straight.
-    std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b,
-                                    double t) const;
+    // Between a and b at t in [0,1], layer by layer.
+    std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
 
-    int layers() const { return layers_; }
+    int layers() const { return int(latents_.size()); }
     int size() const { return options_.size; }
-    bool spherical() const { return options_.kind == LatentKind::vmf; }
+    bool spherical() const { return !latents_.empty() && latents_[0]->spherical(); }
 
   private:
     LatentOptions options_;
-    int layers_;
-    std::shared_ptr<const VonMisesFisher> vmf_;
+    std::vector<std::shared_ptr<const Latent>> latents_;
 };
 
 }  // namespace masquerade

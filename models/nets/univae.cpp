@@ -4,30 +4,40 @@
 #include "models/masks/mask.h"
 
 namespace masquerade {
+namespace {
+
+std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
+    std::vector<LatentLayer> all;
+    for (int l = 0; l < o.latent_layers; l++)
+        all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.latent,
+                         l > 0 ? all[0].latent.get() : nullptr);
+    return all;
+}
+
+}  // namespace
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
-    : options(o), backbone(p, o.backbone), space(o.latent, o.latent_layers) {
+    : options(o), backbone(p, o.backbone), latents(layers(p, o)), space(o.latent, latents) {
     if (o.latent_layers < 0 || o.latent_layers > o.backbone.layers - (o.latent_layers > 0 ? 1 : 0))
         throw BadUsage(text("latent_layers is ", o.latent_layers, " of ", o.backbone.layers,
                             " layers; at least one layer must stay below the latents"));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
-    for (int l = 0; l < o.latent_layers; l++)
-        latents.emplace_back(p, "latent." + std::to_string(l), o.backbone.width, o.backbone.deviation,
-                             o.latent);
 }
 
 // The definition. Both halves are one sequence under the masks of the figure; at the input of every upper layer the row of
 // [CLS] is replaced by Out(z), z drawn around In([CLS]).
 Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
+    std::vector<LatentSample> below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         const int l = i - first_latent_layer();
         if (l < 0) return;
         const LatentLayer& latent = latents[std::size_t(l)];
         Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
-        Tensor* u = latent.out(tape, latent.sample(tape, cls, noise, l).z);                    // (B,C)
+        below.push_back(latent.sample(tape, cls, noise, l, below));
+        Tensor* u = latent.out(tape, below.back().z);  // (B,C)
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
         pass.graph = &batch.joint_upper_graph;
     };
@@ -45,7 +55,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = i - first_latent_layer(); l >= 0) {
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
-            samples.push_back(latents[std::size_t(l)].sample(tape, cls, noise, l));
+            samples.push_back(latents[std::size_t(l)].sample(tape, cls, noise, l, samples));
             Tensor* u = latents[std::size_t(l)].out(tape, samples.back().z);  // (B,C)
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
@@ -56,7 +66,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
     };
     const Pass pass = backbone.pass(tape, batch.encoder, batch.encoder_graph);
     Tensor* cls = backbone.run(tape, batch.encoder, pass, before, L - 1);  // (B,C)
-    samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1));
+    samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
     return samples;
 }
 
@@ -81,7 +91,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
     Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
     for (const LatentSample& s : loss.latents)
-        for (Tensor* t : {s.z, s.y, s.kl})
+        for (Tensor* t : {s.z, s.y, s.kl, s.loss})
             if (t) tape.retain(t);
     DType type = arithmetic_of(tape.dtype);
     auto weights = [&](const std::vector<double>& counted, double weight, const char* name) {
@@ -93,14 +103,20 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
                                "reconstruction", &loss.losses);
     tape.retain(loss.losses);
     for (std::size_t l = 0; l < loss.latents.size(); l++) {
-        Tensor* kl = loss.latents[l].kl;  // (B)
-        if (!kl) continue;                // a constant of the latent space
-        std::string name = "kl." + std::to_string(l);
-        kl = weighted_sum(tape, kl, weights(batch.document_weights, kl_weight, "document_weights"), name);
-        loss.total = add(tape, loss.total, kl, name + ".total");
+        const auto add_to_total = [&](Tensor* each, double weight, const std::string& name) {  // (B); null: nothing
+            if (!each) return;
+            each = weighted_sum(tape, each, weights(batch.document_weights, weight, "document_weights"), name);
+            loss.total = add(tape, loss.total, each, name + ".total");
+        };
+        add_to_total(loss.latents[l].kl, kl_weight, text("kl.", l));
+        add_to_total(loss.latents[l].loss, 1, text("latent_loss.", l));
     }
     tape.retain(loss.total);
     return loss;
+}
+
+void UniVae::learn(Tape& tape, const Loss& loss) const {
+    for (std::size_t l = 0; l < loss.latents.size(); l++) latents[l].latent->learn(tape, loss.latents[l]);
 }
 
 }  // namespace masquerade

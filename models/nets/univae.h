@@ -69,6 +69,9 @@ class UniVae {
     };
     Loss loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const;
 
+    // After the backward: the latents that have states change them.
+    void learn(Tape& tape, const Loss& loss) const;
+
     int first_latent_layer() const { return options.backbone.layers - options.latent_layers; }  // k
     // Where the decoder half of a sentence of n tokens starts.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }

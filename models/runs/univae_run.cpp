@@ -13,8 +13,9 @@ void UniVaeSettings::declare(Config& c) {
     declare_backbone(c, model.backbone);
     c.add("latent_layers", &model.latent_layers,
           "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
-    c.add("latent", &model.latent.kind, "distribution of the latents",
-          {{"vmf", LatentKind::vmf}, {"gaussian", LatentKind::gaussian}, {"none", LatentKind::none}});
+    std::vector<std::pair<std::string, LatentKind>> kinds;
+    for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
+    c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
     c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
     c.add("kappa", &model.latent.kappa, "concentration of a vmf latent", 0, 1e6);
     c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);

@@ -2,6 +2,7 @@
 #include "tools/bench/train_marks.h"
 
 #include "engine/base/random.h"
+#include "models/latent/vmf.h"
 #include "models/runs/univae_run.h"
 
 namespace masquerade {

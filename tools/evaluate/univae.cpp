@@ -89,7 +89,7 @@ std::vector<Row> measured(UniVaeRun& own, const UniVaeMeasuring& a, const Common
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run->special());
     const bool latent = model.options.latent_layers > 0;
-    const bool plain = latent && model.options.latent.kind == LatentKind::none;
+    const bool plain = latent && !model.latents[0].latent->has_density();
 
     std::vector<Row> rows;
     auto row = [&](const char* key, double value, const char* unit, const char* meaning) {

@@ -94,7 +94,11 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
     return equal;
 }
 
-const LatentKind kinds[] = {LatentKind::vmf, LatentKind::gaussian, LatentKind::none};
+const std::vector<LatentKind> kinds = [] {
+    std::vector<LatentKind> all;
+    for (const LatentKindRow& row : latent_kinds()) all.push_back(row.kind);
+    return all;
+}();
 
 }  // namespace
 
