@@ -7,16 +7,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
-#include "engine/base/write_file.h"
 #include "tools/program.h"
 
 namespace masquerade {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
@@ -47,13 +48,6 @@ const char* instruction_set() {
 #endif
 }
 
-fs::path program_folder() {
-    std::error_code error;
-    return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
-// build/<configuration>/<program> lies two folders below the root.
-fs::path root_folder() { return program_folder().parent_path().parent_path(); }
-
 // The first line a shell command prints; empty where it fails.
 std::string first_line_of(const std::string& command) {
     std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command.c_str(), "r"), pclose);
@@ -63,67 +57,52 @@ std::string first_line_of(const std::string& command) {
     return text.substr(0, text.find('\n'));
 }
 
-std::string commit_of(const fs::path& folder) {
-    std::ifstream beside(program_folder() / "commit");
+std::string commit() {
+    std::error_code error;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+    std::ifstream beside(folder / "commit");
     if (std::string told; std::getline(beside, told)) return told;
-    std::string quoted;
-    for (char c : folder.string()) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    const std::string git = "git -C '" + quoted + "' ";
-    std::string commit = first_line_of(git + "rev-parse --short HEAD 2>/dev/null");
-    if (commit.empty()) return commit;
-    return commit + (first_line_of(git + "status --porcelain -uno 2>/dev/null").empty() ? "" : "+");
+    std::string git = "git -C '";
+    for (char c : folder.string()) git += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    const std::string at = first_line_of(git + "' rev-parse --short HEAD 2>/dev/null");
+    if (at.empty()) return at;
+    return at + (first_line_of(git + "' status --porcelain -uno 2>/dev/null").empty() ? "" : "+");
 }
 
 }  // namespace
 
-Machine this_machine() {
-    Machine m;
-    m.processor = processor_name();
-    m.threads = threads();
-    m.load = -1;
-    getloadavg(&m.load, 1);
-    m.instructions = instruction_set();
+Json json_head(const std::string& name, Device device) {
+    Json head = {{"case", name}, {"device", shown(device)}};
+    if (device == Device::cuda)
+        head["driver"] = first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
 #if defined(__clang__)
-    m.compiler = "clang " __clang_version__;
+    const char* compiler = "clang " __clang_version__;
 #else
-    m.compiler = "g++ " __VERSION__;
+    const char* compiler = "g++ " __VERSION__;
 #endif
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    m.optimised = true;
+    const bool optimised = true;
 #else
-    m.optimised = false;
+    const bool optimised = false;
 #endif
-    m.commit = commit_of(root_folder());
-    return m;
-}
-
-nlohmann::ordered_json json_head(const char* name, Device device, const Machine& m) {
-    nlohmann::ordered_json head = {{"case", name}, {"device", shown(device)}};
-    if (device == Device::cuda)
-        head["driver"] =
-            first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
-    head["machine"] = {{"processor", m.processor}, {"threads", m.threads},
-                       {"load", m.load},           {"instructions", m.instructions},
-                       {"compiler", m.compiler},   {"optimised", m.optimised},
-                       {"version", version},       {"commit", m.commit}};
+    double load = -1;  // not known
+    getloadavg(&load, 1);
+    head["machine"] = {{"processor", processor_name()}, {"threads", threads()},
+                       {"load", load},                  {"instructions", instruction_set()},
+                       {"compiler", compiler},          {"optimised", optimised},
+                       {"version", version},            {"commit", commit()}};
     return head;
 }
 
-std::string described(const Machine& m, Device device) {
-    if (!m.optimised) log_line("warning: a debug or sanitizer build: its speed says nothing");
-    return (device == Device::cuda ? fmt::format("GPU         {}\n", shown(device)) : "") +
-           fmt::format("machine     {}, {} threads, {}\n", m.processor, m.threads, m.instructions) +
+std::string described(const Json& head) {
+    const Json& m = head.at("machine");
+    auto word = [&](const char* name) { return m.at(name).get<std::string>(); };
+    const std::string at = word("commit");
+    return (head.contains("driver") ? fmt::format("GPU         {}\n", head.at("device").get<std::string>()) : "") +
+           fmt::format("machine     {}, {} threads, {}\n", word("processor"), m.at("threads").get<int>(),
+                       word("instructions")) +
            fmt::format("program     masquerade {}{}{}; load of the machine {:.1f}\n", version,
-                       m.commit.empty() ? "" : ", commit ", m.commit, m.load);
-}
-
-void save_json(const std::string& file, const nlohmann::ordered_json& json) {
-    replace_file(file, json.dump(2) + '\n');
-}
-
-fs::path source_file(const std::string& name) {
-    const fs::path beside = root_folder() / name;
-    return fs::exists(beside) ? beside : fs::path(name);
+                       at.empty() ? "" : ", commit ", at, m.at("load").get<double>());
 }
 
 }  // namespace masquerade

@@ -6,7 +6,7 @@
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/numbers.h"
-#include "tools/bench/on_device.h"
+#include "tools/bench/measure.h"
 
 namespace masquerade {
 namespace {

@@ -7,24 +7,28 @@
 
 #include "tools/bench/measure.h"
 #include "tools/bench/memory.h"
-#include "tools/bench/on_device.h"
-#include "tools/bench/progress.h"
+#include "tools/bench/session.h"
+#include "tools/bench/train_floor.h"
 #include "tools/bench/train_ours.h"
-#include "tools/bench/train_rivals.h"
 
 namespace masquerade {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Steps {
     double seconds = 0, faults = 0;  // of one
 };
 
+// The runs of one program: the spread of their seconds, tokens a second.
+Json json_of_runs(const std::vector<double>& runs, double tokens) {
+    const Spread s = spread_of(runs);
+    return {{"seconds", {{"median", s.median}, {"least", s.least}, {"most", s.most}}},
+            {"tokens_per_second", tokens / s.median},
+            {"runs", runs}};
+}
+
 class Measurement {
   public:
-    explicit Measurement(const TrainMeasurement& what)
-        : what_(what), mark_(what.mark), rivals_(what, [&](const std::string& line) { progress(line); }) {}
+    explicit Measurement(const TrainMeasurement& what) : what_(what), mark_(what.mark) {}
 
     Json run() {
         json_ = {{"mark", mark_.name},
@@ -38,16 +42,15 @@ class Measurement {
             measure();
             json_["complete"] = true;
         } catch (const Stopped&) {
-            json_["chosen"] = rivals_.chosen();
         }
-        json_["notes"] = rivals_.notes;
+        json_["notes"] = Json::array();
         show_progress("");
         return json_;
     }
 
   private:
-    // Ours is measured before a peer starts: the first steps take memory that a peer would hold, and what is known of ours
-    // is not lost to a peer.
+    // Ours is measured before another program starts: the first steps take memory that it would hold, and what is known of
+    // ours is not lost to it.
     void measure() {
         if (what_.device == Device::cuda) {
             cuda_runtime().choose_products({false, what_.deterministic});
@@ -61,7 +64,7 @@ class Measurement {
             const OnHost all = plain->weights();
             return SharedFile({static_cast<const char*>(all.view().data), all.view().bytes()});
         }();
-        const Json start = check(*plain, weights.path());
+        Json start = check(*plain, weights.path());
         plain.reset();
         forget_peak();
         std::optional<DeviceMemoryMeter> memory;
@@ -84,9 +87,11 @@ class Measurement {
         progress("ours alone");
         ours.update(json_of_runs({burst(training).seconds}, mark_.tokens()));
         what_.keep(json_);
-        rivals_.prepare(start);
+        start["so_far"] = json_;
+        for (const FloorProduct& p : floor.products) start["products"].push_back(json_of(p));
+        start["run_seconds"] = {what_.burst_seconds, what_.product_seconds};
+        what_.start(start);
         in_turns(training, floor);
-        json_["peers"] = rivals_.describe(json_["ours"], json_["parameters"]);
         describe_floor(floor);
     }
 
@@ -95,7 +100,7 @@ class Measurement {
         show_progress(fmt::format("{} {}: {}", mark_.name, name_of(what_.storage), line));
     }
 
-    // What ours computes without dropout, and from which weights: what a peer is asked to compute, too.
+    // What ours computes without dropout, and from which weights: what another program is asked to compute, too.
     Json check(OurTraining& plain, const std::string& weights) {
         Json batch = mark_.batch();
         batch["noise"] = plain.noise();
@@ -119,7 +124,7 @@ class Measurement {
         return {passed / steps, double(minor_faults() - faults) / steps};
     }
 
-    // Steps of ours, of each peer, and the products alone, by ours and by a peer.
+    // Steps of ours, what the other program does in its turn, and the products alone.
     void in_turns(OurTraining& training, Floor& floor) {
         std::vector<double> runs;
         double faults = 0;
@@ -128,8 +133,11 @@ class Measurement {
             const Steps ours = burst(training);
             runs.push_back(ours.seconds);
             faults += ours.faults / what_.repeats;
-            rivals_.run();
+            const Json theirs = what_.turn();
             run_products(floor);
+            for (std::size_t p = 0; theirs.contains("products") && p < floor.products.size(); p++)
+                if (const Json& seconds = theirs["products"].at(p); !seconds.is_null())
+                    floor.products[p].peer_runs.push_back(seconds);
             json_["ours"].update(json_of_runs(runs, mark_.tokens()));
             json_["ours"]["faults_per_step"] = faults;
         }
@@ -162,7 +170,6 @@ class Measurement {
             if (stop_requested()) throw Stopped{};
             p.our_runs.push_back(seconds_alone(p.kind, what_.product_seconds, what_.device));
         }
-        rivals_.measure(floor);
     }
 
     void describe_floor(Floor& floor) {
@@ -198,7 +205,6 @@ class Measurement {
 
     const TrainMeasurement& what_;
     const TrainMark& mark_;
-    TrainRivals rivals_;
     Json json_;
 };
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for ./bench train. A line of JSON on standard input is answered by a line of
-JSON on standard output:
+"""Training steps in PyTorch, measured for compare.py train; see peer_system.serve. It is asked:
   {"do": "start", "device": "cpu" or "cuda", "allocator": NAME, "threads": N, "sizes": {}, "batch": {}, "rule": {},
    "weights": {}}                       checks the allocator, imports torch, tells the version and what it can
   {"do": "check", "form": F, "variant": V}        loss, norm of the gradient, and loss after one update, without
                                         dropout, from the weights and the noise that were given
-  {"do": "try", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
+  {"do": "attempt", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
                                         longer than S
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
@@ -24,7 +23,7 @@ import time
 
 sys.dont_write_bytecode = True
 
-import train_peer_system as system  # noqa: E402
+import peer_system as system  # noqa: E402
 
 OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
 
@@ -140,7 +139,7 @@ class Bench:
         return {"loss": first, "norm": norm, "next": second, "parameters": parameters}
 
     def attempt(self, request):
-        limit = request.get("limit", float("inf"))
+        limit = request["limit"] or float("inf")
         if self.on_gpu:  # what the last one left
             gc.collect()
             torch.cuda.empty_cache()
@@ -189,17 +188,8 @@ class Bench:
                 a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
                 b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
                 c = torch.zeros(m, n, dtype=dtype)
-            times, spent, together = 0, 0, 8 if self.on_gpu else 1
-            torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)  # is not counted
-            self.wait()
-            start = time.perf_counter()
-            while times < 1 or spent < request["seconds"]:
-                for _ in range(together):
-                    torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
-                self.wait()
-                times += together
-                spent = time.perf_counter() - start
-            found.append(spent / times)
+            work = (lambda: torch.addmm(c, a, b, out=c)) if add else (lambda: torch.mm(a, b, out=c))
+            found.append(system.mean_seconds(work, request["seconds"], self.wait, 8 if self.on_gpu else 1))
         return {"seconds": found}
 
     def memory(self, request):
@@ -222,20 +212,5 @@ def start(request):
     return Bench(request), dict(versions, features=system.features(request["device"]), slow_blas=slow)
 
 
-def main():
-    bench = None
-
-    def answer(request):
-        nonlocal bench
-        if request["do"] == "start":
-            bench, about = start(request)
-            return about
-        do = {"check": bench.check, "try": bench.attempt, "build": bench.build, "run": bench.run}
-        do.update({"products": bench.products, "memory": bench.memory})
-        return do[request["do"]](request)
-
-    system.serve(answer)
-
-
 if __name__ == "__main__":
-    main()
+    system.serve(start)

@@ -16,21 +16,12 @@ using Json = nlohmann::ordered_json;
 constexpr int line_width = 80;
 constexpr const char* row_columns = "{:<18}{:>9}{:>18}{:>9}{:>9}{:>7}{:>9}\n";
 constexpr const char* part_columns = "{:<18}{:>9}{:>7}\n";
-constexpr const char* summary_columns = "{:<16}{:<6}{:>9}  {:<18}{:>9}{:>8}{:>12}\n";
 
 double number(const Json& json, const char* key) { return json.at(key).get<double>(); }
 std::string ms(double seconds) { return figures(1e3 * seconds); }
 std::string mib(double bytes) { return fmt::format("{:.0f}", bytes / (1 << 20)); }
 
 std::string paragraph(const std::string& text) { return wrapped(text, line_width) + '\n'; }
-
-// "PyTorch", with what tells it from the one it is compared with first.
-std::string label_of(const Json& peer) {
-    std::string label = "PyTorch";
-    if (peer.at("form") == "joint") label += ", joint";
-    if (peer.at("precision") == "bf16") label += ", no master";
-    return label;
-}
 
 std::string head(const Json& r) {
     const Json& s = r.at("sizes");
@@ -47,66 +38,23 @@ std::string head(const Json& r) {
                     number(r, "parameters") / 1e6, r.at("sentences").get<int>(), r.at("tokens").get<int>()));
 }
 
-std::string row(const Json& r, const Json& one, const std::string& label) {
-    const Json& s = one.at("seconds");
+std::string row(const Json& r) {
+    const Json &ours = r.at("ours"), &s = ours.at("seconds");
     const double median = number(s, "median");
-    return fmt::format(
-        fmt::runtime(row_columns), label, ms(median), ms(number(s, "least")) + " - " + ms(number(s, "most")),
-        fmt::format("{:.0f}", number(one, "tokens_per_second")), figures(number(r, "sentences") / median),
-        one.contains("ratio") ? figures(number(one, "ratio")) : "",
-        one.contains("peak_bytes") ? mib(number(one, "peak_bytes")) : "");
-}
-
-std::string rows(const Json& r) {
-    std::string out = fmt::format(fmt::runtime(row_columns), "", "ms a step", "range", "tok/s", "sent/s",
-                                  "ratio", "peak MiB");
-    out += row(r, r.at("ours"), "ours");
-    for (const Json& peer : r.at("peers")) out += row(r, peer, label_of(peer));
-    return out;
-}
-
-std::string settings(const Json& r) {
-    std::string out;
-    for (const Json& peer : r.at("peers"))
-        out += paragraph(fmt::format("{} {} ({}): {}", label_of(peer), peer.at("version").get<std::string>(),
-                                   peer.at("python").get<std::string>(),
-                                   peer.at("settings").get<std::string>()));
-    return out;
-}
-
-std::string checks(const Json& r) {
-    std::string out;
-    for (const Json& peer : r.at("peers")) {
-        const bool slow = peer.at("slow_blas");
-        if (slow)
-            out += paragraph(
-                "warning: " + label_of(peer) +
-                " multiplies by the reference BLAS; Debian's libopenblas0-openmp makes it 30 times faster");
-        const Json &ours = r.at("ours").at("check"), &theirs = peer.at("check");
-        if (!peer.at("agrees"))
-            out += paragraph(fmt::format("warning: {} does NOT compute the same, see --json", label_of(peer)));
-        out += paragraph(
-            fmt::format("without dropout, ours and {}: loss {:.5f} {:.5f}, norm {:.5f} {:.5f}, after an "
-                        "update {:.5f} {:.5f}",
-                        label_of(peer), number(ours, "loss"), number(theirs, "loss"), number(ours, "norm"),
-                        number(theirs, "norm"), number(ours, "next"), number(theirs, "next")));
-    }
-    return out;
+    return fmt::format(fmt::runtime(row_columns), "", "ms a step", "range", "tok/s", "sent/s", "ratio", "peak MiB") +
+           fmt::format(fmt::runtime(row_columns), "ours", ms(median),
+                       ms(number(s, "least")) + " - " + ms(number(s, "most")),
+                       fmt::format("{:.0f}", number(ours, "tokens_per_second")),
+                       figures(number(r, "sentences") / median), "", mib(number(ours, "peak_bytes")));
 }
 
 bool on_gpu(const Json& r) { return r.value("device", "cpu") == "cuda"; }
 
 std::string memory(const Json& r) {
     const Json& ours = r.at("ours");
-    const std::string planned =
-        paragraph(fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes"))));
-    if (on_gpu(r)) return planned;
-    std::string theirs;
-    for (const Json& peer : r.at("peers"))
-        theirs += fmt::format("{}{} {:.0f}", theirs.empty() ? "; " : ", ", label_of(peer),
-                              number(peer, "faults_per_step"));
-    return paragraph(fmt::format("page faults a step: {:.3g}{}", number(ours, "faults_per_step"), theirs)) +
-           planned;
+    const std::string planned = fmt::format("activations: {} MiB, planned", mib(number(ours, "activation_bytes")));
+    if (on_gpu(r)) return planned + '\n';
+    return fmt::format("page faults a step: {:.3g}; {}\n", number(ours, "faults_per_step"), planned);
 }
 
 std::string parts(const Json& r) {
@@ -154,32 +102,11 @@ std::string floor_of(const Json& r) {
 
 }  // namespace
 
-std::string train_report(const Json& r) {
-    std::string notes;
-    for (const Json& note : r.at("notes")) notes += paragraph("note: " + note.get<std::string>());
+std::vector<std::string> train_report(const Json& r) {
     if (!r.at("complete"))
-        return fmt::format("{}, {}: stopped before it was measured\n", r.at("mark").get<std::string>(),
-                           r.at("precision").get<std::string>());
-    return head(r) + notes + '\n' + rows(r) + settings(r) + checks(r) + memory(r) + parts(r) + floor_of(r);
-}
-
-std::string train_summary(const Json& results) {
-    std::string out = fmt::format(fmt::runtime(summary_columns), "tokens a second", "", "ours", "beside", "",
-                                  "ratio", "floor, %");
-    for (const Json& r : results) {
-        if (!r.at("complete")) continue;
-        const std::string floor = fmt::format("{:.0f}", 100 * number(r.at("floor"), "share_of_step"));
-        const std::string ours = fmt::format("{:.0f}", number(r.at("ours"), "tokens_per_second"));
-        auto line = [&](const std::string& beside, const std::string& theirs, const std::string& ratio) {
-            out += fmt::format(fmt::runtime(summary_columns), r.at("mark").get<std::string>(),
-                               r.at("precision").get<std::string>(), ours, beside, theirs, ratio, floor);
-        };
-        if (r.at("peers").empty()) line("", "", "");
-        for (const Json& peer : r.at("peers"))
-            line(label_of(peer), fmt::format("{:.0f}", number(peer, "tokens_per_second")),
-                 figures(number(peer, "ratio")));
-    }
-    return out;
+        return {fmt::format("\n{}, {}: stopped before it was measured\n", r.at("mark").get<std::string>(),
+                            r.at("precision").get<std::string>())};
+    return {'\n' + head(r) + '\n', row(r), memory(r), parts(r), floor_of(r)};
 }
 
 }  // namespace masquerade

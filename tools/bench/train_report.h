@@ -3,13 +3,12 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace masquerade {
 
-// One mark: the rows, the parts of a step, the floor.
-std::string train_report(const nlohmann::ordered_json& result);
-
-// A line for each mark; nothing for one that is not there whole.
-std::string train_summary(const nlohmann::ordered_json& results);
+// One mark: what it is, a table of one row, memory, the parts of a step, the floor. compare.py puts rows and checks
+// between them.
+std::vector<std::string> train_report(const nlohmann::ordered_json& result);
 
 }  // namespace masquerade

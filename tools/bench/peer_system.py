@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: MIT
 """The process that a peer with PyTorch runs in, how it answers, and what its PyTorch can do."""
+import ctypes
 import json
 import os
+import signal
 import sys
+import time
 
 
-def serve(answer):
-    """A line of JSON on standard input is answered by answer(request), a line of JSON on standard output."""
+def serve(start):
+    """A line of JSON on standard input is answered by one on standard output: {"do": "start", ...} by start(request), which
+    gives an object and the answer; {"do": NAME, ...} by the object's method of that name. What goes wrong is {"error": WHY}.
+    The process ends with the one that started it."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed is no answer
+    bench = None
     for line in iter(sys.stdin.readline, ""):
         try:
-            found = answer(json.loads(line))
+            request = json.loads(line)
+            if request["do"] == "start":
+                bench, found = start(request)
+            else:
+                found = getattr(bench, request["do"])(request)
         except BaseException as e:
             found = {"error": said(e)}
         print(json.dumps(found), file=answers, flush=True)
@@ -23,6 +34,20 @@ def prepare(torch, request):
         raise RuntimeError(f"torch {torch.__version__} finds no GPU")
     torch.set_num_threads(request["threads"])
     torch.set_float32_matmul_precision("highest")
+
+
+def mean_seconds(work, budget, wait=lambda: None, together=1):
+    """As ours is taken: one call that is not counted; a GPU is waited for after several."""
+    work()
+    wait()
+    start, times, spent = time.perf_counter(), 0, 0
+    while times == 0 or spent < budget:
+        for _ in range(together):
+            work()
+        wait()
+        times += together
+        spent = time.perf_counter() - start
+    return spent / times
 
 
 def first_number(lines, key):
