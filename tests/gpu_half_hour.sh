@@ -116,6 +116,9 @@ is 'eager' 0 "$(grep '"do":"attempt"' "$folder/asked-python" | grep -vc '"mode":
 is 'a search' 1 "$(($(grep -c '"do":"attempt"' "$folder/asked-python") > 3))"
 is 'three peers' 3 "$(grep -cE '^start .*/(train|attention|decode)_peer.py' "$folder/asked-python" | sed 's/[3-9]/3/')"
 is 'beside PyTorch' '"split"' "$(at /marks/0/peers/0/form "$out/stage-2-train-univae-default.json")"
+is 'which computes another thing' false "$(at /marks/0/peers/0/agrees "$out/stage-2-train-univae-default.json")"
+is 'its products' 1.0 "$(at /marks/0/floor/products/0/peer "$out/stage-2-train-univae-default.json")"
+is 'whole' true "$(at /complete "$out/stage-2-attention.json")"
 rm "$folder/asked-python"
 half_hour 3 >"$folder/said" 2>&1
 is 'stage 3' 0 $?

@@ -4,10 +4,9 @@
 #include "tests/cuda/fake_device.h"
 #include "tests/tools/small_mark.h"
 #include "tools/bench/memory.h"
-#include "tools/bench/train_floor.h"
+#include "tools/bench/train_profile.h"
 #include "tools/bench/train_measure.h"
 #include "tools/bench/train_ours.h"
-#include "tools/bench/train_report.h"
 
 using namespace masquerade;
 

@@ -6,7 +6,6 @@
 
 #include "doctest/doctest.h"
 #include "engine/ops/ops.h"
-#include "tools/bench/train_floor.h"
 
 using namespace masquerade;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/bench/train_report.h"
+#include "tools/bench/train_measure.h"
 
 #include <csignal>
 #include <sstream>

@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: MIT
 // ./bench train: full training steps.
 #include <fmt/format.h>
-
-#include <sstream>
+#include <fmt/ranges.h>
 
 #include "tools/bench/memory.h"
 #include "tools/bench/session.h"
 #include "tools/bench/train_measure.h"
-#include "tools/bench/train_report.h"
 
 namespace masquerade {
 namespace {
-
-std::vector<std::string> listed(const std::string& text) {
-    std::vector<std::string> items;
-    std::istringstream in(text);
-    for (std::string item; std::getline(in, item, ',');)
-        if (!item.empty()) items.push_back(item);
-    return items;
-}
-
-std::string joined(const std::vector<std::string>& items) {
-    std::string all;
-    for (const std::string& item : items) all += (all.empty() ? "" : ", ") + item;
-    return all;
-}
 
 class TrainCase : public BenchCase {
   public:
@@ -32,9 +16,11 @@ class TrainCase : public BenchCase {
 
     void add_options(CLI::App& app) override {
         app.add_option("--marks", marks_,
-                       "what to measure: " + joined(train_mark_names()) +
-                           " (default: " + joined(default_train_marks(Device::cpu)) +
-                           "; with --device cuda " + joined(default_train_marks(Device::cuda)) + ")")
+                       fmt::format("what to measure: {} (default: {}; with --device cuda {})",
+                                   fmt::join(train_mark_names(), ", "),
+                                   fmt::join(default_train_marks(Device::cpu), ", "),
+                                   fmt::join(default_train_marks(Device::cuda), ", ")))
+            ->delimiter(',')
             ->option_text("NAME,...");
         app.add_option("--precision", precision_, "f32, bf16 or both (default: f32; with --device cuda bf16)")
             ->check(CLI::IsMember({"f32", "bf16", "both"}))
@@ -48,12 +34,11 @@ class TrainCase : public BenchCase {
     void run(Session& session) override {
         const Common& common = session.common;
         if (precision_.empty()) precision_ = common.device == Device::cuda ? "bf16" : "f32";
-        const std::vector<std::string> marks =
-            marks_.empty() ? default_train_marks(common.device) : listed(marks_);
-        for (const std::string& mark : marks) train_mark(mark, common.seed);  // is there such a mark?
+        if (marks_.empty()) marks_ = default_train_marks(common.device);
+        for (const std::string& mark : marks_) train_mark(mark, common.seed);  // is there such a mark?
         session.begin("marks", {}, "");
         bool whole = true;
-        for (const std::string& mark : marks)
+        for (const std::string& mark : marks_)
             for (const char* precision : {"f32", "bf16"}) {
                 if (precision_ != "both" && precision_ != precision) continue;
                 try {
@@ -95,7 +80,8 @@ class TrainCase : public BenchCase {
         if (!result.at("complete").get<bool>()) throw Stopped{};
     }
 
-    std::string marks_, precision_;
+    std::vector<std::string> marks_;
+    std::string precision_;
     bool brief_ = false, no_graph_ = false, deterministic_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/bench/train_floor.h"
+#include "tools/bench/train_profile.h"
 
 #include <algorithm>
 

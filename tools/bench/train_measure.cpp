@@ -8,8 +8,8 @@
 #include "tools/bench/measure.h"
 #include "tools/bench/memory.h"
 #include "tools/bench/session.h"
-#include "tools/bench/train_floor.h"
 #include "tools/bench/train_ours.h"
+#include "tools/bench/train_profile.h"
 
 namespace masquerade {
 namespace {

@@ -29,4 +29,8 @@ struct TrainMeasurement {
 // On the CPU meant for a process of its own. Where it is stopped it returns what is there, "complete" false.
 nlohmann::ordered_json measure_training(const TrainMeasurement& what);
 
+// For people, in 80 columns: what the mark is, a table of one row, memory, the parts of a step, the floor. compare.py puts
+// rows and checks between them.
+std::vector<std::string> train_report(const nlohmann::ordered_json& result);
+
 }  // namespace masquerade

@@ -2,6 +2,7 @@
 #include "tools/bench/train_profile.h"
 
 #include <cstring>
+#include <string_view>
 
 #include "engine/tensor/copy.h"
 #include "tools/bench/measure.h"
@@ -50,7 +51,36 @@ const char* part_of(const std::string& op, Device device) {
 
 char letter(const Factor& f) { return f.column == 1 ? 'N' : 'T'; }
 
+bool rounded(const Tensor* a, const Tensor* b) { return a->dtype == DType::bf16 && b->dtype == DType::bf16; }
+
+double product_of(const Tensor* x, const Tensor* w) {  // x(M,I) and w(O,I)
+    return double(x->rows()) * double(x->columns()) * double(w->shape[0]);
+}
+
+// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. `wants_dx` is x or
+// what it was made of.
+void count_linear(const Record& r, bool backward, const Tensor* x, const Tensor* w, const Tensor* wants_dx,
+                  MultiplyAdds& work) {
+    const double each = product_of(x, w);
+    if (!backward) return work.add(each, rounded(x, w));
+    const Tensor* dy = r.out[0];  // of the gradient's type
+    if (wants_dx->needs_grad) work.add(each, rounded(dy, w));
+    if (w->needs_grad) work.add(each, rounded(dy, x));
+}
+
 }  // namespace
+
+void count_products(const Record& r, bool backward, MultiplyAdds& work) {
+    const std::string_view op = r.op;
+    if (op == "linear" || op == "linear_gelu" || op == "linear_rotary")
+        count_linear(r, backward, r.in[0], r.in[1], r.in[0], work);
+    if (op == "gelu_linear") count_linear(r, backward, r.in[1], r.in[2], r.in[0], work);
+    if (op == "token_losses") work.add(product_of(r.in[0], r.in[1]), rounded(r.in[0], r.in[1]));
+    if (op == "cross_entropy" && !backward) {  // logits, and from them the gradients in the same pass
+        const Tensor *h = r.in[0], *w = r.in[1];
+        work.add(product_of(h, w) * (1 + h->needs_grad + w->needs_grad), rounded(h, w));
+    }
+}
 
 ProductKind kind_of(const GemmCall& c) {
     return {c.m, c.n, c.k, {letter(c.a), letter(c.b)}, c.a.dtype, c.b.dtype, c.c.dtype, c.c.add};
