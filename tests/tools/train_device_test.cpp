@@ -95,7 +95,6 @@ TEST_CASE("train on a device: the losses of the CPU, its work as large products,
         CHECK(f["reached_gflops"].get<double>() ==
               doctest::Approx(flop / b["ours"]["seconds"]["median"].get<double>()));
         for (const Json& part : b["parts"]) CHECK(part["name"] != "GEMM");
-        CHECK(b["parts"][0]["name"] == "linear layers");
 
         auto joined = [](const std::vector<std::string>& parts) {
             std::string all;

@@ -114,9 +114,8 @@ class Decode(Beside):
         row["peer"] = dict(
             self.found, seconds=median(self.runs), runs=self.runs, sentences_per_second=rate, ratio=ratio
         )
-        lines[-1] = f"{lines[-1].rstrip(chr(10))}{figures(rate):>13}{figures(ratio):>8}\n"
-        if len(lines) > 1:  # the names of columns
-            lines[0] = f"{lines[0].rstrip(chr(10))}{'generate':>13}{'ratio':>8}\n"
+        cells = [f"{'generate':>13}{'ratio':>8}", f"{figures(rate):>13}{figures(ratio):>8}"]
+        lines[:] = [one and one[:-1] + more + "\n" for one, more in zip(lines, cells)]  # the names of columns come once
         same, error = self.found["same_targets"], self.found["score_error"]
         if same < row["sources"] or (error or 0) > 1e-5:
             note(f"generate writes {same} of {row['sources']} targets as ours does; scores of the best differ by up to {error}")

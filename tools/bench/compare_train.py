@@ -12,15 +12,10 @@ KEPT = {
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
     "MALLOC_TOP_PAD_": "268435456",
 }
-NEVER_GIVEN_BACK = (
-    "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:9000000000,muzzy_decay_ms:9000000000"
-)
-ALLOCATORS = {  # name: the library, and the variables that choose it
-    "glibc, tuned": ("glibc", KEPT),
-    "glibc": ("glibc", {}),
-    "glibc, tuned, huge pages": ("glibc", {**KEPT, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "THP_MEM_ALLOC_ENABLE": "1"}),
-    "jemalloc": ("jemalloc", {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": NEVER_GIVEN_BACK}),
-    "tcmalloc": ("tcmalloc", {"LD_PRELOAD": "libtcmalloc_minimal.so.4"}),
+ALLOCATORS = {  # and the variables that choose it
+    "glibc, tuned": KEPT,
+    "glibc": {},
+    "glibc, tuned, huge pages": {**KEPT, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "THP_MEM_ALLOC_ENABLE": "1"},
 }
 NAMED = {  # what can be chosen by hand
     "mode": ("eager", "layers compiled", "compiled"),
@@ -130,12 +125,12 @@ class Rival:
         if self.child and self.place == (python, allocator):
             return
         self.end()
-        self.place, (library, environment) = (python, allocator), ALLOCATORS[allocator]
-        environment = {**environment, "OMP_NUM_THREADS": str(self.train.threads)}
+        self.place = (python, allocator)
+        environment = {**ALLOCATORS[allocator], "OMP_NUM_THREADS": str(self.train.threads)}
         for folder in filter(os.path.exists, BLAS):
             environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (folder, os.environ.get("LD_LIBRARY_PATH"))))
         self.child = Peer(python, "train_peer.py", environment)
-        about = self.child.ask("start", allocator=library, threads=self.train.threads, **self.train.about)
+        about = self.child.ask("start", threads=self.train.threads, **self.train.about)
         self.features, self.slow_blas = about["features"], about["slow_blas"]
         self.version = f"{about['version']}, Python {about['python']}"
 
@@ -149,7 +144,7 @@ class Rival:
                 return self.ask("attempt", variant, python, limit=limit)
             except PeerError as error:
                 self.end()
-                return {"failed": "not installed" if "is not here" in str(error) else str(error)}
+                return {"failed": str(error)}
 
         try:
             self.open(python, first)

@@ -54,13 +54,6 @@ def first_number(lines, key):
     return next((int(line.split()[1]) for line in lines if line.startswith(key)), 0)
 
 
-def allocator():
-    """The one that is in this process, by its library."""
-    with open("/proc/self/maps") as maps:
-        text = maps.read()
-    return next((name for name in ("jemalloc", "tcmalloc") if name in text), "glibc")
-
-
 def forget_compiled():
     """What was compiled for another variant; and as many forms of a layer as there are, not the default 8."""
     from torch import _dynamo

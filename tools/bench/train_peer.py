@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Training steps in PyTorch, measured for compare.py train; see peer_system.serve. It is asked:
-  {"do": "start", "device": "cpu" or "cuda", "allocator": NAME, "threads": N, "sizes": {}, "batch": {}, "rule": {},
-   "weights": {}}                       checks the allocator, imports torch, tells the version and what it can
+  {"do": "start", "device": "cpu" or "cuda", "threads": N, "sizes": {}, "batch": {}, "rule": {},
+   "weights": {}}                       imports torch, tells the version and what it can
   {"do": "check", "form": F, "variant": V}        loss, norm of the gradient, and loss after one update, without
                                         dropout, from the weights and the noise that were given
   {"do": "attempt", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
@@ -129,7 +129,7 @@ class Bench:
 
     def check(self, request):
         training = Training(self, request["form"], request["variant"])
-        training.model.dropout.on = False
+        training.model.dropout[:] = 0.0, 0.0
         training.form.weigh_real()
         first = training.step(self.noise())
         norm = float(training.norm)
@@ -201,8 +201,6 @@ class Bench:
 
 def start(request):
     global torch, models
-    if system.allocator() != request["allocator"]:
-        raise RuntimeError(f"{request['allocator']} is not here")
     import torch
     import train_peer_models as models
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/train_profile.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -9,45 +10,6 @@
 
 namespace masquerade {
 namespace {
-
-struct PartOfOp {
-    const char *op, *part;
-};
-constexpr PartOfOp parts_by_op[] = {
-    {"attention", "attention"},
-    {"cross_entropy", "loss"},
-    {"weighted_sum", "loss"},
-    {"layernorm", "normalisation"},
-    {"residual_norm", "normalisation"},
-    {"normalise", "latents"},
-    {"dropout", "dropout"},
-    {"gelu", "activation"},
-    {"embedding", "embedding"},
-    {"rotary", "positions"},
-    {"linear_rotary", "positions"},  // on a GPU: linear layers
-    {"vmf_sample", "latents"},
-    {"gaussian_sample", "latents"},
-    {"gaussian_kl", "latents"},
-    {"convert", "latents"},
-    {"token_losses", "loss"},
-    {"gather_rows", "rows"},
-    {"replace_rows", "rows"},
-    {"add", "residual"},
-    {"linear", "bias"},
-    {"linear_gelu", "bias"},
-    {"gelu_linear", "bias"},
-};
-constexpr const char* order_of_parts[] = {
-    "linear layers", "attention", "loss", "normalisation", "dropout", "activation", "embedding",
-    "optimiser",     "residual",  "bias", "positions",     "latents", "rows"};
-
-const char* part_of(const std::string& op, Device device) {
-    const bool linear = op.find("linear") != op.npos;
-    if (device == Device::cuda && linear) return "linear layers";
-    for (const PartOfOp& p : parts_by_op)
-        if (op == p.op) return p.part;
-    return "rest";
-}
 
 char letter(const Factor& f) { return f.column == 1 ? 'N' : 'T'; }
 
@@ -125,21 +87,17 @@ void StepProfile::note(const GemmCall& call) {
 
 std::vector<StepPart> parts_of(const StepProfile& profile) {
     const double steps = double(profile.steps);
-    std::map<std::string, double> found;
+    std::vector<StepPart> parts = {{"optimiser", profile.update / steps}};
     double products = 0, known = profile.update;
     for (const auto& [op, time] : profile.ops) {
         const double all = time.forward + time.backward, inside = op == "attention" ? 0 : time.products;
-        found[part_of(op, profile.device)] += all - inside;
+        parts.push_back({op, (all - inside) / steps});
         products += inside;
         known += all;
     }
-    found["optimiser"] = profile.update;
-    found["rest"] += profile.seconds - known;
-    std::vector<StepPart> parts;
-    if (profile.device == Device::cpu) parts.push_back({"GEMM", products / steps});
-    for (const char* name : order_of_parts)
-        if (found.count(name)) parts.push_back({name, found[name] / steps});
-    parts.push_back({"rest", found["rest"] / steps});
+    std::sort(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+    if (profile.device == Device::cpu) parts.insert(parts.begin(), {"GEMM", products / steps});
+    parts.push_back({"rest", (profile.seconds - known) / steps});
     return parts;
 }
 

@@ -78,8 +78,8 @@ struct StepPart {
     double seconds;  // of one step
 };
 
-// GEMM first; what an op spends in products counts there, but for attention's; what is left over comes last.
-// On a GPU there is no GEMM: linear layers are one part with their products, and the loss keeps its own.
+// GEMM first; what an op spends in products counts there, but for attention's. Then ops and the optimiser, the longest first;
+// what is left over comes last. On a GPU there is no GEMM: an op keeps its products.
 std::vector<StepPart> parts_of(const StepProfile& profile);
 
 // The floor of a training step: its matrix products, each alone, by the fastest product at hand.
