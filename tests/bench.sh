@@ -25,13 +25,13 @@ if command -v python3 >/dev/null; then
     for case in "${attention[*]}" 'train --marks univae-default --brief' 'tokenizer --repeats 1 --text README.md' \
         'decode --models univae-default,unilm-default --batches 1 --sources 1 --beams 1 --repeats 1'; do
         # shellcheck disable=SC2086
-        tools/bench/compare.py $case --peer /nowhere/python --save "$folder/saved" >"$folder/said" 2>"$folder/note"
+        tools/bench/compare.py $case --bench "$bench" --peer /nowhere/python --save "$folder/saved" >"$folder/said" 2>"$folder/note"
         is "$case: alone" 0 $?
         is "$case: one line says so" "$(grep -c '^note: .*/nowhere/python.*; ours is measured alone' "$folder/note")" 1
         is "$case: whole" 1 "$(grep -c '^  "complete": true' "$folder/saved")"
     done
     refuses 'no such setting' 2 'there is no mode=fast; there are mode=eager|' tools/bench/compare.py train --variant mode=fast
-    refuses 'no such mark' 2 'there is no mark x' tools/bench/compare.py train --marks x
+    refuses 'no such mark' 2 'there is no mark x' tools/bench/compare.py train --bench "$bench" --marks x
     refuses 'no program' 1 'there is no /nowhere' tools/bench/compare.py train --bench /nowhere
 else
     echo 'skipped: without python3 nothing can be set beside ours'

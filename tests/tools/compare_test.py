@@ -61,11 +61,10 @@ class Search(unittest.TestCase):
                 train.named(wrong)
 
     def test_what_is_chosen_beside_another_form(self):
-        features = {"sdpa": True, "fused": True, "compile": True, "chunked_loss": False}
-        axes = train.axes_of(features, "cpu", True, {}, {"allocator": "glibc", "optimiser": "fused", "loss": "logits"})
+        axes = train.axes_of(False, "cpu", True, {}, {"allocator": "glibc", "optimiser": "fused", "loss": "logits"})
         self.assertEqual((axes["allocator"], axes["attention"]), (["glibc"], ["explicit", "sdpa"]))
         self.assertEqual(axes["mode"], ["eager"])
-        self.assertEqual(train.axes_of(features, "cuda", False, {"mode": "compiled"}, None)["mode"], ["compiled"])
+        self.assertEqual(train.axes_of(True, "cuda", False, {"mode": "compiled"}, None)["mode"], ["compiled"])
 
 
 class Figures(unittest.TestCase):
@@ -80,7 +79,7 @@ class Figures(unittest.TestCase):
 
     def test_eighty_columns(self):
         check = {"loss": 8.98765, "norm": 12345.67891, "next": 8.9}
-        peer = {"label": "PyTorch, no master", "version": "2.15.0+cu132, Python 3.11.7", "slow_blas": True, "agrees": False,
+        peer = {"label": "PyTorch, no master", "version": "2.15.0+cu132, Python 3.11.7", "agrees": False,
                 "python": "/a/folder/of/somebody/bin/python3", "check": check, "faults_per_step": 12345.0, "ratio": 2.0,
                 "settings": "layers compiled, explicit attention, chunked loss, fused AdamW, glibc, tuned",
                 "seconds": {"median": 0.5, "least": 0.45, "most": 6}, "tokens_per_second": 4096, "peak_bytes": 2**32}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The children of compare.py: ./bench, which measures ours, and Pythons that measure other software; and how figures are
-shown. All of them are told and answer in lines of JSON."""
+"""The children of compare.py: ./bench, which measures ours, and Pythons that measure other software. All of them are told
+and answer in lines of JSON. Also how figures are shown."""
 import json
 import os
 import subprocess
@@ -59,15 +59,17 @@ class Peer:
         self.child.kill()
 
     def fail(self, what):
-        self.end()
+        self.child.kill()
         self.said.seek(0)
         lines = self.said.read().decode(errors="replace").split("\n")
+        self.end()
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         raise PeerError(f"the peer {self.python} {what}" + (f"; it said: {last}" if last else ""))
 
     def end(self):
         self.child.kill()
-        self.child.wait()
+        self.child.communicate()
+        self.said.close()
 
 
 class Bench:
@@ -93,8 +95,9 @@ class Bench:
 
 
 def send(stream, value):
+    line = "" if value is None else json.dumps(value, sort_keys=True, separators=(",", ":"))
     try:
-        stream.write(b"\n" if value is None else json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+        stream.write(line.encode() + b"\n")
         stream.flush()
     except OSError:
         pass  # it has ended: who reads its answer learns why

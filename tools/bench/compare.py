@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compare.py CASE [OPTION of ./bench CASE ...]: runs ./bench in turns with the fastest other software that does the same,
+"""compare.py CASE [OPTION of ./bench CASE ...]: runs ./bench in turns with the fastest other software for the same work,
 checks that both compute the same, and prints both with the ratio of their medians (above 1: ours is faster).
   tokenizer   beside Hugging Face's tokenizers          attention   beside PyTorch's scaled_dot_product_attention
   train       beside PyTorch                            decode      UniLM beside generate of Hugging Face's transformers
-Needs Python 3; what is measured beside ours is imported by the Pythons of --peer alone. Where none has it, ours is measured
-alone."""
+Needs Python 3. What is measured beside ours is imported by the Pythons of --peer alone; where none has it, ours is
+measured alone."""
 import argparse
 import json
 import os
@@ -35,7 +35,7 @@ def options():
     add("case", choices=CASES)
     add("--peer", metavar="PYTHON,...", default=sys.executable, help="Pythons that have the other software: the first "
         "that can is taken, of train the fastest (default: the one that runs this)")
-    add("--bench", metavar="FILE", default=f"{root}/build/release/bench", help="the program (default: build/release/bench)")
+    add("--bench", metavar="FILE", default=f"{root}/bench", help="the program (default: ./bench of this tree)")
     add("--json", action="store_true", help="JSON, with each run, op, product and setting tried")
     add("--save", metavar="FILE", help="the JSON into a file, too, which is written after each row")
     add("--eager", action="store_true", help="train: do not try torch.compile, which takes minutes a mark")

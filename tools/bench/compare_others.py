@@ -118,7 +118,8 @@ class Decode(Beside):
         lines[:] = [one and one[:-1] + more + "\n" for one, more in zip(lines, cells)]  # the names of columns come once
         same, error = self.found["same_targets"], self.found["score_error"]
         if same < row["sources"] or (error or 0) > 1e-5:
-            note(f"generate writes {same} of {row['sources']} targets as ours does; scores of the best differ by up to {error}")
+            note(f"generate writes {same} of {row['sources']} targets as ours does; scores of the best differ by up to "
+                 f"{error}")
 
 
 class Tokenizer(Beside):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch's ways of training a mark, beside ours: for each its fastest settings are searched, what it computes is compared,
-and it runs in a process of its own."""
-import os
-
+"""PyTorch's ways of training a mark, beside ours: for each its fastest settings are searched, what it computes is
+compared, and it runs in a process of its own."""
 from children import Peer, PeerError, note, progress, spread
 from compare_train_report import line, paragraph, said, summary
 
@@ -23,8 +21,6 @@ NAMED = {  # what can be chosen by hand
     "optimiser": ("single", "foreach", "fused"),
     "loss": ("logits", "chunked"),
 }
-# Debian's PyTorch takes the BLAS it finds; its fastest lies in a folder that is not searched by default.
-BLAS = [f"/usr/lib/{kind}-linux-gnu/openblas-openmp" for kind in ("x86_64", "aarch64")]
 HOPELESS = 1.2  # times the fastest so far
 
 
@@ -73,15 +69,15 @@ def described(variant):
     return ", ".join(variant[axis] + words.get(axis, "") for axis in order if axis in variant)
 
 
-def axes_of(features, device, eager, only, like):
+def axes_of(chunked, device, eager, only, like):
     """What this PyTorch lets be chosen; beside another form of the same model, only what may differ from it. A GPU's memory
     is PyTorch's own affair: there is nothing to choose."""
     axes = {
         "allocator": list(ALLOCATORS) if device == "cpu" else ["glibc"],
-        "attention": ["explicit"] + ["sdpa"] * features["sdpa"],
-        "optimiser": ["fused" if features["fused"] else "single", "foreach"],
-        "loss": ["logits"] + ["chunked"] * features.get("chunked_loss", False),
-        "mode": ["eager"] + ["layers compiled", "compiled"] * (features["compile"] and not eager),
+        "attention": ["explicit", "sdpa"],
+        "optimiser": ["fused", "foreach"],
+        "loss": ["logits"] + ["chunked"] * chunked,
+        "mode": ["eager"] + ["layers compiled", "compiled"] * (not eager),
     }
     if like:
         axes.update({name: [like[name]] for name in ("allocator", "optimiser", "loss")})
@@ -127,12 +123,9 @@ class Rival:
         self.end()
         self.place = (python, allocator)
         environment = {**ALLOCATORS[allocator], "OMP_NUM_THREADS": str(self.train.threads)}
-        for folder in filter(os.path.exists, BLAS):
-            environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (folder, os.environ.get("LD_LIBRARY_PATH"))))
         self.child = Peer(python, "train_peer.py", environment)
         about = self.child.ask("start", threads=self.train.threads, **self.train.about)
-        self.features, self.slow_blas = about["features"], about["slow_blas"]
-        self.version = f"{about['version']}, Python {about['python']}"
+        self.version, self.chunked = about["version"], about["chunked_loss"]
 
     def search(self, python, like):
         device, options = self.train.device, self.train.options
@@ -148,7 +141,7 @@ class Rival:
 
         try:
             self.open(python, first)
-            axes = axes_of(self.features, device, options.eager, options.only, like and like.variant)
+            axes = axes_of(self.chunked, device, options.eager, options.only, like and like.variant)
             return search(axes, attempt, self.tried)
         except PeerError:
             self.end()
@@ -185,7 +178,7 @@ class Rival:
         tried = [{"settings": described(one["variant"]), **{k: one[k] for k in ("seconds", "failed") if k in one}}
                  for one in self.tried]
         return {"form": self.form, "precision": self.precision, "python": self.python, "version": self.version,
-                "slow_blas": self.slow_blas, "variant": self.variant, "settings": described(self.variant), "tried": tried}
+                "variant": self.variant, "settings": described(self.variant), "tried": tried}
 
     def found(self, row):
         ours = row["ours"]

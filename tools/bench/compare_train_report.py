@@ -21,9 +21,6 @@ def said(row, peer):
     """Its settings, and what it computes."""
     label, ours, theirs = peer["label"], row["ours"]["check"], peer["check"]
     out = paragraph(f"{label} {peer['version']} ({peer['python']}): {peer['settings']}")
-    if peer["slow_blas"]:
-        out += paragraph(f"warning: {label} multiplies by the reference BLAS; Debian's libopenblas0-openmp makes it 30 "
-                         "times faster")
     if not peer["agrees"]:
         out += paragraph(f"warning: {label} does NOT compute the same, see --json")
     pairs = (f"{name} {ours[key]:.5f} {theirs[key]:.5f}"

@@ -113,12 +113,8 @@ class DecodeCase : public BenchCase {
             write();  // is not counted
             const auto runs = session.in_turns(text(mark, ", ", batch), {[&] { return seconds_of(write); }})[0];
             const Spread s = spread_of(runs);
-            session.add({{"model", mark},
-                         {"sentences", batch},
-                         {"tokens_of_each", tokens},
-                         {"seconds", s.median},
-                         {"runs", runs},
-                         {"sentences_per_second", batch / s.median}},
+            session.add({{"model", mark}, {"sentences", batch}, {"tokens_of_each", tokens},
+                         {"seconds", s.median}, {"runs", runs}, {"sentences_per_second", batch / s.median}},
                         {batch == sentences_.front() ? head : "",
                          fmt::format(fmt::runtime(univae_columns), mark, batch, figures(1e3 * s.median),
                                      figures(1e3 * s.least) + " - " + figures(1e3 * s.most), figures(batch / s.median),
@@ -144,23 +140,16 @@ class DecodeCase : public BenchCase {
         if (!cached_only_) works.push_back([&] { return seconds_of([&] { work.without_cache(); }); });
         const auto runs = session.in_turns(text(model, ", ", sources), works);
         const double seconds = spread_of(runs[0]).median;
-        Json row = {{"model", model},
-                    {"sources", sources},
-                    {"beams", sizes.beams},
-                    {"source_tokens", sizes.source_tokens},
-                    {"target_tokens", sizes.target_tokens},
-                    {"seconds", seconds},
-                    {"runs", runs[0]},
-                    {"sentences_per_second", sources / seconds}};
+        Json row = {{"model", model}, {"sources", sources}, {"beams", sizes.beams},
+                    {"source_tokens", sizes.source_tokens}, {"target_tokens", sizes.target_tokens},
+                    {"seconds", seconds}, {"runs", runs[0]}, {"sentences_per_second", sources / seconds}};
         std::string rate, ratio;
         if (!cached_only_) {
             std::vector<double> ratios;
             for (std::size_t i = 0; i < runs[0].size(); i++) ratios.push_back(runs[1][i] / runs[0][i]);
             const double slower = spread_of(runs[1]).median;
-            row["uncached"] = {{"seconds", slower},
-                               {"runs", runs[1]},
-                               {"sentences_per_second", sources / slower},
-                               {"ratio", spread_of(ratios).median},
+            row["uncached"] = {{"seconds", slower}, {"runs", runs[1]},
+                               {"sentences_per_second", sources / slower}, {"ratio", spread_of(ratios).median},
                                {"same_bits", same_bits}};
             rate = figures(sources / slower), ratio = figures(spread_of(ratios).median);
         }
@@ -175,12 +164,9 @@ class DecodeCase : public BenchCase {
         if (!session.options.turns) return;
         const Folder folder;
         work.save(folder.path);
-        Json about = {{"folder", folder.path},
-                      {"beams", work.sizes.beams},
-                      {"tokens", work.sizes.target_tokens},
-                      {"forbidden", work.search_options().forbidden},
-                      {"end", work.end()},
-                      {"seconds", run_seconds}};
+        Json about = {{"folder", folder.path}, {"beams", work.sizes.beams},
+                      {"tokens", work.sizes.target_tokens}, {"forbidden", work.search_options().forbidden},
+                      {"end", work.end()}, {"seconds", run_seconds}};
         for (const Sentence& s : work.sources()) about["sources"].push_back(s.ids);
         for (const auto& hypotheses : written)
             about["written"].push_back({hypotheses.front().tokens, hypotheses.front().score});

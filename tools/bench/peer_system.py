@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The process that a peer with PyTorch runs in, how it answers, and what its PyTorch can do."""
+"""The process that a peer runs in, how it answers, and what is asked of PyTorch everywhere."""
 import ctypes
 import json
 import os
@@ -59,32 +59,8 @@ def forget_compiled():
     from torch import _dynamo
 
     _dynamo.reset()
-    for name in ("recompile_limit", "cache_size_limit"):
-        if hasattr(_dynamo.config, name):
-            setattr(_dynamo.config, name, 64)
+    _dynamo.config.recompile_limit = 64
 
 
 def said(error):
     return f"{type(error).__name__}: {error}".split("\n")[0]
-
-
-def slow_blas():
-    """Whether matrix products are those of the reference BLAS, as Debian's PyTorch has them without another."""
-    with open("/proc/self/maps") as maps:
-        return any("/blas/libblas.so" in os.path.realpath(line.split()[-1]) for line in maps if "libblas" in line)
-
-
-def features(device):
-    import torch
-
-    try:
-        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1, device=device))], fused=True)
-        fused = True
-    except (RuntimeError, TypeError, ValueError):
-        fused = False
-    return {
-        "fused": fused,
-        "sdpa": hasattr(torch.nn.functional, "scaled_dot_product_attention"),
-        "chunked_loss": hasattr(torch.nn, "LinearCrossEntropyOptions"),
-        "compile": hasattr(torch.nn.Module, "compile"),
-    }

@@ -71,9 +71,7 @@ class TokenizerCase : public BenchCase {
         session.begin("rows",
                       {{"text",
                         {{"name", text.name},
-                         {"copies", text.copies},
-                         {"lines", text.lines.size()},
-                         {"bytes", text.bytes.size()},
+                         {"copies", text.copies}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()},
                          {"tokens", tokens}}},
                        {"vocabulary", {{"file", vocabulary_}, {"tokens", size}, {"lower", lower}}}},
                       fmt::format("text        {}{}: {} lines, {} MB, {} M tokens\n"
@@ -105,15 +103,11 @@ class TokenizerCase : public BenchCase {
         std::string file = path_;  // of a model's folder that which read_tokenizer takes
         if (fs::is_directory(path_))
             file += fs::exists(path_ + "/tokenizer.json") ? "/tokenizer.json" : "/vocab.txt";
-        session.start({{"text", lines_->path()},
-                       {"ids", ids_->path()},
-                       {"bytes", text.bytes.size()},
-                       {"vocabulary", fs::absolute(file).string()},
-                       {"recognise", o.recognise_special},
+        session.start({{"text", lines_->path()}, {"ids", ids_->path()}, {"bytes", text.bytes.size()},
+                       {"vocabulary", fs::absolute(file).string()}, {"recognise", o.recognise_special},
                        {"normalizer",
                         {{"lowercase", o.lower},
-                         {"clean_text", o.clean},
-                         {"handle_chinese_chars", o.split_ideographs},
+                         {"clean_text", o.clean}, {"handle_chinese_chars", o.split_ideographs},
                          {"strip_accents", o.strips()}}}});
     }
 
@@ -129,11 +123,8 @@ class TokenizerCase : public BenchCase {
         const Spread s = work.bytes > 0
                              ? rate_of(work.bytes / 1e6, seconds)
                              : Spread{1e3 * seconds.median, 1e3 * seconds.least, 1e3 * seconds.most};
-        session.add({{"name", work.key},
-                     {"bytes", std::int64_t(work.bytes)},
-                     {"tokens", std::int64_t(work.tokens)},
-                     {"ours", ours},
-                     {"threads", work.threads}},
+        session.add({{"name", work.key}, {"bytes", std::int64_t(work.bytes)},
+                     {"tokens", std::int64_t(work.tokens)}, {"ours", ours}, {"threads", work.threads}},
                     {fmt::format(fmt::runtime(columns), work.label + (work.bytes > 0 ? "" : ", ms"),
                                  figures(s.median), figures(s.least) + " - " + figures(s.most),
                                  work.tokens > 0 ? figures(work.tokens / 1e6 / seconds.median) : "-")});

@@ -46,9 +46,7 @@ class TrainCase : public BenchCase {
                 } catch (const std::exception& error) {
                     whole = false;
                     log_line("error: ", mark, ' ', precision, ": ", error.what());
-                    session.add({{"mark", mark},
-                                 {"precision", precision},
-                                 {"notes", {error.what()}},
+                    session.add({{"mark", mark}, {"precision", precision}, {"notes", {error.what()}},
                                  {"complete", false}},
                                 {});
                 }

@@ -22,8 +22,7 @@ struct Steps {
 Json json_of_runs(const std::vector<double>& runs, double tokens) {
     const Spread s = spread_of(runs);
     return {{"seconds", {{"median", s.median}, {"least", s.least}, {"most", s.most}}},
-            {"tokens_per_second", tokens / s.median},
-            {"runs", runs}};
+            {"tokens_per_second", tokens / s.median}, {"runs", runs}};
 }
 
 class Measurement {
@@ -31,12 +30,8 @@ class Measurement {
     explicit Measurement(const TrainMeasurement& what) : what_(what), mark_(what.mark) {}
 
     Json run() {
-        json_ = {{"mark", mark_.name},
-                 {"precision", name_of(what_.storage)},
-                 {"device", name_of(what_.device)},
-                 {"sizes", mark_.sizes()},
-                 {"sentences", mark_.sentences.size()},
-                 {"tokens", mark_.tokens()},
+        json_ = {{"mark", mark_.name}, {"precision", name_of(what_.storage)}, {"device", name_of(what_.device)},
+                 {"sizes", mark_.sizes()}, {"sentences", mark_.sentences.size()}, {"tokens", mark_.tokens()},
                  {"complete", false}};
         try {
             measure();
@@ -107,9 +102,7 @@ class Measurement {
         const double loss = plain.step(), norm = plain.norm(), next = plain.loss();
         json_["parameters"] = plain.parameters();
         json_["ours"]["check"] = {{"loss", loss}, {"norm", norm}, {"next", next}};
-        return {{"device", name_of(what_.device)},
-                {"sizes", mark_.sizes()},
-                {"batch", batch},
+        return {{"device", name_of(what_.device)}, {"sizes", mark_.sizes()}, {"batch", batch},
                 {"rule", mark_.optimiser()},
                 {"weights", {{"file", weights}, {"tensors", plain.weight_places()}}}};
     }
@@ -177,27 +170,19 @@ class Measurement {
         const double step = json_["ours"]["seconds"]["median"],
                      work = floor.multiply_adds() + floor.attention;
         Json& json = json_["floor"];
-        json = {{"seconds", floor.seconds()},
-                {"share_of_step", floor.seconds() / step},
+        json = {{"seconds", floor.seconds()}, {"share_of_step", floor.seconds() / step},
                 {"products_seconds", floor.products_seconds()},
-                {"attention_seconds", floor.attention_seconds()},
-                {"gflop", 2e-9 * floor.multiply_adds()},
-                {"attention_gflop", 2e-9 * floor.attention},
-                {"best_gflops", 2e-9 * floor.best_rate()},
+                {"attention_seconds", floor.attention_seconds()}, {"gflop", 2e-9 * floor.multiply_adds()},
+                {"attention_gflop", 2e-9 * floor.attention}, {"best_gflops", 2e-9 * floor.best_rate()},
                 {"reached_gflops", 2e-9 * work / step}};
         for (const FloorProduct& p : floor.products) json["products"].push_back(json_of(p));
     }
 
     static Json json_of(const FloorProduct& p) {
         const ProductKind& k = p.kind;
-        Json json = {{"m", k.m},
-                     {"n", k.n},
-                     {"k", k.k},
-                     {"order", k.order},
-                     {"type", text(name_of(k.a), ' ', name_of(k.b), " -> ", name_of(k.c))},
-                     {"add", k.add},
-                     {"count", p.count},
-                     {"ours", p.ours}};
+        Json json = {{"m", k.m}, {"n", k.n}, {"k", k.k}, {"order", k.order},
+                     {"type", text(name_of(k.a), ' ', name_of(k.b), " -> ", name_of(k.c))}, {"add", k.add},
+                     {"count", p.count}, {"ours", p.ours}};
         if (p.in_step > 0) json["in_step"] = p.in_step;
         if (p.peer > 0) json["peer"] = p.peer;
         return json;

@@ -15,7 +15,6 @@ A GPU is waited for before a clock is read. f32 is multiplied as f32 there, neve
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
 import gc
-import inspect
 import platform
 import resource
 import sys
@@ -52,9 +51,7 @@ class Training:
         self.optimiser = torch.optim.AdamW(
             groups, self.rule["rate"], (self.rule["beta1"], self.rule["beta2"]), self.rule["eps"], **choice
         )
-        clip = torch.nn.utils.clip_grad_norm_
-        several = "foreach" in inspect.signature(clip).parameters and kind != "single"
-        self.clip = (lambda p, m: clip(p, m, foreach=True)) if several else clip
+        self.foreach = kind != "single"
         if variant["mode"] != "eager":
             system.forget_compiled()
         if variant["mode"] == "compiled":
@@ -64,7 +61,7 @@ class Training:
                 layer.compile(dynamic=False)
 
     def update(self):
-        norm = self.clip(self.parameters, self.rule["clip"])
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.rule["clip"], foreach=self.foreach)
         self.optimiser.step()
         return norm
 
@@ -205,9 +202,8 @@ def start(request):
     import train_peer_models as models
 
     system.prepare(torch, request)
-    versions = {"version": torch.__version__, "python": platform.python_version()}
-    slow = request["device"] == "cpu" and system.slow_blas()
-    return Bench(request), dict(versions, features=system.features(request["device"]), slow_blas=slow)
+    chunked = hasattr(torch.nn, "LinearCrossEntropyOptions")
+    return Bench(request), {"version": f"{torch.__version__}, Python {platform.python_version()}", "chunked_loss": chunked}
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ struct MultiplyAdds {
     void add(double number, bool rounded) { (rounded ? bf16 : f32) += number; }
 };
 
-// Adds those of linear layers and of the loss, from a record of the tape: the same on every device. Attention has products, too, but what it needs of them depends on
+// Adds those of linear layers and of the loss, from a record of the tape: the same on every device.
+// Attention has products, too, but what it needs of them depends on
 // its mask (OurTraining::attention_multiply_adds); they are not in here.
 void count_products(const Record& record, bool backward, MultiplyAdds& work);
 
