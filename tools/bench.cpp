@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
                 complete = true;
             } catch (const Stopped&) {
                 show_progress("");
-                log_line("note: stopped as asked; the rows that are there are whole");
+                if (!options[i].turns) log_line("note: stopped as asked; the rows that are there are whole");
             } catch (...) {
                 failed = std::current_exception();
             }

@@ -3,6 +3,7 @@
 and answer in lines of JSON. Also how figures are shown."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -56,10 +57,15 @@ class Peer:
 
     def give_up(self):
         self.late = True
-        self.child.kill()
+        self.kill()
+
+    def kill(self):
+        """With the compilers it may have started."""
+        if self.child.returncode is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
 
     def fail(self, what):
-        self.child.kill()
+        self.kill()
         self.said.seek(0)
         lines = self.said.read().decode(errors="replace").split("\n")
         self.end()
@@ -67,7 +73,7 @@ class Peer:
         raise PeerError(f"the peer {self.python} {what}" + (f"; it said: {last}" if last else ""))
 
     def end(self):
-        self.child.kill()
+        self.kill()
         self.child.communicate()
         self.said.close()
 
@@ -86,12 +92,8 @@ class Bench:
 
     def end(self):
         """Its exit status; told to stop where it still runs."""
-        self.child.stdout.close()
-        try:
-            self.child.stdin.close()
-        except OSError:
-            pass
-        return self.child.wait()
+        self.child.communicate()
+        return self.child.returncode
 
 
 def send(stream, value):
