@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/bench/train_report.h"
+#include "tools/bench/train_measure.h"
 
 #include <csignal>
 #include <sstream>
@@ -36,30 +36,11 @@ Json result() {
         {"parameters", 102300000},
         {"sentences", 32},
         {"tokens", 2048},
-        {"notes",
-         {"a peer that failed said a great deal about why it did, in a line of more than eighty letters"}},
         {"ours", runs(0.25)}};
     r["ours"]["check"] = check;
     r["ours"]["faults_per_step"] = 0;
     r["ours"]["peak_bytes"] = 3 << 20;
     r["ours"]["activation_bytes"] = 2 << 20;
-    for (const char* form : {"split", "joint"}) {
-        const bool split = form == std::string("split");
-        Json peer = runs(0.5);
-        peer.update(
-            {{"form", form},
-             {"precision", split ? "bf16" : "autocast"},
-             {"python", "/a/folder/of/somebody/bin/python3"},
-             {"version", "2.15.0+cu132, Python 3.11.7"},
-             {"slow_blas", false},
-             {"settings", "layers compiled, explicit attention, chunked loss, fused AdamW, glibc, tuned"},
-             {"ratio", 2.0},
-             {"faults_per_step", 12345.0},
-             {"peak_bytes", 4096ll << 20},
-             {"check", check},
-             {"agrees", split}});
-        r["peers"].push_back(peer);
-    }
     r["profiled_step"] = 0.26;
     r["parts"] = {{{"name", "GEMM"}, {"seconds", 0.13}}, {{"name", "normalisation"}, {"seconds", 0.013}}};
     r["floor"] = {
@@ -76,6 +57,12 @@ bool narrow(const std::string& text) {
     return true;
 }
 
+std::string joined(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) all += part;
+    return all;
+}
+
 std::string line_with(const std::string& text, const std::string& what) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);)
@@ -86,32 +73,21 @@ std::string line_with(const std::string& text, const std::string& what) {
 }  // namespace
 
 TEST_CASE("train report: eighty columns, and the figures of every row") {
-    const std::string report = train_report(result());
+    const std::string report = joined(train_report(result()));
     CHECK(narrow(report));
     INFO(report);
-    const std::string ours = line_with(report, "ours   "), joint = line_with(report, "PyTorch, joint");
+    const std::string ours = line_with(report, "ours   ");
     CHECK(ours.find("225 - 3000") != ours.npos);
     CHECK(ours.find("8192") != ours.npos);
-    CHECK(joint.find("2.00") != joint.npos);
-    CHECK(joint.find("4096") != joint.npos);
     CHECK(line_with(report, "GEMM").find("50.0") != std::string::npos);
     CHECK(line_with(report, "page faults").find("page faults a step: 0;") == 0);
     CHECK(line_with(report, "floor").find("floor 200 ms, 80 % of the step (step / floor: 125 %)") == 0);
-    CHECK(report.find("PyTorch, joint does NOT compute the same") != report.npos);
-    CHECK(report.find("PyTorch, no master does NOT") == report.npos);
 }
 
-TEST_CASE("train report: what was stopped early, and what has no peer, is told as far as it goes") {
+TEST_CASE("train report: what was stopped early is told as far as it goes") {
     const Json stopped = {
         {"mark", "bert-base"}, {"precision", "f32"}, {"notes", Json::array()}, {"complete", false}};
-    CHECK(train_report(stopped) == "bert-base, f32: stopped before it was measured\n");
-    Json alone = result();
-    alone["peers"] = Json::array();
-    CHECK(narrow(train_report(alone)));
-    const std::string summary = train_summary({result(), stopped, alone});
-    CHECK(narrow(summary));
-    CHECK(line_with(summary, "joint").find("2.00") != std::string::npos);
-    CHECK(summary.find("bert-base") == summary.npos);
+    CHECK(joined(train_report(stopped)) == "\nbert-base, f32: stopped before it was measured\n");
 }
 
 TEST_CASE("own process: the result, the error, the signal") {

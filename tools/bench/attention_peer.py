@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scaled_dot_product_attention of PyTorch, measured for ./bench attention. A line of JSON on standard input is answered
-by a line of JSON on standard output:
+"""scaled_dot_product_attention of PyTorch, measured for compare.py attention; see peer_system.serve. It is asked:
   {"do": "start", "device": "cpu" or "cuda", "threads": N}     imports torch, tells the version
   {"do": "run", "precision": "f32" or "bf16", "mask": NAME, "documents": B, "length": N, "heads": H, "size": D,
    "seconds": S}            the mean seconds of "forward" and of "both", forward and backward, in runs of so long; "y" and
                             "dq", the means of the absolute values of the output and of the queries' gradient"""
 import platform
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
-import train_peer_system as system  # noqa: E402
+import peer_system as system  # noqa: E402
 
 
 class Bench:
@@ -21,19 +19,8 @@ class Bench:
         system.prepare(torch, request)
 
     def mean(self, work, budget):
-        """As ours is taken: one call that is not counted; a GPU is waited for after several."""
-        gpu = self.device == "cuda"
-        wait, together = (torch.cuda.synchronize, 8) if gpu else (lambda: None, 1)
-        work()
-        wait()
-        start, times, spent = time.perf_counter(), 0, 0
-        while times == 0 or spent < budget:
-            for _ in range(together):
-                work()
-            wait()
-            times += together
-            spent = time.perf_counter() - start
-        return spent / times
+        wait = (torch.cuda.synchronize, 8) if self.device == "cuda" else ()
+        return system.mean_seconds(work, budget, *wait)
 
     def tensor(self, request, salt):
         b, n, h, d = (request[name] for name in ("documents", "length", "heads", "size"))
@@ -63,21 +50,12 @@ class Bench:
         return dict(seconds, y=y, dq=both()[0].float().abs().mean().item())
 
 
-def main():
-    bench = None
+def start(request):
+    global torch
+    import torch
 
-    def answer(request):
-        global torch
-        nonlocal bench
-        if request["do"] != "start":
-            return bench.run(request)
-        import torch
-
-        bench = Bench(request)
-        return {"version": f"{torch.__version__}, Python {platform.python_version()}"}
-
-    system.serve(answer)
+    return Bench(request), {"version": f"PyTorch {torch.__version__}, Python {platform.python_version()}"}
 
 
 if __name__ == "__main__":
-    main()
+    system.serve(start)

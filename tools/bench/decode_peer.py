@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""generate of Hugging Face's transformers, measured for ./bench decode. A line of JSON on standard input is answered by
-a line of JSON on standard output:
+"""generate of Hugging Face's transformers, measured for compare.py decode; see peer_system.serve. It is asked:
   {"do": "start", "device": "cpu" or "cuda", "threads": N}     imports both libraries, tells their versions
   {"do": "load", "folder": F, "sources": [[ID, ...], ...], "beams": B, "tokens": T, "seconds": S}
                             a BERT made a decoder, and what it is to go on from, all of one length; of the ways of calling
@@ -10,11 +9,10 @@ a line of JSON on standard output:
   {"do": "written"}         "ids" of the best of each source; "scores", null of a greedy search"""
 import platform
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
-import train_peer_system as system  # noqa: E402
+import peer_system as system  # noqa: E402
 
 
 class Bench:
@@ -69,34 +67,20 @@ class Bench:
         return {"ids": ids, "scores": None if scores is None else scores.tolist()}
 
     def run(self, _):
-        self.generate()
-        start, times, spent = time.perf_counter(), 0, 0
-        while times == 0 or spent < self.seconds:
-            self.generate()
-            times += 1
-            spent = time.perf_counter() - start
-        return {"seconds": spent / times}
+        return {"seconds": system.mean_seconds(self.generate, self.seconds)}
+
+    def written(self, _):
+        return self.generate(scored=True)
 
 
-def main():
-    bench = None
+def start(request):
+    global torch, transformers
+    import torch
+    import transformers
 
-    def answer(request):
-        global torch, transformers
-        nonlocal bench
-        if request["do"] == "start":
-            import torch
-            import transformers
-
-            bench = Bench(request)
-            versions = f"transformers {transformers.__version__}, PyTorch {torch.__version__}"
-            return {"version": f"{versions}, Python {platform.python_version()}"}
-        if request["do"] == "written":
-            return bench.generate(scored=True)
-        return {"load": bench.load, "run": bench.run}[request["do"]](request)
-
-    system.serve(answer)
+    versions = f"transformers {transformers.__version__}, PyTorch {torch.__version__}"
+    return Bench(request), {"version": f"{versions}, Python {platform.python_version()}"}
 
 
 if __name__ == "__main__":
-    main()
+    system.serve(start)

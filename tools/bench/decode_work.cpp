@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/random.h"
+#include "engine/tensor/numbers.h"
 #include "models/runs/hugging_face/hugging_face.h"
 
 namespace masquerade {
@@ -29,6 +30,71 @@ ReadingOptions reading(const BeamSizes& sizes) {
     r.source_type = r.target_type = 0;
     r.longest = sizes.target_tokens;
     return r;
+}
+
+class UncachedUniLm : public SourceReader {
+  public:
+    UncachedUniLm(const UniLm& model, const ReadingOptions& options)
+        : model_(model),
+          options_(options),
+          arena_(model.backbone.device(), Blocks::kept),
+          tape_(arena_, model.backbone.storage()) {}
+
+    void read(const std::vector<const Sentence*>& sources, int) override {
+        sources_ = sources;
+        written_.clear();
+    }
+    int vocabulary() const override { return model_.backbone.options.vocabulary; }
+    const float* step(const std::vector<Row>& rows) override;
+
+  private:
+    // Every prefix with its source, asked for what follows its last token.
+    ObjectiveBatch batch(const std::vector<Row>& rows) const;
+
+    const UniLm& model_;
+    const ReadingOptions options_;
+    Arena arena_;
+    Tape tape_;
+    std::vector<const Sentence*> sources_;
+    std::vector<std::vector<int>> written_;  // of the rows of the step before
+    std::vector<float> logits_;
+};
+
+const float* UncachedUniLm::step(const std::vector<Row>& rows) {
+    std::vector<std::vector<int>> written(rows.size());
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        if (rows[i].parent < 0) continue;  // the source alone
+        written[i] = written_[std::size_t(rows[i].parent)];
+        written[i].push_back(rows[i].token);
+    }
+    written_.swap(written);
+    const ObjectiveBatch b = batch(rows);
+    tape_.begin("step");
+    const OnHost logits(model_.backbone.logits(tape_, model_.hidden(tape_, b))->view());  // (rows,V)
+    const float* numbers = logits.view().as<float>();
+    logits_.assign(numbers, numbers + logits.view().count());
+    tape_.end();
+    return logits_.data();
+}
+
+ObjectiveBatch UncachedUniLm::batch(const std::vector<Row>& rows) const {
+    ObjectiveBatch b;
+    Documents documents;
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        const Sentence& source = *sources_.at(std::size_t(rows[i].source));
+        const int n = int(source.ids.size()), t = int(written_[i].size());
+        const int start = options_.target_start < 0 ? n : options_.target_start;
+        for (int k = 0; k < n; k++)
+            b.rows.push(source.ids[std::size_t(k)], options_.source_type, k, source.name);
+        for (int k = 0; k < t; k++)
+            b.rows.push(written_[i][std::size_t(k)], options_.target_type, start + k, source.name);
+        b.scored_rows.push_back(b.rows.count() - 1);
+        b.scored.push(b.rows.ids.back(), b.rows.types.back(), b.rows.positions.back(), source.name);
+        documents.push_back({n, t});
+    }
+    b.graph = options_.causal ? causal_mask(documents) : unilm_mask(documents);
+    b.scored_graph = only_queries(b.graph, b.scored_rows);
+    return b;
 }
 
 }  // namespace
@@ -63,7 +129,7 @@ BeamWork::BeamWork(const BeamSizes& s, Device device, std::uint64_t seed)
       parameters_(DType::f32, device),
       model_(parameters_, fitting(s)),
       cached_(model_, reading(s)),
-      uncached_(model_, reading(s)) {
+      uncached_(std::make_unique<UncachedUniLm>(model_, reading(s))) {
     parameters_.allocate(seed);
     Sequence random(seed, "sources");
     const auto ordinary = std::uint32_t(s.model.vocabulary - first_ordinary);

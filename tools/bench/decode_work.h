@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/writing/unilm_decoder.h"
-#include "tools/bench/decode_uncached.h"
 
 namespace masquerade {
 
@@ -26,9 +25,10 @@ using Written = std::vector<std::vector<Hypothesis>>;
 class BeamWork {
   public:
     BeamWork(const BeamSizes& sizes, Device device, std::uint64_t seed);
-    // Both as ./generate writes. No token ends a target before it is full.
+    // Both as ./generate writes. No token ends a target before it is full. Without a cache a step runs the stack over the
+    // source and all that is written, of every prefix: this is what a cache saves; both have the same bits.
     Written with_cache() { return write(cached_); }
-    Written without_cache() { return write(uncached_); }
+    Written without_cache() { return write(*uncached_); }
 
     // A folder of Hugging Face's with these weights.
     void save(const std::string& folder) const;
@@ -47,7 +47,7 @@ class BeamWork {
     std::vector<Sentence> sources_;
     SearchOptions options_;
     UniLmDecoder cached_;
-    UncachedUniLm uncached_;
+    std::unique_ptr<SourceReader> uncached_;
 };
 
 // Of the best hypotheses: whether both wrote the same, with the same scores.

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/tensor/copy.h"
+
 namespace masquerade {
 
 struct Spread {
@@ -42,6 +44,23 @@ double seconds_of(Work work, Clock now = steady_seconds) {
         const double passed = now() - start;
         if (passed >= 0.2) return passed / calls;
     }
+}
+
+// Seconds of one call: the mean of as many as fill `budget`, after one that is not counted. A GPU is waited
+// for after several: it would be idle between calls.
+template <class Work>
+double mean_seconds(double budget, Device device, Work work) {
+    const int together = device == Device::cpu ? 1 : 8;
+    work();
+    wait_for(device);
+    const double start = steady_seconds();
+    double now = start;
+    int times = 0;
+    for (; times == 0 || now - start < budget; times += together, now = steady_seconds()) {
+        for (int i = 0; i < together; i++) work();
+        wait_for(device);
+    }
+    return (now - start) / times;
 }
 
 // Three figures, as a table shows them: 1234, 312, 31.2, 3.12, 0.03.

@@ -1,77 +1,62 @@
 // SPDX-License-Identifier: MIT
-// ./bench tokenizer: encoding, decoding and training, beside Hugging Face tokenizers.
+// ./bench tokenizer: encoding, decoding and training of WordPiece.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <optional>
 
-#include "engine/ops/cpu/parallel.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tools/bench/case.h"
-#include "tools/bench/machine.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/progress.h"
-#include "tools/bench/tokenizer_peers.h"
+#include "tools/bench/memory.h"
 #include "tools/bench/tokenizer_work.h"
 
 namespace masquerade {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-struct Arguments {
-    std::vector<std::string> texts;
-    std::string vocabulary, peer;
-    bool cased = false, json = false;
-    int repeats = 5;
-};
+constexpr const char* columns = "{:<22}{:>7}{:>14}{:>8}\n";
 
-class Measurement {
+class TokenizerCase : public BenchCase {
   public:
-    explicit Measurement(const Arguments& arguments)
-        : a_(arguments),
-          text_(read_bench_text(a_.texts)),
-          tokenizer_(open()),
-          peers_(a_.peer, text_, vocabulary_file(), tokenizer_.options()) {}
+    TokenizerCase()
+        : BenchCase("tokenizer", "encoding, decoding and training of WordPiece", "Hugging Face's tokenizers") {}
 
-    void run() {
-        std::vector<TokenizerWork> all = tokenizer_work(text_, tokenizer_, path_, threads());
-        describe(this_machine());
-        describe_inputs(all.front().row.tokens);
-        try {
-            ask_peer([&] { describe_peer(); });
-            if (!a_.json) fmt::print("\n{}", table_head(peers_.here()));
-            for (TokenizerWork& work : all) measure(work);
-            json_["complete"] = true;
-        } catch (const Stopped&) {
-            json_["complete"] = false;
-            show_progress("");
-            log_line("note: stopped as asked; the rows that are there are whole");
-        }
-        if (a_.json)
-            fmt::print("{}\n", json_.dump(2));
-        else if (!calls_.empty())
-            fmt::print("\nthe peer's fastest calls\n{}", calls_);
-        if (!peer_error_.empty()) throw PeerError(peer_error_);
+    void add_options(CLI::App& app) override {
+        app.add_option("--text", texts_, "text, one sentence a line; several may be given (default: corpus/)")
+            ->option_text("FILE");
+        app.add_option("--vocab", vocabulary_,
+                       "vocab.txt, tokenizer.json or a model's folder (default: learned)")
+            ->option_text("FILE");
+        app.add_flag("--cased", cased_, "keep upper case and accents (with a vocab.txt)");
+    }
+
+    void run(Session& session) override {
+        if (session.common.device != Device::cpu)
+            throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
+        const BenchText text = read_bench_text(texts_);
+        const WordPiece tokenizer = open(text);
+        const std::vector<TokenizerWork> all = tokenizer_work(text, tokenizer, path_, threads());
+        begin(session, text, tokenizer, std::int64_t(all.front().tokens));
+        tell(session, text, tokenizer);
+        for (const TokenizerWork& work : all) measure(session, work);
     }
 
   private:
-    WordPiece open() {
-        if (a_.vocabulary.empty()) {
+    WordPiece open(const BenchText& text) {
+        if (vocabulary_.empty()) {
             WordPiece::Options options;
-            options.lower = !a_.cased;
-            Vocabulary learned = train_on(text_.once(), options, threads());
+            options.lower = !cased_;
+            Vocabulary learned = train_on(text.once(), options, threads());
             std::string bytes;
             for (int id = 0; id < learned.size(); id++) bytes += learned.token(id) + '\n';
-            learned_.emplace(bytes);
-            path_ = learned_->path();
+            path_ = learned_.emplace(bytes).path();
             return WordPiece(std::move(learned), std::move(options));
         }
-        path_ = a_.vocabulary;
+        path_ = vocabulary_;
         HuggingFace read = read_tokenizer(path_);
         for (const std::string& note : read.notes) log_line("note: ", path_, ": ", note);
-        if (a_.cased) {
+        if (cased_) {
             if (fs::is_directory(path_) || fs::path(path_).extension() == ".json")
                 throw BadUsage(path_ + " says itself what becomes of upper case; --cased is for a vocab.txt");
             read.options.lower = false;
@@ -79,151 +64,76 @@ class Measurement {
         return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
     }
 
-    // The file of a model's folder that read_tokenizer takes.
-    std::string vocabulary_file() const {
-        if (!fs::is_directory(path_)) return path_;
-        const std::string json = path_ + "/tokenizer.json";
-        return fs::exists(json) ? json : path_ + "/vocab.txt";
+    void begin(Session& session, const BenchText& text, const WordPiece& tokenizer, std::int64_t tokens) const {
+        const int size = tokenizer.vocabulary().size();
+        const bool lower = tokenizer.options().lower;
+        const std::string file = fs::path(vocabulary_).filename();
+        session.begin("rows",
+                      {{"text",
+                        {{"name", text.name},
+                         {"copies", text.copies}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()},
+                         {"tokens", tokens}}},
+                       {"vocabulary", {{"file", vocabulary_}, {"tokens", size}, {"lower", lower}}}},
+                      fmt::format("text        {}{}: {} lines, {} MB, {} M tokens\n"
+                                  "vocabulary  {}: {} tokens, {}\n\n",
+                                  fs::path(text.name).filename().string(),
+                                  text.copies > 1 ? fmt::format(", {} times", text.copies) : "", text.lines.size(),
+                                  figures(text.megabytes()), figures(double(tokens) / 1e6),
+                                  file.empty() ? "learned from it" : file, size, lower ? "lower case" : "cased") +
+                          fmt::format(fmt::runtime(columns), "", "MB/s", "range", "Mtok/s"));
     }
 
-    // A line of the head.
-    template <class... Parts>
-    void print(const char* label, const char* format, const Parts&... parts) {
-        if (!a_.json) fmt::print("{:<12}{}\n", label, fmt::format(fmt::runtime(format), parts...));
-        std::fflush(stdout);
-    }
-
-    void describe(const Machine& m) {
-        print("machine", "{}, {} threads, {}", m.processor, m.threads, m.instructions);
-        print("program", "masquerade {}{}{}; load of the machine {:.1f}", version,
-              m.commit.empty() ? "" : ", commit ", m.commit, m.load);
-        if (!m.optimised) log_line("warning: a debug or sanitizer build: its speed says nothing");
-        json_.update(json_head("tokenizer", Device::cpu, m));
-    }
-
-    void describe_inputs(double tokens) {
-        const int size = tokenizer_.vocabulary().size();
-        const bool lower = tokenizer_.options().lower;
-        const std::string file = fs::path(a_.vocabulary).filename();
-        print("text", "{}{}: {} lines, {} MB, {} M tokens", fs::path(text_.name).filename().string(),
-              text_.copies > 1 ? fmt::format(", {} times", text_.copies) : "", text_.lines.size(),
-              figures(text_.megabytes()), figures(tokens / 1e6));
-        print("vocabulary", "{}: {} tokens, {}", file.empty() ? "learned from it" : file, size,
-              lower ? "lower case" : "cased");
-        json_["text"] = {{"name", text_.name},
-                         {"copies", text_.copies},
-                         {"lines", text_.lines.size()},
-                         {"bytes", text_.bytes.size()},
-                         {"tokens", std::int64_t(tokens)}};
-        json_["vocabulary"] = {{"file", a_.vocabulary}, {"tokens", size}, {"lower", lower}};
-        json_["rows"] = Json::array();
-    }
-
-    // The peer, and whether the tokenizer gives the same ids by the peer's rules.
-    void describe_peer() {
-        print("peer", "Hugging Face tokenizers {}", peers_.version());
-        show_progress("comparing ids");
-        WordPiece::Options theirs = tokenizer_.options();
-        if (theirs.rules == Rules::google) theirs.rules = Rules::hugging_face, theirs.max_word = 100;
-        const IdComparison ids =
-            compare_ids(text_, WordPiece(tokenizer_.vocabulary(), theirs, tokenizer_.added()), peers_.ids());
-        show_progress("");
-        if (ids.different == 0)
-            print("ids", "equal to the peer's in every line, by its rules: {} tokens", ids.theirs);
-        else
-            print("ids", "NOT the peer's: {} lines differ, first line {}; {} tokens, peer {}", ids.different,
-                  ids.first_line, ids.ours, ids.theirs);
-        json_["peer"] = {{"name", "Hugging Face tokenizers"}, {"version", peers_.version()}};
-        json_["ids"] = {{"tokens", ids.ours},
-                        {"peer_tokens", ids.theirs},
-                        {"different_lines", ids.different},
-                        {"first_different_line", ids.first_line}};
-    }
-
-    void measure(TokenizerWork& work) {
-        Row& row = work.row;
-        nlohmann::json call;
-        ask_peer([&] {
-            show_progress(row.label + ": trying the peer's calls");
-            call = peers_.choose(work.peer_work, work.threads);
-        });
-        for (int i = 0; i < a_.repeats; i++) {
-            show_progress(fmt::format("{}: {} of {}", row.label, i + 1, a_.repeats));
-            if (stop_requested()) throw Stopped{};
-            if (i == 0) work.run();  // fills caches and memory; the choice of a call did so for the peer
-            row.ours.push_back(seconds_of(work.run));
-            ask_peer([&] { row.peer.push_back(peers_.run(work.peer_work, work.threads)); });
+    // The text, the vocabulary and its options, and every line's ids by the other program's rules: how many, then those.
+    void tell(Session& session, const BenchText& text, const WordPiece& tokenizer) {
+        if (!session.options.turns) return;
+        const WordPiece::Options& o = tokenizer.options();
+        WordPiece::Options rules = o;
+        if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
+        const WordPiece alike(tokenizer.vocabulary(), rules, tokenizer.added());
+        Encoder encoder(alike);
+        std::vector<int> ids, line;
+        for (std::string_view one : text.lines) {
+            line.clear();
+            encoder.append(one, line);
+            ids.push_back(int(line.size()));
+            ids.insert(ids.end(), line.begin(), line.end());
         }
-        show_progress("");
-        if (!peers_.here()) row.peer.clear();
-        if (!a_.json) fmt::print("{}", table_line(row));
-        std::fflush(stdout);
-        Json json = json_of(row);
-        json["threads"] = work.threads;
-        if (!row.peer.empty()) {
-            json["peer"].update(call);
-            calls_ += fmt::format("{:<22}{}\n", row.label, call.at("call").get<std::string>());
-        }
-        json_["rows"].push_back(json);
+        lines_.emplace(text.bytes);
+        ids_.emplace(std::string_view(reinterpret_cast<const char*>(ids.data()), 4 * ids.size()));
+        std::string file = path_;  // of a model's folder that which read_tokenizer takes
+        if (fs::is_directory(path_))
+            file += fs::exists(path_ + "/tokenizer.json") ? "/tokenizer.json" : "/vocab.txt";
+        session.start({{"text", lines_->path()}, {"ids", ids_->path()}, {"bytes", text.bytes.size()},
+                       {"vocabulary", fs::absolute(file).string()}, {"recognise", o.recognise_special},
+                       {"normalizer",
+                        {{"lowercase", o.lower},
+                         {"clean_text", o.clean}, {"handle_chinese_chars", o.split_ideographs},
+                         {"strip_accents", o.strips()}}}});
     }
 
-    // Where the peer fails, ours is measured on alone, and the error told at the end.
-    template <class Ask>
-    void ask_peer(Ask ask) {
-        if (!peers_.here()) return;
-        try {
-            ask();
-        } catch (const PeerError& error) {
-            peer_error_ = error.what();
-        } catch (const nlohmann::json::exception& error) {
-            peer_error_ = text("the peer's answer is not what was asked for: ", error.what());
-        }
-        if (!peer_error_.empty()) peers_.give_up();
+    static void measure(Session& session, const TokenizerWork& work) {
+        session.start({{"work", work.beside}, {"threads", work.threads}, {"label", work.label}});
+        work.run();  // fills caches and memory
+        const auto runs = session.in_turns(work.label, {[&] { return seconds_of(work.run); }})[0];
+        const Spread seconds = spread_of(runs);
+        Json ours = {{"seconds", {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}}},
+                     {"runs", runs}};
+        if (work.bytes > 0) ours["mb_per_second"] = work.bytes / 1e6 / seconds.median;
+        if (work.tokens > 0) ours["million_tokens_per_second"] = work.tokens / 1e6 / seconds.median;
+        const Spread s = work.bytes > 0
+                             ? rate_of(work.bytes / 1e6, seconds)
+                             : Spread{1e3 * seconds.median, 1e3 * seconds.least, 1e3 * seconds.most};
+        session.add({{"name", work.key}, {"bytes", std::int64_t(work.bytes)},
+                     {"tokens", std::int64_t(work.tokens)}, {"ours", ours}, {"threads", work.threads}},
+                    {fmt::format(fmt::runtime(columns), work.label + (work.bytes > 0 ? "" : ", ms"),
+                                 figures(s.median), figures(s.least) + " - " + figures(s.most),
+                                 work.tokens > 0 ? figures(work.tokens / 1e6 / seconds.median) : "-")});
     }
 
-    const Arguments& a_;
-    BenchText text_;
-    std::optional<SharedFile> learned_;
-    std::string path_;  // of the vocabulary
-    WordPiece tokenizer_;
-    TokenizerPeers peers_;
-    Json json_;
-    std::string calls_, peer_error_;
-};
-
-class TokenizerCase : public BenchCase {
-  public:
-    TokenizerCase() : BenchCase("tokenizer", "encoding, decoding and training of WordPiece") {}
-
-    void add_options(CLI::App& app) override {
-        app.add_option("--text", a_.texts,
-                       "text, one sentence a line; several may be given (default: corpus/)")
-            ->option_text("FILE");
-        app.add_option("--vocab", a_.vocabulary,
-                       "vocab.txt, tokenizer.json or a model's folder (default: learned)")
-            ->option_text("FILE");
-        app.add_flag("--cased", a_.cased, "keep upper case and accents (with a vocab.txt)");
-        app.add_option("--repeats", a_.repeats, "runs of each; the table has their median (default: 5)")
-            ->check(CLI::Range(1, 1000))
-            ->option_text("N");
-        app.add_option("--peer", a_.peer, "a Python that has tokenizers, or none (default: looked for)")
-            ->option_text("PYTHON");
-        app.add_flag("--json", a_.json, "the same as JSON, with the seconds of each run");
-    }
-
-    void run(const Common& common) override {
-        if (common.device != Device::cpu)
-            throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
-        stop_requested();  // from here on Ctrl-C asks
-        try {
-            Measurement(a_).run();
-        } catch (const Stopped&) {
-            log_line("note: stopped as asked");
-        }
-    }
-
-  private:
-    Arguments a_;
+    std::vector<std::string> texts_;
+    std::string vocabulary_, path_;  // path_: of what is read, learned or not
+    bool cased_ = false;
+    std::optional<SharedFile> learned_, lines_, ids_;  // a vocabulary; what the other program reads
 };
 
 }  // namespace

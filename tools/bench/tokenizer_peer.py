@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hugging Face tokenizers, measured for ./bench tokenizer. A line of JSON on standard input is answered by a
-line of JSON on standard output:
-  {"do": "start", "text": PATH, "vocabulary": PATH, "normalizer": {...}, "recognise": BOOL}
-                                   reads both and tells the versions
+"""Hugging Face tokenizers, measured for compare.py tokenizer; see peer_system.serve. It is asked:
+  {"do": "start", "text": PATH, "vocabulary": PATH, "ids": PATH, "normalizer": {...}, "recognise": BOOL}
+                                   reads text and vocabulary, and tells the versions
+  {"do": "compare"}                how many tokens ours and it find, and how many lines differ
   {"do": "choose", "work": NAME}   tries the library's calls that do this work, on a part of the text
   {"do": "run", "work": NAME}      seconds of the fastest of them on the whole text
-  {"do": "ids", "to": PATH}        writes for each line the number of its ids, then those, 32 bits each
 `normalizer` and `recognise` (whether "[SEP]" in the text is that token) are those of a vocab.txt; a
 tokenizer.json has its own."""
 import array
 import gc
-import json
 import os
 import platform
 import sys
 import time
+
+sys.dont_write_bytecode = True
+
+import peer_system as system  # noqa: E402
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SAMPLE = 1e6  # characters to choose a call by
@@ -61,7 +63,7 @@ class Text:
 class Bench:
     def __init__(self, request):
         self.vocabulary, self.normalizer = request["vocabulary"], request["normalizer"]
-        self.recognise = request["recognise"]
+        self.recognise, self.ours = request["recognise"], request["ids"]
         self.text = Text.read(request["text"])
         self.sample = self.text.sample()
         self.tokenizer = self.load()
@@ -152,40 +154,32 @@ class Bench:
         work = request["work"]
         return {"seconds": seconds(self.calls(work, self.text)[self.chosen[work]])}
 
-    def write_ids(self, request):
-        with open(request["to"], "wb") as out:
-            for block in blocks(self.text.lines, 1000):
-                ids = array.array("i")
-                for encoding in self.tokenizer.encode_batch(block, add_special_tokens=False):
-                    ids.append(len(encoding))
-                    ids.extend(encoding.ids)
-                out.write(ids.tobytes())
-        return {}
+    def compare(self, request):
+        """Ours: of each line how many, then those, 32 bits each."""
+        ours = array.array("i")
+        with open(self.ours, "rb") as file:
+            ours.frombytes(file.read())
+        found = {"tokens": 0, "peer_tokens": 0, "different_lines": 0, "first_different_line": 0}
+        at = 0
+        for number, theirs in enumerate(self.ids_of(self.text), 1):
+            line = ours[at + 1 : at + 1 + ours[at]]
+            at += 1 + len(line)
+            found["tokens"] += len(line)
+            found["peer_tokens"] += len(theirs)
+            if list(line) != theirs:
+                found["different_lines"] += 1
+                found["first_different_line"] = found["first_different_line"] or number
+        return found
 
 
-def main():
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is no answer
+def start(request):
+    global tokenizers, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    import tokenizers
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
     gc.disable()
-    bench = None
-    for line in iter(sys.stdin.readline, ""):
-        try:
-            request = json.loads(line)
-            if request["do"] == "start":
-                bench = Bench(request)
-                answer = {"version": tokenizers.__version__, "python": platform.python_version()}
-            else:
-                do = {"choose": bench.choose, "run": bench.run, "ids": bench.write_ids}
-                answer = do[request["do"]](request)
-        except BaseException as e:
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), file=answers, flush=True)
+    return Bench(request), {"version": tokenizers.__version__, "python": platform.python_version()}
 
 
 if __name__ == "__main__":
-    try:
-        import tokenizers
-        from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-    except ImportError as e:
-        sys.exit(f"cannot import tokenizers: {e}")
-    main()
+    system.serve(start)

@@ -110,18 +110,10 @@ int TrainMark::tokens() const {
 
 Json TrainMark::sizes() const {
     const BackboneOptions& b = model.backbone;
-    return {{"vocabulary", b.vocabulary},
-            {"width", b.width},
-            {"heads", b.heads},
-            {"inner", b.inner},
-            {"layers", b.layers},
-            {"positions", b.positions},
-            {"rotary", b.rotary},
-            {"eps", b.eps},
-            {"dropout", b.dropout},
-            {"attention_dropout", b.attention_dropout},
-            {"latent_layers", univae ? model.latent_layers : 0},
-            {"latent_size", model.latent.size},
+    return {{"vocabulary", b.vocabulary}, {"width", b.width}, {"heads", b.heads}, {"inner", b.inner},
+            {"layers", b.layers}, {"positions", b.positions}, {"rotary", b.rotary}, {"eps", b.eps},
+            {"dropout", b.dropout}, {"attention_dropout", b.attention_dropout},
+            {"latent_layers", univae ? model.latent_layers : 0}, {"latent_size", model.latent.size},
             {"max_length", model.max_length}};
 }
 

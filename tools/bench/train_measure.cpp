@@ -7,47 +7,45 @@
 
 #include "tools/bench/measure.h"
 #include "tools/bench/memory.h"
-#include "tools/bench/on_device.h"
-#include "tools/bench/progress.h"
+#include "tools/bench/session.h"
 #include "tools/bench/train_ours.h"
-#include "tools/bench/train_rivals.h"
+#include "tools/bench/train_profile.h"
 
 namespace masquerade {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Steps {
     double seconds = 0, faults = 0;  // of one
 };
 
+// The runs of one program: the spread of their seconds, tokens a second.
+Json json_of_runs(const std::vector<double>& runs, double tokens) {
+    const Spread s = spread_of(runs);
+    return {{"seconds", {{"median", s.median}, {"least", s.least}, {"most", s.most}}},
+            {"tokens_per_second", tokens / s.median}, {"runs", runs}};
+}
+
 class Measurement {
   public:
-    explicit Measurement(const TrainMeasurement& what)
-        : what_(what), mark_(what.mark), rivals_(what, [&](const std::string& line) { progress(line); }) {}
+    explicit Measurement(const TrainMeasurement& what) : what_(what), mark_(what.mark) {}
 
     Json run() {
-        json_ = {{"mark", mark_.name},
-                 {"precision", name_of(what_.storage)},
-                 {"device", name_of(what_.device)},
-                 {"sizes", mark_.sizes()},
-                 {"sentences", mark_.sentences.size()},
-                 {"tokens", mark_.tokens()},
+        json_ = {{"mark", mark_.name}, {"precision", name_of(what_.storage)}, {"device", name_of(what_.device)},
+                 {"sizes", mark_.sizes()}, {"sentences", mark_.sentences.size()}, {"tokens", mark_.tokens()},
                  {"complete", false}};
         try {
             measure();
             json_["complete"] = true;
         } catch (const Stopped&) {
-            json_["chosen"] = rivals_.chosen();
         }
-        json_["notes"] = rivals_.notes;
+        json_["notes"] = Json::array();
         show_progress("");
         return json_;
     }
 
   private:
-    // Ours is measured before a peer starts: the first steps take memory that a peer would hold, and what is known of ours
-    // is not lost to a peer.
+    // Ours is measured before another program starts: the first steps take memory that it would hold, and what is known of
+    // ours is not lost to it.
     void measure() {
         if (what_.device == Device::cuda) {
             cuda_runtime().choose_products({false, what_.deterministic});
@@ -61,7 +59,7 @@ class Measurement {
             const OnHost all = plain->weights();
             return SharedFile({static_cast<const char*>(all.view().data), all.view().bytes()});
         }();
-        const Json start = check(*plain, weights.path());
+        Json start = check(*plain, weights.path());
         plain.reset();
         forget_peak();
         std::optional<DeviceMemoryMeter> memory;
@@ -84,9 +82,11 @@ class Measurement {
         progress("ours alone");
         ours.update(json_of_runs({burst(training).seconds}, mark_.tokens()));
         what_.keep(json_);
-        rivals_.prepare(start);
+        start["so_far"] = json_;
+        for (const FloorProduct& p : floor.products) start["products"].push_back(json_of(p));
+        start["run_seconds"] = {what_.burst_seconds, what_.product_seconds};
+        what_.start(start);
         in_turns(training, floor);
-        json_["peers"] = rivals_.describe(json_["ours"], json_["parameters"]);
         describe_floor(floor);
     }
 
@@ -95,16 +95,14 @@ class Measurement {
         show_progress(fmt::format("{} {}: {}", mark_.name, name_of(what_.storage), line));
     }
 
-    // What ours computes without dropout, and from which weights: what a peer is asked to compute, too.
+    // What ours computes without dropout, and from which weights: what another program is asked to compute, too.
     Json check(OurTraining& plain, const std::string& weights) {
         Json batch = mark_.batch();
         batch["noise"] = plain.noise();
         const double loss = plain.step(), norm = plain.norm(), next = plain.loss();
         json_["parameters"] = plain.parameters();
         json_["ours"]["check"] = {{"loss", loss}, {"norm", norm}, {"next", next}};
-        return {{"device", name_of(what_.device)},
-                {"sizes", mark_.sizes()},
-                {"batch", batch},
+        return {{"device", name_of(what_.device)}, {"sizes", mark_.sizes()}, {"batch", batch},
                 {"rule", mark_.optimiser()},
                 {"weights", {{"file", weights}, {"tensors", plain.weight_places()}}}};
     }
@@ -119,7 +117,7 @@ class Measurement {
         return {passed / steps, double(minor_faults() - faults) / steps};
     }
 
-    // Steps of ours, of each peer, and the products alone, by ours and by a peer.
+    // Steps of ours, what the other program does in its turn, and the products alone.
     void in_turns(OurTraining& training, Floor& floor) {
         std::vector<double> runs;
         double faults = 0;
@@ -128,8 +126,11 @@ class Measurement {
             const Steps ours = burst(training);
             runs.push_back(ours.seconds);
             faults += ours.faults / what_.repeats;
-            rivals_.run();
+            const Json theirs = what_.turn();
             run_products(floor);
+            for (std::size_t p = 0; theirs.contains("products") && p < floor.products.size(); p++)
+                if (const Json& seconds = theirs["products"].at(p); !seconds.is_null())
+                    floor.products[p].peer_runs.push_back(seconds);
             json_["ours"].update(json_of_runs(runs, mark_.tokens()));
             json_["ours"]["faults_per_step"] = faults;
         }
@@ -162,7 +163,6 @@ class Measurement {
             if (stop_requested()) throw Stopped{};
             p.our_runs.push_back(seconds_alone(p.kind, what_.product_seconds, what_.device));
         }
-        rivals_.measure(floor);
     }
 
     void describe_floor(Floor& floor) {
@@ -170,27 +170,19 @@ class Measurement {
         const double step = json_["ours"]["seconds"]["median"],
                      work = floor.multiply_adds() + floor.attention;
         Json& json = json_["floor"];
-        json = {{"seconds", floor.seconds()},
-                {"share_of_step", floor.seconds() / step},
+        json = {{"seconds", floor.seconds()}, {"share_of_step", floor.seconds() / step},
                 {"products_seconds", floor.products_seconds()},
-                {"attention_seconds", floor.attention_seconds()},
-                {"gflop", 2e-9 * floor.multiply_adds()},
-                {"attention_gflop", 2e-9 * floor.attention},
-                {"best_gflops", 2e-9 * floor.best_rate()},
+                {"attention_seconds", floor.attention_seconds()}, {"gflop", 2e-9 * floor.multiply_adds()},
+                {"attention_gflop", 2e-9 * floor.attention}, {"best_gflops", 2e-9 * floor.best_rate()},
                 {"reached_gflops", 2e-9 * work / step}};
         for (const FloorProduct& p : floor.products) json["products"].push_back(json_of(p));
     }
 
     static Json json_of(const FloorProduct& p) {
         const ProductKind& k = p.kind;
-        Json json = {{"m", k.m},
-                     {"n", k.n},
-                     {"k", k.k},
-                     {"order", k.order},
-                     {"type", text(name_of(k.a), ' ', name_of(k.b), " -> ", name_of(k.c))},
-                     {"add", k.add},
-                     {"count", p.count},
-                     {"ours", p.ours}};
+        Json json = {{"m", k.m}, {"n", k.n}, {"k", k.k}, {"order", k.order},
+                     {"type", text(name_of(k.a), ' ', name_of(k.b), " -> ", name_of(k.c))}, {"add", k.add},
+                     {"count", p.count}, {"ours", p.ours}};
         if (p.in_step > 0) json["in_step"] = p.in_step;
         if (p.peer > 0) json["peer"] = p.peer;
         return json;
@@ -198,7 +190,6 @@ class Measurement {
 
     const TrainMeasurement& what_;
     const TrainMark& mark_;
-    TrainRivals rivals_;
     Json json_;
 };
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for ./bench train. A line of JSON on standard input is answered by a line of
-JSON on standard output:
-  {"do": "start", "device": "cpu" or "cuda", "allocator": NAME, "threads": N, "sizes": {}, "batch": {}, "rule": {},
-   "weights": {}}                       checks the allocator, imports torch, tells the version and what it can
+"""Training steps in PyTorch, measured for compare.py train; see peer_system.serve. It is asked:
+  {"do": "start", "device": "cpu" or "cuda", "threads": N, "sizes": {}, "batch": {}, "rule": {},
+   "weights": {}}                       imports torch, tells the version and what it can
   {"do": "check", "form": F, "variant": V}        loss, norm of the gradient, and loss after one update, without
                                         dropout, from the weights and the noise that were given
-  {"do": "try", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
+  {"do": "attempt", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
                                         longer than S
   {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
   {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
@@ -16,7 +15,6 @@ A GPU is waited for before a clock is read. f32 is multiplied as f32 there, neve
 A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
 import contextlib
 import gc
-import inspect
 import platform
 import resource
 import sys
@@ -24,7 +22,7 @@ import time
 
 sys.dont_write_bytecode = True
 
-import train_peer_system as system  # noqa: E402
+import peer_system as system  # noqa: E402
 
 OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
 
@@ -53,9 +51,7 @@ class Training:
         self.optimiser = torch.optim.AdamW(
             groups, self.rule["rate"], (self.rule["beta1"], self.rule["beta2"]), self.rule["eps"], **choice
         )
-        clip = torch.nn.utils.clip_grad_norm_
-        several = "foreach" in inspect.signature(clip).parameters and kind != "single"
-        self.clip = (lambda p, m: clip(p, m, foreach=True)) if several else clip
+        self.foreach = kind != "single"
         if variant["mode"] != "eager":
             system.forget_compiled()
         if variant["mode"] == "compiled":
@@ -65,7 +61,7 @@ class Training:
                 layer.compile(dynamic=False)
 
     def update(self):
-        norm = self.clip(self.parameters, self.rule["clip"])
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.rule["clip"], foreach=self.foreach)
         self.optimiser.step()
         return norm
 
@@ -130,7 +126,7 @@ class Bench:
 
     def check(self, request):
         training = Training(self, request["form"], request["variant"])
-        training.model.dropout.on = False
+        training.model.dropout[:] = 0.0, 0.0
         training.form.weigh_real()
         first = training.step(self.noise())
         norm = float(training.norm)
@@ -140,7 +136,7 @@ class Bench:
         return {"loss": first, "norm": norm, "next": second, "parameters": parameters}
 
     def attempt(self, request):
-        limit = request.get("limit", float("inf"))
+        limit = request["limit"] or float("inf")
         if self.on_gpu:  # what the last one left
             gc.collect()
             torch.cuda.empty_cache()
@@ -189,17 +185,8 @@ class Bench:
                 a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
                 b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
                 c = torch.zeros(m, n, dtype=dtype)
-            times, spent, together = 0, 0, 8 if self.on_gpu else 1
-            torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)  # is not counted
-            self.wait()
-            start = time.perf_counter()
-            while times < 1 or spent < request["seconds"]:
-                for _ in range(together):
-                    torch.addmm(c, a, b, out=c) if add else torch.mm(a, b, out=c)
-                self.wait()
-                times += together
-                spent = time.perf_counter() - start
-            found.append(spent / times)
+            work = (lambda: torch.addmm(c, a, b, out=c)) if add else (lambda: torch.mm(a, b, out=c))
+            found.append(system.mean_seconds(work, request["seconds"], self.wait, 8 if self.on_gpu else 1))
         return {"seconds": found}
 
     def memory(self, request):
@@ -211,31 +198,13 @@ class Bench:
 
 def start(request):
     global torch, models
-    if system.allocator() != request["allocator"]:
-        raise RuntimeError(f"{request['allocator']} is not here")
     import torch
     import train_peer_models as models
 
     system.prepare(torch, request)
-    versions = {"version": torch.__version__, "python": platform.python_version()}
-    slow = request["device"] == "cpu" and system.slow_blas()
-    return Bench(request), dict(versions, features=system.features(request["device"]), slow_blas=slow)
-
-
-def main():
-    bench = None
-
-    def answer(request):
-        nonlocal bench
-        if request["do"] == "start":
-            bench, about = start(request)
-            return about
-        do = {"check": bench.check, "try": bench.attempt, "build": bench.build, "run": bench.run}
-        do.update({"products": bench.products, "memory": bench.memory})
-        return do[request["do"]](request)
-
-    system.serve(answer)
+    chunked = hasattr(torch.nn, "LinearCrossEntropyOptions")
+    return Bench(request), {"version": f"{torch.__version__}, Python {platform.python_version()}", "chunked_loss": chunked}
 
 
 if __name__ == "__main__":
-    main()
+    system.serve(start)

@@ -10,21 +10,6 @@ from torch import nn
 NOTHING = -1e9  # added to the score of a key that is not seen
 
 
-class Dropout:
-    """Rates of hidden states and of attention probabilities; 0 while the model is compared with ours."""
-
-    def __init__(self, hidden, attention):
-        self.rates, self.on = (hidden, attention), True
-
-    @property
-    def hidden(self):
-        return self.rates[0] if self.on else 0.0
-
-    @property
-    def attention(self):
-        return self.rates[1] if self.on else 0.0
-
-
 def drop(x, rate):
     return F.dropout(x, rate) if rate > 0 else x
 
@@ -64,7 +49,7 @@ class Attention(nn.Module):
             first_key, first_value = own.split(width, -1)
             key = torch.cat((self.split(first_key), key), 2)
             value = torch.cat((self.split(first_value), value), 2)
-        rate = self.dropout.attention
+        rate = self.dropout[1]
         if self.kind == "sdpa":
             causal = isinstance(bias, str)
             mask = None if causal or bias is None else bias.to(query.dtype)
@@ -91,9 +76,9 @@ class Block(nn.Module):
     def forward(self, x, bias=None, turns=None, memory=None, first_only=False):
         a = self.attention(x, bias, turns, memory, first_only)
         x = x[:, :1] if first_only else x
-        x = self.norm1(x + drop(a, self.dropout.hidden))
+        x = self.norm1(x + drop(a, self.dropout[0]))
         f = self.ffn["down"](F.gelu(self.ffn["up"](x)))
-        return self.norm2(x + drop(f, self.dropout.hidden))
+        return self.norm2(x + drop(f, self.dropout[0]))
 
 
 class Embedding(nn.Module):
@@ -109,7 +94,7 @@ class Embedding(nn.Module):
         x = self.token(ids) + self.kind(types)
         if hasattr(self, "position"):
             x = x + self.position.weight[: ids.shape[1]]
-        return drop(self.norm(x), self.dropout.hidden)
+        return drop(self.norm(x), self.dropout[0])
 
 
 class Head(nn.Module):
@@ -155,7 +140,7 @@ class Latent(nn.Module):
 class Model(nn.Module):
     def __init__(self, sizes, variant):
         super().__init__()
-        dropout = Dropout(sizes["dropout"], sizes["attention_dropout"])
+        dropout = [sizes["dropout"], sizes["attention_dropout"]]  # of hidden states and of attention probabilities
         kind = variant["attention"]
         self.sizes, self.dropout = sizes, dropout
         self.fused_loss = variant["loss"] == "chunked"

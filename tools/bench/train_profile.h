@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the time of a training step goes, by op, and which matrix products it holds.
+// Where the time of a training step goes, by op, which matrix products it holds, and what these take alone: the floor.
 #pragma once
 #include <map>
 #include <mutex>
@@ -9,7 +9,6 @@
 
 #include "engine/ops/cpu/gemm_meter.h"
 #include "engine/tape/tape.h"
-#include "tools/bench/train_work.h"
 
 namespace masquerade {
 
@@ -27,6 +26,19 @@ struct ProductKind {
     }
 };
 ProductKind kind_of(const GemmCall& call);
+
+// By the type that they are multiplied in: bf16 where both factors are, else f32.
+struct MultiplyAdds {
+    double bf16 = 0, f32 = 0;
+
+    double all() const { return bf16 + f32; }
+    void add(double number, bool rounded) { (rounded ? bf16 : f32) += number; }
+};
+
+// Adds those of linear layers and of the loss, from a record of the tape: the same on every device.
+// Attention has products, too, but what it needs of them depends on
+// its mask (OurTraining::attention_multiply_adds); they are not in here.
+void count_products(const Record& record, bool backward, MultiplyAdds& work);
 
 struct OpTime {
     double forward = 0, backward = 0;  // seconds
@@ -67,8 +79,41 @@ struct StepPart {
     double seconds;  // of one step
 };
 
-// GEMM first; what an op spends in products counts there, but for attention's; what is left over comes last.
-// On a GPU there is no GEMM: linear layers are one part with their products, and the loss keeps its own.
+// GEMM first; what an op spends in products counts there, but for attention's. Then ops and the optimiser, the longest first;
+// what is left over comes last. On a GPU there is no GEMM: an op keeps its products.
 std::vector<StepPart> parts_of(const StepProfile& profile);
+
+// The floor of a training step: its matrix products, each alone, by the fastest product at hand.
+struct FloorProduct {
+    ProductKind kind;
+    double count;               // in a step
+    double ours = 0, peer = 0;  // seconds of one, alone; 0: not measured
+    double in_step = 0;         // the median of those of the steps
+    std::vector<double> our_runs = {}, peer_runs = {};
+    void settle();  // ours and peer become the medians of the runs
+    double fastest() const { return peer > 0 && (ours == 0 || peer < ours) ? peer : ours; }
+};
+
+struct Floor {
+    std::vector<FloorProduct> products;
+    double attention = 0;  // multiply-adds of attention, which are no products of their own
+
+    double multiply_adds() const;     // of the products
+    double products_seconds() const;  // of a step
+    double best_rate() const;         // multiply-adds a second of the fastest product
+    // Attention's multiply-adds are counted at the best rate.
+    double attention_seconds() const { return attention / best_rate(); }
+    double seconds() const { return products_seconds() + attention_seconds(); }
+};
+
+// The products of a profile, not timed yet. On a GPU, where it is not the shapes that are asked about but how
+// well the device is used: the step's multiply-adds as so many products of side x side x side, in each type
+// that has any.
+std::vector<FloorProduct> floor_products(const StepProfile& profile, std::int64_t side);
+
+// A run of one product, found as those of the steps are that it is held against: the mean of as many as fill
+// `budget` seconds, after one that is not counted, so that it meets the machine as it is.
+// By gemm() on the CPU, by linear_forward on a GPU, which has the order NT and does not add.
+double seconds_alone(const ProductKind& kind, double budget, Device device = Device::cpu);
 
 }  // namespace masquerade

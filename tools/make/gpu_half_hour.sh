@@ -129,7 +129,7 @@ measure() {
     shift 3
     jobs=1 shows=yes
     start "$name" $((left > 40 * (later + 1) ? left - 40 * later : left / (later + 1))) \
-        "$pack/bench" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
+        "${bench[@]}" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
     drain
 }
 # measure_training LATER [OPTION...]: every mark, before so many other measurements
@@ -140,14 +140,14 @@ measure_training() {
         measure $later "train $mark" "train-$mark" --marks "$mark" "${brief[@]}" "${@:2}"
     done
 }
-measure_all() {  # measure_all PYTHON [OPTION of train...]
-    measure_training 2 --peer "$1" "${@:2}"
-    measure 1 attention attention "${attention[@]}" --peer "$1"
-    measure 0 decode decode "${decode[@]}" --peer "$1"
+measure_all() {  # measure_all [OPTION of train...]
+    measure_training 2 "$@"
+    measure 1 attention attention "${attention[@]}"
+    measure 0 decode decode "${decode[@]}"
 }
 # again NAME: what it was, and what each way of running it tells apart
 again() {
-    local bench=("$pack/bench" "${1%% *}" --device cuda --peer none) blocking=(env CUDA_LAUNCH_BLOCKING=1)
+    local bench=("$pack/bench" "${1%% *}" --device cuda) blocking=(env CUDA_LAUNCH_BLOCKING=1)
     case $1 in
         'memcheck '* | 'racecheck '*) sanitize "${1%% *}" "${1#* }" ;;
         'gpu: '*)
@@ -178,7 +178,7 @@ kernels() {
     fi
     # Past the first step, which is compared and not timed; then part of a step that is.
     start 'ncu' 400 "$ncu" --set basic --launch-skip 1500 --launch-count "${GPU_KERNELS:-400}" --force-overwrite \
-        --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --peer none --brief
+        --export "$report" "$pack/bench" train --device cuda --marks "${marks[0]}" --brief
     drain
     # shellcheck disable=SC2016
     local page=(sh -c '"$1" --import "$2" $4 > "$3.new" && mv "$3.new" "$3"' sh "$ncu" "$report")
@@ -206,16 +206,18 @@ gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,nohea
 log "stage $stage, $(date -u '+%F %T') UTC, commit ${commit:-unknown}, programs of $pack, ${gpu:-no word of nvidia-smi}"
 write_json false
 
+bench=("$pack/bench")
 case $stage in
-    1) cases; measure_all none ;;
+    1) cases; measure_all ;;
     test) cases ;;
     2 | 3 | bench)
         find_python
+        [ "$python" = none ] || bench=("$python" tools/bench/compare.py --bench "$pack/bench")
         case $stage$python in
             [23]none) record "PyTorch" FAILED 0 'is in no Python here; name one in GPU_PYTHON' ;;
-            2*) measure_all "$python" --eager ;;
-            3*) measure_training 0 --peer "$python" --variant "$setting" ;;
-            bench*) measure_all "$python" ;;
+            2*) measure_all --eager ;;
+            3*) measure_training 0 --variant "$setting" ;;
+            bench*) measure_all ;;
         esac ;;
     4)
         find_sanitizer

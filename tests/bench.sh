@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# ./bench alone, and tools/bench/compare.py where nothing can be set beside it. What it does beside PyTorch is tried in
+# tests/gpu_half_hour.sh, with a script in PyTorch's place. Half a minute; after `make test`.
+. "$(dirname "$0")/command_line.sh"
+bench=build/release/bench
+attention=(attention --lengths 16 --tokens 32 --heads 2 --precision f32 --repeats 1)
+
+# ---- ours alone ------------------------------------------------------------------------------------------------------
+"$bench" "${attention[@]}" --save "$folder/saved" >"$folder/said"
+is 'ours alone' 0 $?
+is 'what is not measured' 'ours alone; tools/bench/compare.py attention measures' "$(tail -n 1 "$folder/said" | cut -d ' ' -f 1-5)"
+is 'rows' 6 "$(grep -cE '^(full|causal|prefix) ' "$folder/said")"
+"$bench" "${attention[@]}" --json | sed '/"load"/d' | grep -c '"mask"' >"$folder/rows"
+is 'as JSON' "$(grep -c '"mask"' "$folder/saved")" "$(cat "$folder/rows")"
+is 'whole' 1 "$(grep -c '^  "complete": true' "$folder/saved")"
+"$bench" "${attention[@]}" --turns </dev/null >"$folder/said" 2>&1
+is 'who takes turns has gone' 0 $?
+is 'nothing was measured' 0 "$(grep -c '"say":"row"' "$folder/said")"
+
+# ---- beside others ---------------------------------------------------------------------------------------------------
+if command -v python3 >/dev/null; then
+    python3 tests/tools/compare_test.py >"$folder/said" 2>&1
+    is 'tests/tools/compare_test.py' '0 OK' "$? $(tail -n 1 "$folder/said")"
+    for case in "${attention[*]}" 'train --marks univae-default --brief' 'tokenizer --repeats 1 --text README.md' \
+        'decode --models univae-default,unilm-default --batches 1 --sources 1 --beams 1 --repeats 1'; do
+        # shellcheck disable=SC2086
+        tools/bench/compare.py $case --bench "$bench" --peer /nowhere/python --save "$folder/saved" >"$folder/said" 2>"$folder/note"
+        is "$case: alone" 0 $?
+        is "$case: one line says so" "$(grep -c '^note: .*/nowhere/python.*; ours is measured alone' "$folder/note")" 1
+        is "$case: whole" 1 "$(grep -c '^  "complete": true' "$folder/saved")"
+    done
+    refuses 'no such setting' 2 'there is no mode=fast; there are mode=eager|' tools/bench/compare.py train --variant mode=fast
+    refuses 'no such mark' 2 'there is no mark x' tools/bench/compare.py train --bench "$bench" --marks x
+    refuses 'no program' 1 'there is no /nowhere' tools/bench/compare.py train --bench /nowhere
+else
+    echo 'skipped: without python3 nothing can be set beside ours'
+fi
+finish bench
