@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Every kind of attention, under every mask by name: what it honours trains, alone == in a batch; what it refuses is said.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "models/nets/backbone.h"
+#include "models/masks/mask.h"
+#include "tests/train/files.h"
+
+using namespace masquerade;
+
+namespace {
+
+BackboneOptions small(const std::string& attention) {
+    BackboneOptions o;
+    o.vocabulary = 20, o.width = 8, o.heads = 2, o.inner = 12, o.layers = 2, o.positions = 16, o.deviation = 0.3;
+    o.attention = attention;
+    return o;
+}
+
+}  // namespace
+
+TEST_CASE("attention: every kind under every mask of its own tokens: a document alone has the bits of one in a batch") {
+    for (const AttentionKind& kind : attention_kinds()) {
+        CHECK(&find_attention(kind.name) == &kind);
+        Parameters parameters;
+        const Backbone stack(parameters, small(kind.name));
+        parameters.allocate(3);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f32);
+        for (const NamedMask& mask : named_masks()) {
+            if (mask.rows != MaskRows::tokens) continue;
+            INFO(std::string(kind.name), " ", std::string(mask.name));
+            const Documents one = {{4, 3}}, both = {{4, 3}, {4, 3}};
+            TokenRows rows, twice;
+            for (int n = 0; n < 7; n++) rows.push(3 + n, n >= 4, n, 0);
+            for (int n = 0; n < 14; n++) twice.push(3 + n % 7, n % 7 >= 4, n % 7, n / 7);
+            const SegmentGraph alone = make_mask(mask.name, one, example_details(one)),
+                               together = make_mask(mask.name, both, example_details(both));
+            tape.begin("kinds");
+            if (const std::string why = kind.refuses(alone); !why.empty()) {
+                CHECK_SAYS(message_of<BadUsage>([&] { stack.run(tape, rows, alone); }), why);
+                continue;
+            }
+            const Tensor *x = stack.run(tape, rows, alone), *y = stack.run(tape, twice, together);
+            CHECK(std::memcmp(x->value, y->value, x->bytes()) == 0);
+        }
+    }
+    CHECK_SAYS(message_of<BadUsage>([] { find_attention("softmaxx"); }), "there is no attention softmaxx; there are softmax");
+}
