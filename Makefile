@@ -187,6 +187,7 @@ test-program: $(BUILD)/tests $(fakes)
 run-tests: test-program
 	@tests/check_layers.sh $(BUILD)
 	@tests/mutants/check.sh
+	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
