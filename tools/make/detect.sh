@@ -32,6 +32,7 @@ has_header fmt/format.h || missing+=" libfmt-dev"
 has_header nlohmann/json.hpp || missing+=" nlohmann-json3-dev"
 has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
+command -v pkg-config > /dev/null || wanted+=" pkgconf"  # tests/examples.sh
 if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
 
 wide_vectors=-mprefer-vector-width=512
