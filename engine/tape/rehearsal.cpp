@@ -2,6 +2,7 @@
 #include "engine/tape/rehearsal.h"
 
 #include "engine/ops/table.h"
+#include "engine/tape/captured_step.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade {
@@ -57,6 +58,15 @@ bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
     work();
     tape.end();
     return true;
+}
+
+void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
+              const std::function<void()>& work) {
+    const bool first = rehearse(tape, bucket, seed, step, graph, work);
+    tape.begin(bucket, seed, step, true);
+    CapturedStep captured(tape, graph && !first);
+    work();
+    captured.run(bucket);
 }
 
 }  // namespace masquerade

@@ -18,4 +18,9 @@ namespace masquerade {
 bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
               const std::function<void()>& work);
 
+// A step of training: rehearsed if the bucket is new, then computed, as one captured graph if `graph` is true. Results can be
+// read until tape.end().
+void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
+              const std::function<void()>& work);
+
 }  // namespace masquerade

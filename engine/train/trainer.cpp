@@ -12,7 +12,6 @@
 
 #include "engine/base/log.h"
 #include "engine/base/wrap.h"
-#include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
@@ -87,11 +86,7 @@ double Trainer::train_step() {
                           learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                            std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     };
-    const bool first = rehearse(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    tape_.begin(bucket, options_.seed, std::uint32_t(step_), true);
-    CapturedStep step(tape_, options_.graph && !first);
-    work();
-    step.run(bucket);
+    run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
     // All of the step has been asked for: only now is anything read back, and a device waited for.
     const double value = OnHost(loss->view())[0];
     norm_ = optimiser_.norm();

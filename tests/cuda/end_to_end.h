@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
 #include "tests/models/runs/tiny_family.h"
@@ -46,11 +45,7 @@ struct Training {
             run->parameters.finish_gradients();
             optimiser.update(number + 1, 5e-3);
         };
-        const bool first = rehearse(tape, bucket, 1, number, graph, work);
-        tape.begin(bucket, 1, number, true);
-        CapturedStep captured(tape, graph && !first);
-        work();
-        captured.run(bucket);
+        run_step(tape, bucket, 1, number, graph, work);
         last_loss = OnHost(loss->view())[0];
         std::vector<char> all = bits_of(loss->view());
         for (const View& v : {run->parameters.gradients(), run->parameters.values()}) {

@@ -69,11 +69,7 @@ struct Training {
             parameters.finish_gradients();
             optimiser.update(number + 1, 1e-2);
         };
-        const bool first = rehearse(tape, batch.bucket, 1, number, captured, work);
-        tape.begin(batch.bucket, 1, number, true);
-        CapturedStep capture(tape, captured && !first);
-        work();
-        capture.run(batch.bucket);
+        run_step(tape, batch.bucket, 1, number, captured, work);
         std::vector<char> all = bits_of(loss->view());
         const double norm = optimiser.norm();
         all.insert(all.end(), reinterpret_cast<const char*>(&norm), reinterpret_cast<const char*>(&norm + 1));

@@ -2,7 +2,6 @@
 #include "tools/bench/train_ours.h"
 
 #include "engine/ops/visible.h"
-#include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
 #include "models/masks/mask.h"
@@ -119,11 +118,7 @@ double OurTraining::step() {
         if (waits_) wait_for(tape_.device);
         update_seconds_ = steady_seconds() - before;
     };
-    const bool first = rehearse(tape_, bucket, seed_, step_, graph_ && !waits_, work);
-    tape_.begin(bucket, seed_, step_, true);
-    CapturedStep captured(tape_, graph_ && !waits_ && !first);
-    work();
-    captured.run(bucket);
+    run_step(tape_, bucket, seed_, step_, graph_ && !waits_, work);
     step_++;
     const double value = OnHost(loss->view())[0];
     tape_.end();
