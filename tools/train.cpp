@@ -114,7 +114,7 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.precision.empty()) config.set("precision=" + a.precision);
     if (common.seed_given) config.set("seed=" + std::to_string(common.seed));
     const TargetSettings* const targets = settings->targets();
-    p.text = find_training_text(a.data, a.dev, targets && !targets->needs_pairs() ? TextKind::any : p.kind->reads);
+    p.text = find_training_text(a.data, a.dev, targets && !targets->mixture().has(Objective::pairs) ? TextKind::any : p.kind->reads);
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packed batches: rows, masks, and what is asked.
+// Packed batches: the rows of several documents, the masks over them, and the questions put to rows.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,32 +9,48 @@
 
 namespace masquerade {
 
-// A packed batch, M of its N rows scored. Rows beyond the real ones belong to an inert document, which nobody sees.
-struct ObjectiveBatch {
-    TokenRows rows;  // (N)
-    SegmentGraph graph;
-    TokenRows scored;               // (M) the scored rows once more, to name them
-    std::vector<int> scored_rows;   // (M) their places in `rows`, ascending
-    // The same mask, its queries the scored rows alone, for the last layer; empty where scored rows are scattered: then the
-    // last layer runs for all.
-    SegmentGraph scored_graph;
-    std::vector<int> targets;       // (M)
+// Question m is put to row rows[m] and wants the token tokens[m].
+struct Asked {
+    std::vector<int> rows, tokens;  // (M); rows ascend
     std::vector<double> weights;    // (M) 1, or 0 where inert
-    std::vector<int> scored_begin;  // (B+1) scored rows of document b: [begin[b], begin[b+1])
-    int documents = 0, target_count = 0;  // real ones
+    std::vector<int> begin = {0};   // (B+1) questions of document b: [begin[b], begin[b+1])
+    int count = 0;                  // real ones
+    int size() const { return int(tokens.size()); }
+    void push(int row, int token, double weight = 1) {
+        rows.push_back(row);
+        tokens.push_back(token);
+        weights.push_back(weight);
+    }
+};
+
+// One document that is to be packed.
+struct Example {
+    TokenRows source;       // rows of the encoder; none where one stack does all
+    TokenRows rows;         // rows of the stack that predicts
+    Document document;      // one stack: lengths of the parts A and B of its rows
+    std::vector<int> rank;  // of every row, for masks of ranks
+    Asked asked;            // of `rows`
+};
+
+// Rows beyond the real ones belong to inert documents, which nobody sees and which weigh nothing.
+struct Batch {
+    TokenRows source, rows;                         // (Ns), (N)
+    Documents parts;                                // A and B of each document; of two stacks source and rows
+    std::vector<int> rank;                          // (N), or none
+    SegmentGraph source_graph, graph, cross_graph;  // of the encoder; of the other stack; from that to the encoder
+    Asked asked;                                    // of `rows`
+    TokenRows scored;                               // (M) the rows that are asked, to name them
+    // The mask with the asked rows alone as queries, for the last layer; empty: the last layer runs for all rows.
+    SegmentGraph scored_graph;
+    int documents = 0;  // real ones
     std::string bucket;
 };
 
-// A packed batch: Ne rows for the encoder, Nd for the decoder, each of these asked for a token. Rows beyond the real ones
-// belong to inert documents, which nobody sees.
-struct PairBatch {
-    TokenRows source, target;  // (Ne), (Nd): targets are the tokens fed, one before the one that is asked for
-    SegmentGraph encoder_graph, decoder_graph, cross_graph;
-    std::vector<int> targets;             // (Nd)
-    std::vector<double> weights;          // (Nd) 1, or 0 where inert
-    std::vector<int> target_begin;        // (B+1) rows of document b: [begin[b], begin[b+1])
-    int documents = 0, target_count = 0;  // real ones
-    std::string bucket;
-};
+// The rows and questions of a batch without its masks. `pad_to` > 1 adds inert documents: rows and questions become
+// multiples of it, documents of 8.
+Batch pack(const std::vector<Example>& examples, int pad_to);
+
+// Name of the first inert document; the next ones have smaller names.
+constexpr int first_filler = 0x7fffffff;
 
 }  // namespace masquerade

@@ -23,8 +23,10 @@ struct TokenRows {
         positions.push_back(position);
         document.push_back(name);
     }
+    void push_from(const TokenRows& rows, int row) {
+        const auto r = std::size_t(row);
+        push(rows.ids[r], rows.types[r], rows.positions[r], rows.document[r]);
+    }
 };
-
-void append(TokenRows& all, const TokenRows& rows, int row);
 
 }  // namespace masquerade

@@ -21,24 +21,19 @@ Tensor* EncoderDecoder::encode(Tape& tape, const TokenRows& source, const Segmen
     return encoder.finish(tape, encoder.run(tape, source, graph));
 }
 
-Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& target, const SegmentGraph& graph,
+Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph,
                                   const TokenRows& source, const SegmentGraph& cross_graph) const {
-    Pass pass = decoder.pass(tape, target, graph);
+    Pass pass = decoder.pass(tape, rows, graph);
     pass.cross_graph = &cross_graph;
     if (rotates_cross()) pass.encoder_positions = tape.ints(source.positions);
     return pass;
 }
 
-Tensor* EncoderDecoder::hidden(Tape& tape, const PairBatch& batch) const {
-    Tensor* read = encode(tape, batch.source, batch.encoder_graph);  // (Ne,C)
-    Pass pass = decoder_pass(tape, batch.target, batch.decoder_graph, batch.source, batch.cross_graph);
+Tensor* EncoderDecoder::hidden(Tape& tape, const Batch& batch) const {
+    Tensor* read = encode(tape, batch.source, batch.source_graph);  // (Ns,C)
+    Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
     pass.encoder = read;
-    return decoder.head(tape, decoder.finish(tape, decoder.run(tape, batch.target, pass)));
-}
-
-Backbone::MeanLoss EncoderDecoder::loss(Tape& tape, const PairBatch& batch, double smoothing) const {
-    return decoder.mean_loss(tape, hidden(tape, batch), batch.targets, batch.weights, batch.target_count,
-                             smoothing);
+    return decoder.head(tape, decoder.finish(tape, decoder.run(tape, batch.rows, pass)));
 }
 
 }  // namespace masquerade

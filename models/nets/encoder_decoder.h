@@ -3,8 +3,7 @@
 // directions; a decoder writes from left to right, and every layer of it attends to the encoder's last hidden state. One
 // embedding serves both and the head.
 #pragma once
-#include "models/batch/batch.h"
-#include "models/nets/backbone.h"
+#include "models/nets/target_net.h"
 
 namespace masquerade {
 
@@ -16,7 +15,7 @@ struct EncoderDecoderOptions {
     bool rotary_cross = true;
 };
 
-class EncoderDecoder {
+class EncoderDecoder : public TargetNet {
   public:
     EncoderDecoder(Parameters& parameters, const EncoderDecoderOptions& options);
 
@@ -24,14 +23,11 @@ class EncoderDecoder {
     Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph) const;
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
     // What the decoder's layers need to know of these rows; `source` are the encoder's.
-    Pass decoder_pass(Tape& tape, const TokenRows& target, const SegmentGraph& graph, const TokenRows& source,
+    Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const SegmentGraph& cross_graph) const;
-    // What the tied embedding meets for every row of the decoder: (Nd,C).
-    Tensor* hidden(Tape& tape, const PairBatch& batch) const;
-
-    Backbone::MeanLoss loss(Tape& tape, const PairBatch& batch, double smoothing = 0) const;
-
-    const Backbone& head_stack() const { return decoder; }  // the one that predicts
+    // Every row of the decoder is asked.
+    Tensor* hidden(Tape& tape, const Batch& batch) const override;
+    const Backbone& head_stack() const override { return decoder; }
 
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;

@@ -5,22 +5,17 @@
 // A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left to
 // right, and the source never sees the target: its keys and values can be kept while a target is written.
 #pragma once
-#include "models/batch/batch.h"
-#include "models/nets/backbone.h"
+#include "models/nets/target_net.h"
 
 namespace masquerade {
 
-class UniLm {
+class UniLm : public TargetNet {
   public:
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
-    // What the tied embedding meets for every scored row: (M,C). The last layer runs for these rows alone.
-    Tensor* hidden(Tape& tape, const ObjectiveBatch& batch) const;
-
-    // Both with label smoothing; what held-out text costs without it, scored_loss() says.
-    Backbone::MeanLoss loss(Tape& tape, const ObjectiveBatch& batch, double smoothing = 0) const;
-
-    const Backbone& head_stack() const { return backbone; }  // the one that predicts
+    // The last layer runs for the asked rows alone.
+    Tensor* hidden(Tape& tape, const Batch& batch) const override;
+    const Backbone& head_stack() const override { return backbone; }
 
     Backbone backbone;
 };

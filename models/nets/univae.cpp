@@ -61,11 +61,11 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
         }
         if (i < L - 2) return;
         pass.query_rows = tape.ints(batch.cls_rows);
-        pass.query_names = {tape.ints(batch.cls_documents), tape.ints(batch.cls_positions)};
+        pass.query_names = batch.cls.names(tape);
         pass.graph = &batch.cls_graph;
     };
-    const Pass pass = backbone.pass(tape, batch.encoder, batch.encoder_graph);
-    Tensor* cls = backbone.run(tape, batch.encoder, pass, before, L - 1);  // (B,C)
+    const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
+    Tensor* cls = backbone.run(tape, batch.source, pass, before, L - 1);  // (B,C)
     samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
     return samples;
 }
@@ -79,8 +79,8 @@ Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<T
         pass.graph = &batch.latent_graph;
         pass.memory = latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
     };
-    const Pass pass = backbone.pass(tape, batch.decoder, batch.independent_graph);
-    return backbone.finish(tape, backbone.run(tape, batch.decoder, pass, before));  // (N,C)
+    const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
+    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise,
@@ -96,10 +96,10 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     DType type = arithmetic_of(tape.dtype);
     auto weights = [&](const std::vector<double>& counted, double weight, const char* name) {
         std::vector<double> w(counted);
-        for (double& each : w) each *= weight / batch.target_count;
+        for (double& each : w) each *= weight / batch.asked.count;
         return tape.constant(name, {std::int64_t(w.size())}, type, w.data());
     };
-    loss.total = backbone.loss(tape, h, batch.targets, weights(batch.token_weights, 1, "token_weights"),
+    loss.total = backbone.loss(tape, h, batch.asked.tokens, weights(batch.asked.weights, 1, "token_weights"),
                                "reconstruction", &loss.losses);
     tape.retain(loss.losses);
     for (std::size_t l = 0; l < loss.latents.size(); l++) {

@@ -12,6 +12,7 @@
 #pragma once
 #include "data/sentences.h"
 #include "engine/ops/segments.h"
+#include "models/batch/batch.h"
 #include "models/nets/backbone.h"
 #include "models/latent/latent.h"
 
@@ -27,24 +28,19 @@ struct UniVaeOptions {
         false;  // the decoder starts at the sentence's own length instead: length becomes an input
 };
 
-// One packed batch, both halves. Documents beyond `documents` and rows beyond the real ones are inert: they fill the
-// bucket, see nothing, and weigh nothing.
-struct UniVaeBatch {
-    TokenRows encoder, decoder, joint;
-    std::vector<int> cls_rows, cls_documents, cls_positions;  // encoder rows of [CLS], one per document
-    std::vector<int> joint_cls_rows;
-    std::vector<int> which, joint_which;  // row -> document whose Out(z) replaces it, or -1
-    std::vector<int> joint_decoder_rows;  // where the decoder rows lie in the joint form
-    std::vector<int> targets;             // of the decoder rows
-    std::vector<double> token_weights;    // of the decoder rows: 1, or 0 where inert
-    std::vector<double> document_weights;
-    std::vector<int> names;                        // of the documents
-    std::vector<int> decoder_begin;                // (B+1) rows of document b: [begin[b], begin[b+1])
-    SegmentGraph encoder_graph, cls_graph;         // A full; the same keys for the rows of [CLS] alone
-    SegmentGraph independent_graph, latent_graph;  // B causal; B causal, sees its document's latent key first
+// A batch of both halves: `source` and `source_graph` are the encoder's, `rows` the decoder's, whose `graph` is that of the
+// layers below the latents.
+struct UniVaeBatch : Batch {
+    UniVaeBatch() = default;
+    explicit UniVaeBatch(Batch packed) : Batch(std::move(packed)) {}
+    TokenRows cls;                         // (B) the rows of [CLS]
+    std::vector<int> cls_rows, which;      // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
+    std::vector<double> document_weights;  // (B) 1, or 0 where inert
+    SegmentGraph cls_graph, latent_graph;  // A full for [CLS] alone; B causal, sees its document's latent key first
+    TokenRows joint;                       // both halves of each document, for the joint form
+    std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
     SegmentGraph joint_lower_graph, joint_upper_graph;
-    int documents = 0, target_count = 0;  // real ones
-    std::string bucket;
+    const std::vector<int>& names() const { return cls.document; }  // (B)
 };
 
 class UniVae {

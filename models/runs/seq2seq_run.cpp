@@ -3,11 +3,8 @@
 
 #include <algorithm>
 
-#include "models/runs/target_task.h"
-
 namespace masquerade {
 
-template class TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective>;
 Seq2SeqSettings::Seq2SeqSettings() {
     objective = "seq2seq";
     batch_tokens = 2000;
@@ -53,7 +50,7 @@ std::string Seq2SeqRun::description() const {
 }
 
 ObjectiveOptions Seq2SeqRun::objective_options() const {
-    ObjectiveOptions o = TargetRunOf::objective_options();
+    ObjectiveOptions o = TargetRun::objective_options();
     o.span = settings.span;
     return o;
 }

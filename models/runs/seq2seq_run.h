@@ -9,7 +9,7 @@ namespace masquerade {
 struct Seq2SeqSettings : TargetSettings {
     static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
     static constexpr TextKind reads = TextKind::pairs;
-    static std::vector<std::string> objectives() { return names_of(pair_objectives()); }
+    static std::vector<std::string> objectives() { return objective_names(true); }
     EncoderDecoderOptions model;
     double span = 0.5;
 
@@ -19,19 +19,18 @@ struct Seq2SeqSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override;
     EncoderDecoderOptions net(int vocabulary) const;
-    bool needs_pairs() const override { return PairMixture::parse(objective).has(Objective::pairs); }
+    bool two_stacks() const override { return true; }
 };
 
-extern template class TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective>;
-
-class Seq2SeqRun : public TargetRunOf<Seq2SeqSettings, EncoderDecoder, PairObjective> {
+class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
   public:
     explicit Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : TargetRunOf(s, std::move(v), storage, device) {}
+        : RunOf(s, std::move(v), storage, device) {}
     static std::unique_ptr<Seq2SeqRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
         return load_run<Seq2SeqRun>(path, to_train, device);
     }
 
+    const TargetNet& net() const override { return model; }
     Stacks stacks() const override {
         return {model.options.stack, Stacks::Decoder{model.options.decoder_layers, model.options.rotary_cross}};
     }

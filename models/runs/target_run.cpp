@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "models/runs/target_task.h"
+
 namespace masquerade {
 
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
@@ -114,11 +116,35 @@ void TargetRun::refuse_sentences(const std::string& name) const {
                                     " holds none; give --data FILE with source<TAB>target on every line"));
 }
 
-void TargetRun::expect_fitting(const TrainingText& t, bool mask_token) const {
+ObjectiveOptions TargetRun::objective_options() const {
+    const TargetSettings& s = common();
+    ObjectiveOptions o;
+    o.vocabulary = tokenizer.vocabulary().size();
+    o.special = special_tokens();
+    o.mask = tokenizer.vocabulary().mask();
+    o.source_type = s.source_type;
+    o.target_type = s.target_type;
+    o.seed = s.train.seed;
+    return o;
+}
+
+std::vector<PartLoss> TargetRun::losses(const std::vector<const Sentence*>& some, bool targets) const {
+    std::vector<PartLoss> all;
+    for (const ObjectiveMixture::Part& part : mixture.parts)
+        if (targets || !part.objective->has(Objective::pairs))
+            all.push_back({part.objective->name, part.weight,
+                           scored_loss(net(), *part.objective, objective_options(), some)});
+    return all;
+}
+
+std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
-    if (mask_token && tokenizer.vocabulary().mask() < 0)
+    if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(
             masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
+    reads(t);
+    return std::make_unique<TargetTask>(*this, sentences(t.train, t.train_targets),
+                                        sentences(t.held_out, t.held_out_targets));
 }
 
 }  // namespace masquerade

@@ -26,7 +26,8 @@ struct TargetSettings : RunSettings {
     bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
     TargetSettings* targets() override { return this; }
-    virtual bool needs_pairs() const = 0;  // of its objective
+    virtual bool two_stacks() const = 0;  // whether its objectives are those of an encoder and a decoder
+    ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, two_stacks()); }
     // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
     virtual void adopt(const Stacks& stacks) = 0;
 
@@ -48,7 +49,10 @@ class TargetRun : public Run {
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
                                     const std::vector<std::string>& targets = {}) const;
-    virtual bool reads_pairs() const = 0;  // whether any objective needs them
+    virtual const TargetNet& net() const = 0;
+    virtual ObjectiveOptions objective_options() const;
+    std::unique_ptr<Task> task(const TrainingText& text) override;
+    bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
     virtual bool writes() const = 0;       // whether it was trained to predict what comes next
     virtual bool writes_backward() const { return false; }  // ... what comes before
     // BadUsage where it was not.
@@ -64,8 +68,7 @@ class TargetRun : public Run {
     std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
                                                       SearchOptions options, std::uint64_t seed) const;
     // Of each objective; without targets, of those that need none.
-    virtual std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences,
-                                         bool targets) const = 0;
+    std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
     // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone; of longer ones the last
     // tokens are kept, so that a quarter of max_length is left to write.
@@ -74,8 +77,12 @@ class TargetRun : public Run {
     // gives [SEP] alone.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
+    const ObjectiveMixture mixture;
+
   protected:
-    using Run::Run;
+    TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device)
+        : Run(settings, std::move(vocabulary), storage, device), mixture(settings.mixture()) {}
+    virtual void reads(const TrainingText& /*text*/) {}  // it is trained on this text
     // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
     // What a search needs to know of a source, to write at most so many tokens until `end`.
@@ -84,45 +91,6 @@ class TargetRun : public Run {
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,
                                                  SearchOptions options, std::uint64_t seed) const;
-    // Refuses text without what the objectives need.
-    void expect_fitting(const TrainingText& text, bool mask_token) const;
-};
-
-// By the types of its settings, of its net, and of its objectives: Objective, of one stack, or PairObjective, of two.
-template <class Settings, class Net, class O>
-class TargetRunOf : public RunOf<Settings, Net, TargetRun> {
-  public:
-    TargetRunOf(const Settings& s, Vocabulary vocabulary, DType storage, Device device)
-        : RunOf<Settings, Net, TargetRun>(s, std::move(vocabulary), storage, device),
-          mixture(MixtureOf<O>::parse(s.objective)) {}
-
-    virtual ObjectiveOptions objective_options() const {
-        const Settings& s = this->settings;
-        ObjectiveOptions o;
-        o.vocabulary = this->tokenizer.vocabulary().size();
-        o.special = this->special_tokens();
-        o.mask = this->tokenizer.vocabulary().mask();
-        o.source_type = s.source_type;
-        o.target_type = s.target_type;
-        o.seed = s.train.seed;
-        return o;
-    }
-    bool reads_pairs() const override { return mixture.has(Objective::pairs); }
-    std::vector<PartLoss> losses(const std::vector<const Sentence*>& some, bool targets) const override {
-        std::vector<PartLoss> all;
-        for (const auto& part : mixture.parts)
-            if (targets || !part.objective->has(Objective::pairs))
-                all.push_back({part.objective->name, part.weight,
-                               scored_loss(this->model, this->model.head_stack(), *part.objective,
-                                           objective_options(), some)});
-        return all;
-    }
-    std::unique_ptr<Task> task(const TrainingText& text) override;  // models/runs/target_task.h
-
-    MixtureOf<O> mixture;
-
-  protected:
-    virtual void reads(const TrainingText&) {}  // it is trained on this text
 };
 
 }  // namespace masquerade

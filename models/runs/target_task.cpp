@@ -5,9 +5,6 @@
 
 namespace masquerade {
 namespace {
-constexpr std::size_t validated = 400;  // held-out lines
-constexpr std::size_t shown = 4;
-
 std::string shortened(const std::string& line, std::size_t most) {
     if (line.size() <= most) return line;
     std::size_t end = most;
@@ -16,11 +13,16 @@ std::string shortened(const std::string& line, std::size_t most) {
 }
 }  // namespace
 
-TargetTask::TargetTask(TargetRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
-    : run_(run),
-      train_(std::move(train)),
-      held_out_(std::move(held_out)),
-      source_(train_, run.common().train.seed) {}
+std::string TargetTask::next_batch(std::int64_t step) {
+    const auto number = std::uint32_t(step);
+    const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
+    batch_ = objective.batch(take(), number, run_.objective_options(), 64);
+    return batch_.bucket;
+}
+
+Tensor* TargetTask::loss(Tape& tape, std::int64_t, std::int64_t) {
+    return run_.net().loss(tape, batch_, run_.common().label_smoothing).total;
+}
 
 // Of a mixture: the mean by weight, then each of its parts.
 std::vector<Metric> TargetTask::validate() {

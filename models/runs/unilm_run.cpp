@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "models/runs/target_task.h"
-
 namespace masquerade {
 
-template class TargetRunOf<UniLmSettings, UniLm, Objective>;
 UniLmSettings::UniLmSettings() {
     objective = "unilm";
     batch_tokens = 2000;
@@ -54,7 +51,7 @@ std::string UniLmRun::description() const {
 }
 
 ObjectiveOptions UniLmRun::objective_options() const {
-    ObjectiveOptions o = TargetRunOf::objective_options();
+    ObjectiveOptions o = TargetRun::objective_options();
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;

@@ -10,7 +10,7 @@ struct UniLmSettings : TargetSettings {
     static constexpr const char *name = "unilm",
                                 *what = "one stack as BERT, a language model or sequence to sequence, by its objective";
     static constexpr TextKind reads = TextKind::pairs;
-    static std::vector<std::string> objectives() { return names_of(masquerade::objectives()); }
+    static std::vector<std::string> objectives() { return objective_names(false); }
     BackboneOptions model;
     double hidden = 0.15, predicted = 1.0 / 6;
 
@@ -20,19 +20,18 @@ struct UniLmSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { model = stacks.first; }
     BackboneOptions net(int vocabulary) const;
-    bool needs_pairs() const override { return ObjectiveMixture::parse(objective).has(Objective::pairs); }
+    bool two_stacks() const override { return false; }
 };
 
-extern template class TargetRunOf<UniLmSettings, UniLm, Objective>;
-
-class UniLmRun : public TargetRunOf<UniLmSettings, UniLm, Objective> {
+class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
   public:
     explicit UniLmRun(const UniLmSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : TargetRunOf(s, std::move(v), storage, device), pairs_(reads_pairs()) {}
+        : RunOf(s, std::move(v), storage, device), pairs_(reads_pairs()) {}
     static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
         return load_run<UniLmRun>(path, to_train, device);
     }
 
+    const TargetNet& net() const override { return model; }
     Stacks stacks() const override { return {model.backbone.options}; }
     const Backbone* bert() const override { return &model.backbone; }
     std::string description() const override;

@@ -10,9 +10,6 @@
 
 namespace masquerade {
 namespace {
-constexpr std::size_t validated = 400;  // held-out sentences
-constexpr std::size_t shown = 4;        // of each kind
-
 std::string heading(int from, int to) {
     std::string layers = from + 1 == to ? "layer " + std::to_string(from)
                                         : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
@@ -20,15 +17,9 @@ std::string heading(int from, int to) {
 }
 }  // namespace
 
-UniVaeTask::UniVaeTask(UniVaeRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
-    : run_(run),
-      train_(std::move(train)),
-      held_out_(std::move(held_out)),
-      source_(train_, run.settings.train.seed) {}
-
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = run_.model.batch(source_.take(std::size_t(run_.settings.batch_tokens)), 64);
-    noise_ = run_.model.space.noise(batch_.names, run_.settings.train.seed, std::uint32_t(step));
+    batch_ = run_.model.batch(take(), 64);
+    noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
     return batch_.bucket;
 }
 

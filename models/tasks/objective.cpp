@@ -59,7 +59,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     if (hidden.empty()) hidden.push_back(sure);
     for (int place : hidden) {
         int& id = e.rows.ids[std::size_t(place)];
-        e.scored.push_back({place, id});
+        e.asked.push(place, id);
         id = hidden_as(id, random, o);
     }
     return e;
@@ -69,7 +69,7 @@ Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 Example next_tokens(const TokenRows& all, const Document& document, int first) {
     Example e;
     e.rows = all;
-    for (int i = first; i + 1 < all.count(); i++) e.scored.push_back({i, all.ids[std::size_t(i) + 1]});
+    for (int i = first; i + 1 < all.count(); i++) e.asked.push(i, all.ids[std::size_t(i) + 1]);
     e.rows.pop();
     e.document = document;
     return e;
@@ -103,7 +103,7 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
     for (int i = 1; i < all.count(); i++) {
         const auto at = std::size_t(i);
         e.rows.push(all.ids[at], all.types[at], all.positions[at], s.name);
-        e.scored.push_back({i - 1, all.ids[at - 1]});
+        e.asked.push(i - 1, all.ids[at - 1]);
     }
     e.document = {e.rows.count(), 0};
     return e;
@@ -125,9 +125,9 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     std::sort(asked.begin(), asked.end());
     for (int place : asked) {
         const auto at = std::size_t(place);
-        e.scored.push_back({e.rows.count(), e.rows.ids[at]});
+        e.asked.push(e.rows.count(), e.rows.ids[at]);
         e.rank.push_back(e.rank[at]);
-        e.push(o.mask, e.rows.types[at], e.rows.positions[at], s.name);
+        e.rows.push(o.mask, e.rows.types[at], e.rows.positions[at], s.name);
     }
     e.document = {n, e.rows.count() - n};
     return e;
@@ -148,37 +148,67 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
     return next_tokens(shuffled, {all.count() - 1, 0}, 0);
 }
 
-using Ranks = const std::vector<int>&;
-SegmentGraph full(const Documents& d, Ranks) { return full_mask(d); }
-SegmentGraph causal(const Documents& d, Ranks) { return causal_mask(d); }
-SegmentGraph anticausal(const Documents& d, Ranks) { return anticausal_mask(d); }
-SegmentGraph source_then_target(const Documents& d, Ranks) { return unilm_mask(d); }
+// One stack; `mask` is a function of the parts of the batch.
+template <SegmentGraph (*mask)(const Documents&)>
+void one_stack(Batch& b) {
+    b.graph = mask(b.parts);
+}
+void two_streams(Batch& b) { b.graph = two_stream_mask(b.parts, b.rank); }
+
+void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
+    if (objective.has(Objective::mask_token) && o.mask < 0)
+        throw BadUsage(text("objective ", objective.name, " needs [MASK] in the vocabulary, which has none"));
+    if (objective.has(Objective::pairs) && s.target.empty())
+        throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
+                            " has no target; give text with source<TAB>target on every line"));
+    if (s.ids.size() < 2)
+        throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
+}
 
 }  // namespace
 
-const std::vector<Objective>& objectives() {
-    constexpr unsigned none = 0, pairs = Objective::pairs, mask_token = Objective::mask_token;
-    static const std::vector<Objective> all = {
-        {"mlm", "hidden tokens, from all others", mask_token | Objective::scattered, mlm, full},
-        {"lm", "every next token, from those before", none, lm, causal},
-        {"lm-target", "the same mask, the target of a pair alone", pairs, lm_target, causal},
-        {"lm-reverse", "every token before, from those after", none, lm_reverse, anticausal},
-        {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, source_then_target},
-        {"unilm", "the target of a pair, from all of its source", pairs, unilm, source_then_target},
-        {"plm", "tokens in a random order, in two streams", mask_token, plm, two_stream_mask},
-        {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
-         causal},
-    };
-    return all;
+Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
+                       const ObjectiveOptions& options, int pad_to) const {
+    std::vector<Example> examples;
+    for (const Sentence* s : sentences) {
+        expect_fitting(*this, *s, options);
+        examples.push_back(make(*s, step, options));
+    }
+    Batch b = pack(examples, pad_to);
+    mask(b);
+    if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.graph, b.asked.rows);
+    b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
+    return b;
 }
 
-const Objective& find_objective(const std::string& name) {
-    std::string names;
-    for (const Objective& o : objectives()) {
+const std::vector<Objective>& objectives(bool encoder) {
+    constexpr auto none = Objective::none, pairs = Objective::pairs, mask_token = Objective::mask_token;
+    static const std::vector<Objective> all = {
+        {"mlm", "hidden tokens, from all others", mask_token | Objective::scattered, mlm, one_stack<full_mask>},
+        {"lm", "every next token, from those before", none, lm, one_stack<causal_mask>},
+        {"lm-target", "the same mask, the target of a pair alone", pairs, lm_target, one_stack<causal_mask>},
+        {"lm-reverse", "every token before, from those after", none, lm_reverse, one_stack<anticausal_mask>},
+        {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, one_stack<unilm_mask>},
+        {"unilm", "the target of a pair, from all of its source", pairs, unilm, one_stack<unilm_mask>},
+        {"plm", "tokens in a random order, in two streams", mask_token, plm, two_streams},
+        {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
+         one_stack<causal_mask>},
+    };
+    return encoder ? encoder_decoder_objectives() : all;
+}
+
+std::vector<std::string> objective_names(bool encoder) {
+    std::vector<std::string> names;
+    for (const Objective& o : objectives(encoder)) names.push_back(o.name);
+    return names;
+}
+
+const Objective& find_objective(const std::string& name, bool encoder) {
+    for (const Objective& o : objectives(encoder))
         if (o.name == name) return o;
-        names += names.empty() ? o.name : std::string(", ") + o.name;
-    }
-    throw BadUsage(text("there is no objective ", name, "; there are ", names));
+    std::string names;
+    for (const std::string& each : objective_names(encoder)) names += (names.empty() ? "" : ", ") + each;
+    throw BadUsage(text(encoder ? "two stacks have no objective " : "there is no objective ", name, "; there are ", names));
 }
 
 }  // namespace masquerade

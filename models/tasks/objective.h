@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one stack is trained to do: a mask, and which rows are asked for which token. The weights know nothing of it.
+// What a model is trained to do: a mask, and which rows are asked for which token. The weights know nothing of it.
 //
+// Of one stack:
 //   mlm           full mask, some tokens hidden; hidden tokens are asked for           Devlin et al. 2019
 //   lm            causal; every row for its successor                                  of pairs: the whole line
 //   lm-target     the same mask, asked only for the target of a pair
@@ -11,6 +12,11 @@
 //   plm-shuffled  tokens in a random order with their own positions, causal; each row for the next token of that order,
 //                 of which it is not told the place: its distribution is a mixture over places, kept as the flaw of a
 //                 simpler scheme                                                       docs/unilm.md
+//
+// Of an encoder and a decoder:
+//   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target      Vaswani et al. 2017
+//   mass          a sentence of which one span is hidden from the encoder; the decoder writes the span from the true token
+//                 before it on. Every token keeps the position it has in the sentence                 Song et al. 2019
 #pragma once
 #include <cstdint>
 #include <string>
@@ -34,41 +40,29 @@ struct ObjectiveOptions {
     std::uint64_t seed = 1;
 };
 
-struct Objective;
-const std::vector<Objective>& objectives();
-const Objective& find_objective(const std::string& name);  // BadUsage, with the names there are
-
-// One document of an objective: its rows, how they fall into the two parts of its mask, and what is asked.
-struct Example {
-    struct Scored {
-        int row, target;
-    };
-    TokenRows rows;
-    Document document;
-    std::vector<int> rank;       // of every row, for plm
-    std::vector<Scored> scored;  // ascending
-    void push(int id, int type, int position, int name) { rows.push(id, type, position, name); }
-};
-
 struct Objective {
     const char *name, *what;
-    enum Trait : unsigned { pairs = 1, mask_token = 2, scattered = 4 };
-    unsigned traits;  // needs a target; needs [MASK]; the rows it scores lie anywhere
+    enum Trait : unsigned {
+        none = 0,
+        pairs = 1,       // needs a target
+        mask_token = 2,  // needs [MASK]
+        scattered = 4,   // the rows it asks lie anywhere
+    };
+    unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
     // Random numbers depend on (seed, objective, sentence's name, step) alone, never on its tokens.
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-    SegmentGraph (*mask)(const Documents& documents, const std::vector<int>& rank);
+    void (*mask)(Batch& batch);  // gives the batch its graphs, by its parts and ranks
 
-    // `pad_to` > 1 rounds rows and scored rows up to a multiple of it and documents to one of 8.
-    ObjectiveBatch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
-                         const ObjectiveOptions& options, int pad_to = 1) const;
+    // `pad_to` > 1 rounds rows and questions up to a multiple of it and documents to one of 8. BadInput, BadUsage: a sentence
+    // lacks a target, the vocabulary [MASK].
+    Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
+                int pad_to = 1) const;
 };
 
-template <class O>
-std::vector<std::string> names_of(const std::vector<O>& objectives) {
-    std::vector<std::string> names;
-    for (const O& o : objectives) names.push_back(o.name);
-    return names;
-}
+// Those of one stack, or of an encoder and a decoder.
+const std::vector<Objective>& objectives(bool encoder = false);
+std::vector<std::string> objective_names(bool encoder);
+const Objective& find_objective(const std::string& name, bool encoder = false);  // BadUsage, with the names there are
 
 }  // namespace masquerade

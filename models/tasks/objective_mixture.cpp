@@ -19,30 +19,24 @@ double weight_of(const std::string& word, const std::string& words) {
     return weight;
 }
 
-const Objective& find(const std::string& name, const Objective*) { return find_objective(name); }
-const PairObjective& find(const std::string& name, const PairObjective*) { return find_pair_objective(name); }
-
 }  // namespace
 
-template <class O>
-MixtureOf<O> MixtureOf<O>::parse(const std::string& words) {
-    const O* of = nullptr;
-    MixtureOf mixture;
+ObjectiveMixture ObjectiveMixture::parse(const std::string& words, bool encoder) {
+    ObjectiveMixture mixture;
     std::istringstream in(words);
     double sum = 0;
     for (std::string word; std::getline(in, word, ',');) {
         const std::size_t colon = word.find(':');
         const double weight = colon == std::string::npos ? 1 : weight_of(word.substr(colon + 1), words);
-        mixture.parts.push_back({&find(word.substr(0, colon), of), weight});
+        mixture.parts.push_back({&find_objective(word.substr(0, colon), encoder), weight});
         sum += weight;
     }
-    if (mixture.parts.empty()) find(words, of);
+    if (mixture.parts.empty()) find_objective(words, encoder);
     for (Part& part : mixture.parts) part.weight /= sum;
     return mixture;
 }
 
-template <class O>
-const O& MixtureOf<O>::at(std::uint64_t seed, std::uint32_t step) const {
+const Objective& ObjectiveMixture::at(std::uint64_t seed, std::uint32_t step) const {
     Sequence random(seed, "objective", step);
     double u = random.uniform_double();
     for (const Part& part : parts) {
@@ -52,12 +46,8 @@ const O& MixtureOf<O>::at(std::uint64_t seed, std::uint32_t step) const {
     return *parts.back().objective;
 }
 
-template <class O>
-bool MixtureOf<O>::has(Objective::Trait trait) const {
+bool ObjectiveMixture::has(Objective::Trait trait) const {
     return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.objective->has(trait); });
 }
-
-template struct MixtureOf<Objective>;
-template struct MixtureOf<PairObjective>;
 
 }  // namespace masquerade

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/tasks/seq2seq_objective.h"
-
+// seq2seq and mass: what the encoder reads, and what the decoder writes after it.
 #include <algorithm>
 
 #include "models/tasks/objective_parts.h"
@@ -9,12 +8,13 @@ namespace masquerade {
 namespace {
 
 // The decoder is fed [CLS] and the target but for its last token, which is [SEP]; positions start at 0 again.
-PairExample seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    PairExample e;
+Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    Example e;
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
-    for (std::size_t t = 0; t < s.target.size(); t++)
-        e.target.push(t == 0 ? s.ids[0] : s.target[t - 1], o.target_type, int(t), s.name);
-    e.asked = s.target;
+    for (std::size_t t = 0; t < s.target.size(); t++) {
+        e.rows.push(t == 0 ? s.ids[0] : s.target[t - 1], o.target_type, int(t), s.name);
+        e.asked.push(int(t), s.target[t]);
+    }
     return e;
 }
 
@@ -28,8 +28,8 @@ int span_start(int n, int length, Sequence& random) {
 }
 
 // Of a pair its source alone. [CLS] and [SEP] stay, so there is a true token before every span.
-PairExample mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    PairExample e;
+Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Example e;
     const int n = int(s.ids.size()) - 2;
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
     if (n < 1) return e;
@@ -37,63 +37,27 @@ PairExample mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& 
     const int length = std::clamp(int(o.span * n + 0.5), 1, n), start = span_start(n, length, random);
     for (int place = start; place < start + length; place++) {
         const auto at = std::size_t(place);
-        e.target.push(s.ids[at - 1], o.target_type, place - 1, s.name);
-        e.asked.push_back(s.ids[at]);
+        e.asked.push(e.rows.count(), s.ids[at]);
+        e.rows.push(s.ids[at - 1], o.target_type, place - 1, s.name);
         e.source.ids[at] = hidden_as(s.ids[at], random, o);
     }
     return e;
 }
 
+void two_stacks(Batch& b) {
+    b.source_graph = full_mask(sources_of(b.parts));
+    b.graph = causal_mask(targets_of(b.parts));
+    b.cross_graph = cross_mask(b.parts);
+}
+
 }  // namespace
 
-PairBatch PairObjective::batch(const std::vector<const Sentence*>& sentences, std::uint32_t step,
-                               const ObjectiveOptions& options, int pad_to) const {
-    PairBatch b;
-    b.documents = int(sentences.size());
-    Documents all;
-    b.target_begin.push_back(0);
-    for (const Sentence* s : sentences) {
-        expect_fitting(name, traits, *s, options);
-        const PairExample e = make(*s, step, options);
-        for (int i = 0; i < e.source.count(); i++) append(b.source, e.source, i);
-        for (int i = 0; i < e.target.count(); i++) append(b.target, e.target, i);
-        b.targets.insert(b.targets.end(), e.asked.begin(), e.asked.end());
-        b.target_begin.push_back(int(b.targets.size()));
-        all.push_back({e.source.count(), e.target.count()});
-    }
-    b.target_count = int(b.targets.size());
-    const std::vector<int> sources = fillers(b.source.count(), b.documents, 1, pad_to),
-                           targets = fillers(b.target.count(), b.documents, 1, pad_to);
-    for (std::size_t f = 0; f < sources.size(); f++) {
-        for (int i = 0; i < sources[f]; i++) b.source.push(0, 0, 0, first_filler - int(f));
-        for (int i = 0; i < targets[f]; i++) b.target.push(0, 0, 0, first_filler - int(f));
-        all.push_back({sources[f], targets[f]});
-    }
-    b.weights.assign(std::size_t(b.target_count), 1);
-    b.weights.resize(std::size_t(b.target.count()), 0);
-    b.targets.resize(std::size_t(b.target.count()), 0);
-    b.encoder_graph = full_mask(sources_of(all));
-    b.decoder_graph = causal_mask(targets_of(all));
-    b.cross_graph = cross_mask(all);
-    b.bucket = text(name, ",", b.source.count(), ",", b.target.count(), ",", all.size());
-    return b;
-}
-
-const std::vector<PairObjective>& pair_objectives() {
-    static const std::vector<PairObjective> all = {
-        {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq},
-        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass},
+const std::vector<Objective>& encoder_decoder_objectives() {
+    static const std::vector<Objective> all = {
+        {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq, two_stacks},
+        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass, two_stacks},
     };
     return all;
-}
-
-const PairObjective& find_pair_objective(const std::string& name) {
-    std::string names;
-    for (const PairObjective& o : pair_objectives()) {
-        if (o.name == name) return o;
-        names += names.empty() ? o.name : std::string(", ") + o.name;
-    }
-    throw BadUsage(text("two stacks have no objective ", name, "; there are ", names));
 }
 
 }  // namespace masquerade

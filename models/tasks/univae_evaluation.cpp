@@ -22,10 +22,10 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
                                     const std::vector<Tensor*>& z) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    const OnHost losses(model.backbone.token_losses(tape, h, batch.targets)->view());
+    const OnHost losses(model.backbone.token_losses(tape, h, batch.asked.tokens)->view());
     std::vector<double> sums(std::size_t(batch.documents));
     for (int b = 0; b < batch.documents; b++)
-        for (int row = batch.decoder_begin[std::size_t(b)]; row < batch.decoder_begin[std::size_t(b) + 1];
+        for (int row = batch.asked.begin[std::size_t(b)]; row < batch.asked.begin[std::size_t(b) + 1];
              row++)
             sums[std::size_t(b)] += losses[row];
     return sums;
@@ -91,7 +91,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         std::size_t count = std::min(at_a_time, sentences.size() - first);
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
-        LatentNoise noise = model.space.noise(batch.names, seed, 0);
+        LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
         std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
         std::vector<Tensor*> z = points(samples);
@@ -108,7 +108,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
             for (std::size_t b = 0; b < count; b++) h.kl += kl[std::int64_t(b)];
         }
         h.sentences += std::int64_t(count);
-        h.tokens += batch.target_count;
+        h.tokens += batch.asked.count;
         tape.end();
     }
     double tokens = double(h.tokens), n = double(h.sentences);
@@ -135,7 +135,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
         std::vector<std::vector<double>> weights(count);  // log of p(x|z) p(z) / q(z|x)
         for (int s = 0; s < samples; s++) {
-            LatentNoise noise = model.space.noise(batch.names, seed, std::uint32_t(s));
+            LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");
             const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
             std::vector<double> losses = sentence_losses(tape, model, batch, points(drawn));

@@ -23,7 +23,7 @@ std::vector<float> latents_of(const UniVae& model, const std::vector<const Sente
         const std::size_t count = std::min(at_a_time, n - first);
         UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
         LatentNoise noise;
-        if (drawn) noise = model.space.noise(batch.names, seed, 0);
+        if (drawn) noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("prior");
         std::vector<LatentSample> samples = model.encode(tape, batch, drawn ? &noise : nullptr);
         for (std::size_t l = 0; l < K; l++) {

@@ -24,7 +24,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         const int start = backward ? std::min(options_.longest, options_.room - n) : 0, edge = backward ? 0 : n - 1;
         for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], options_.source_type, start + i, s->name);
         edge_rows_.push_back(begin + edge);
-        append(edge_, rows_, begin + edge);
+        edge_.push_from(rows_, begin + edge);
         const int next = backward ? start - 1 : options_.target_start < 0 ? n : options_.target_start;
         memory.sources.push_back({begin, begin + n, next, s->name});
         documents.push_back({n, 0});

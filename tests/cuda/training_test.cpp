@@ -60,7 +60,7 @@ struct Training {
         std::vector<const Sentence*> some;  // few sentences, then all of them: two buckets
         for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
         const UniVaeBatch batch = model.batch(some, 16);
-        const LatentNoise noise = model.space.noise(batch.names, 1, number);
+        const LatentNoise noise = model.space.noise(batch.names(), 1, number);
         Tensor* loss = nullptr;
         auto work = [&] {
             loss = model.loss(tape, batch, &noise, 0.1).total;

@@ -49,7 +49,7 @@ class UncachedUniLm : public SourceReader {
 
   private:
     // Every prefix with its source, asked for what follows its last token.
-    ObjectiveBatch batch(const std::vector<Row>& rows) const;
+    Batch batch(const std::vector<Row>& rows) const;
 
     const UniLm& model_;
     const ReadingOptions options_;
@@ -68,7 +68,7 @@ const float* UncachedUniLm::step(const std::vector<Row>& rows) {
         written[i].push_back(rows[i].token);
     }
     written_.swap(written);
-    const ObjectiveBatch b = batch(rows);
+    const Batch b = batch(rows);
     tape_.begin("step");
     const OnHost logits(model_.backbone.logits(tape_, model_.hidden(tape_, b))->view());  // (rows,V)
     const float* numbers = logits.view().as<float>();
@@ -77,8 +77,8 @@ const float* UncachedUniLm::step(const std::vector<Row>& rows) {
     return logits_.data();
 }
 
-ObjectiveBatch UncachedUniLm::batch(const std::vector<Row>& rows) const {
-    ObjectiveBatch b;
+Batch UncachedUniLm::batch(const std::vector<Row>& rows) const {
+    Batch b;
     Documents documents;
     for (std::size_t i = 0; i < rows.size(); i++) {
         const Sentence& source = *sources_.at(std::size_t(rows[i].source));
@@ -88,12 +88,12 @@ ObjectiveBatch UncachedUniLm::batch(const std::vector<Row>& rows) const {
             b.rows.push(source.ids[std::size_t(k)], options_.source_type, k, source.name);
         for (int k = 0; k < t; k++)
             b.rows.push(written_[i][std::size_t(k)], options_.target_type, start + k, source.name);
-        b.scored_rows.push_back(b.rows.count() - 1);
+        b.asked.rows.push_back(b.rows.count() - 1);
         b.scored.push(b.rows.ids.back(), b.rows.types.back(), b.rows.positions.back(), source.name);
         documents.push_back({n, t});
     }
     b.graph = options_.causal ? causal_mask(documents) : unilm_mask(documents);
-    b.scored_graph = only_queries(b.graph, b.scored_rows);
+    b.scored_graph = only_queries(b.graph, b.asked.rows);
     return b;
 }
 

@@ -65,15 +65,15 @@ struct OurTraining::Sentences : Model {
         std::vector<const Sentence*> taken;
         for (const Sentence& s : sentences) taken.push_back(&s);
         batch = univae.batch(taken, 64);
-        drawn = univae.space.noise(batch.names, seed, step);
+        drawn = univae.space.noise(batch.names(), seed, step);
         return batch.bucket;
     }
     Tensor* loss(Tape& tape) override { return univae.loss(tape, batch, &drawn, 1).total; }
     std::int64_t pairs() const override {
         const int L = univae.options.backbone.layers, K = univae.options.latent_layers;
         std::int64_t n =
-            (L - K) * visible_pairs(batch.independent_graph) + K * visible_pairs(batch.latent_graph);
-        if (K > 0) n += (L - 2) * visible_pairs(batch.encoder_graph) + visible_pairs(batch.cls_graph);
+            (L - K) * visible_pairs(batch.graph) + K * visible_pairs(batch.latent_graph);
+        if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
     // Of the real documents, which come first.

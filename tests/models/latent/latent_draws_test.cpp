@@ -82,10 +82,10 @@ TEST_CASE("latent draws: a batch keeps the names of its sentences, and its paddi
     std::vector<Sentence> all = random_sentences(2);
     all[0].name = 70, all[1].name = 90;
     const UniVaeBatch batch = model.batch({&all[0], &all[1]}, 32);
-    REQUIRE(batch.names.size() == 8);
-    CHECK(batch.names[0] == 70);
-    CHECK(batch.names[1] == 90);
-    std::vector<int> names = batch.names;
+    REQUIRE(batch.names().size() == 8);
+    CHECK(batch.names()[0] == 70);
+    CHECK(batch.names()[1] == 90);
+    std::vector<int> names = batch.names();
     std::sort(names.begin(), names.end());
     CHECK(std::unique(names.begin(), names.end()) == names.end());
 }

@@ -148,15 +148,15 @@ struct Model : small_pairs::Small<UniLm, BackboneOptions> {
 };
 
 // The sentences' scored rows are asked for these tokens.
-inline ObjectiveBatch asked(const Sentences& s, const SegmentGraph& graph, const std::vector<int>& rows,
-                            const std::vector<int>& targets) {
-    ObjectiveBatch b;
+inline Batch asked(const Sentences& s, const SegmentGraph& graph, const std::vector<int>& rows,
+                   const std::vector<int>& targets) {
+    Batch b;
     b.rows = s.rows;
     b.graph = graph;
-    b.scored_rows = rows;
-    b.targets = targets;
-    b.weights.assign(rows.size(), 1);
-    b.target_count = int(rows.size());
+    b.asked.rows = rows;
+    b.asked.tokens = targets;
+    b.asked.weights.assign(rows.size(), 1);
+    b.asked.count = int(rows.size());
     b.documents = int(s.documents.size());
     return b;
 }

@@ -37,14 +37,14 @@ TEST_CASE("two stacks: paths; without cross-attention a layer has none") {
 }
 
 TEST_CASE("two stacks: the gradient of every objective against the complex step") {
-    for (const PairObjective& objective : pair_objectives())
+    for (const Objective& objective : objectives(true))
         for (bool pre_norm : {false, true})
             for (int form : {0, 1, 2}) {  // absolute, rotary, rotary but for the cross-attention
                 CAPTURE(std::string(objective.name));
                 CAPTURE(pre_norm);
                 CAPTURE(form);
                 const std::vector<Sentence> text = pairs(3, 2);
-                const PairBatch batch = objective.batch(pointers_to(text), 1, options(), 16);
+                const Batch batch = objective.batch(pointers_to(text), 1, options(), 16);
                 const EncoderDecoderOptions o = small(pre_norm, form > 0, form == 1);
                 CHECK(gradient_error<Model>(o, batch) <= 1e-11);
             }
@@ -52,7 +52,7 @@ TEST_CASE("two stacks: the gradient of every objective against the complex step"
 
 TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN") {
     const std::vector<Sentence> text = pairs(2, 6);
-    const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+    const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
     for (bool pre_norm : {false, true}) {
         CAPTURE(pre_norm);
         Model m(small(pre_norm, false), DType::f64);
@@ -74,11 +74,11 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
             return n;
         };
         const LayerNorm norm1 = norm_of("norm1"), norm2 = norm_of("norm2"), norm_cross = norm_of("norm_cross");
-        Tensor* e = m.model.encode(m.tape, batch.source, batch.encoder_graph);
+        Tensor* e = m.model.encode(m.tape, batch.source, batch.source_graph);
         Pass pass =
-            m.model.decoder_pass(m.tape, batch.target, batch.decoder_graph, batch.source, batch.cross_graph);
+            m.model.decoder_pass(m.tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
         pass.encoder = e;
-        Tensor* x = m.model.decoder.embed(m.tape, batch.target);
+        Tensor* x = m.model.decoder.embed(m.tape, batch.rows);
         const Rows found = m.rows(block(m.tape, x, pass));
         auto looks = [&](const std::string& name, Tensor* from, Tensor* at, const SegmentGraph& graph) {
             Tensor* q = linear(name + ".query")(m.tape, from, "q");
@@ -91,7 +91,7 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
         };
         auto norm = [&](const LayerNorm& n, Tensor* h) { return n(m.tape, h, "norm"); };
         auto plus = [&](Tensor* a, Tensor* b) { return add(m.tape, a, b, "sum"); };
-        const SegmentGraph &self = batch.decoder_graph, &over = batch.cross_graph;
+        const SegmentGraph &self = batch.graph, &over = batch.cross_graph;
         if (pre_norm) {
             Tensor* h = norm(norm1, x);
             x = plus(x, looks("attention", h, h, self));
@@ -117,9 +117,9 @@ TEST_CASE("two stacks: a row hears its source and the tokens fed up to it, and n
     const ObjectiveOptions o = options();
     for (bool rotary : {true, false}) {
         Model m(small(!rotary, rotary));
-        const PairObjective& objective = find_pair_objective("seq2seq");
+        const Objective& objective = find_objective("seq2seq", true);
         const std::vector<Sentence> text = pairs(3, 5);
-        const PairBatch batch = objective.batch(pointers_to(text), 0, o);
+        const Batch batch = objective.batch(pointers_to(text), 0, o);
         const Rows before = m.logits(batch), read = m.encoded(batch);
         for (std::size_t d = 0; d < text.size(); d++)
             for (int place = 1; place < int(text[d].size()); place++) {
@@ -127,11 +127,11 @@ TEST_CASE("two stacks: a row hears its source and the tokens fed up to it, and n
                 const int n = int(text[d].ids.size()), t = place - n;  // place in the target
                 int& id = t < 0 ? changed[d].ids[std::size_t(place)] : changed[d].target[std::size_t(t)];
                 id = other_than(id);
-                const PairBatch other = objective.batch(pointers_to(changed), 0, o);
+                const Batch other = objective.batch(pointers_to(changed), 0, o);
                 const Rows after = m.logits(other);
                 for (std::size_t e = 0; e < text.size(); e++)
-                    for (int row = batch.target_begin[e]; row < batch.target_begin[e + 1]; row++) {
-                        const bool hears = e == d && (t < 0 || row - batch.target_begin[e] > t);
+                    for (int row = batch.asked.begin[e]; row < batch.asked.begin[e + 1]; row++) {
+                        const bool hears = e == d && (t < 0 || row - batch.asked.begin[e] > t);
                         CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
                     }
                 if (t >= 0) CHECK(m.encoded(other) == read);
@@ -143,25 +143,25 @@ TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of th
     ObjectiveOptions o = options();
     o.kept = 0;  // a hidden token that stays is told, on purpose
     Model m(small(false, true));
-    const PairObjective& mass = find_pair_objective("mass");
+    const Objective& mass = find_objective("mass", true);
     const std::vector<Sentence> text = pairs(3, 12);
-    const PairBatch batch = mass.batch(pointers_to(text), 3, o);
+    const Batch batch = mass.batch(pointers_to(text), 3, o);
     const Rows before = m.logits(batch);
     for (std::size_t d = 0; d < text.size(); d++)
         for (int place = 1; place + 1 < int(text[d].ids.size()); place++) {
             std::vector<Sentence> changed = text;
             int& id = changed[d].ids[std::size_t(place)];
             id = other_than(id);
-            const PairBatch other = mass.batch(pointers_to(changed), 3, o);
-            REQUIRE(other.target.positions == batch.target.positions);
+            const Batch other = mass.batch(pointers_to(changed), 3, o);
+            REQUIRE(other.rows.positions == batch.rows.positions);
             const Rows after = m.logits(other);
-            const int first = batch.target.positions[std::size_t(batch.target_begin[d])] + 1;
-            const int length = batch.target_begin[d + 1] - batch.target_begin[d];
+            const int first = batch.rows.positions[std::size_t(batch.asked.begin[d])] + 1;
+            const int length = batch.asked.begin[d + 1] - batch.asked.begin[d];
             for (std::size_t e = 0; e < text.size(); e++)
-                for (int row = batch.target_begin[e]; row < batch.target_begin[e + 1]; row++) {
+                for (int row = batch.asked.begin[e]; row < batch.asked.begin[e + 1]; row++) {
                     const bool hidden = place >= first && place < first + length;
                     const bool hears =
-                        e == d && (!hidden || batch.target.positions[std::size_t(row)] >= place);
+                        e == d && (!hidden || batch.rows.positions[std::size_t(row)] >= place);
                     CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
                 }
         }
@@ -173,9 +173,9 @@ TEST_CASE("two stacks: where a span stands is told by the cross-attention") {
     const std::vector<Sentence> text = pairs(1, 31);
     for (bool rotary_cross : {false, true}) {
         Model m(small(false, true, rotary_cross), DType::f64);
-        PairBatch batch = find_pair_objective("mass").batch(pointers_to(text), 0, options());
+        Batch batch = find_objective("mass", true).batch(pointers_to(text), 0, options());
         const Rows before = m.logits(batch);
-        for (int& position : batch.target.positions) position += 3;
+        for (int& position : batch.rows.positions) position += 3;
         const Rows after = m.logits(batch);
         double moved = 0;
         for (std::size_t r = 0; r < before.size(); r++)
@@ -189,20 +189,20 @@ TEST_CASE("two stacks: where a span stands is told by the cross-attention") {
 
 TEST_CASE("two stacks: a document alone == in any batch, padded or not, at any number of threads") {
     const int threads_before = threads();
-    for (const PairObjective& objective : pair_objectives()) {
+    for (const Objective& objective : objectives(true)) {
         CAPTURE(std::string(objective.name));
         Model m(small(false, true));
         const std::vector<Sentence> text = pairs(20, 3);
-        const PairBatch all = objective.batch(pointers_to(text), 2, options(), 32);
+        const Batch all = objective.batch(pointers_to(text), 2, options(), 32);
         set_threads(1);
         const Rows together = m.logits(all);
         set_threads(3);
         CHECK(m.logits(all) == together);
         for (std::size_t d = 0; d < text.size(); d++) {
             const Rows alone = m.logits(objective.batch({&text[d]}, 2, options()));
-            REQUIRE(int(alone.size()) == all.target_begin[d + 1] - all.target_begin[d]);
+            REQUIRE(int(alone.size()) == all.asked.begin[d + 1] - all.asked.begin[d]);
             for (std::size_t row = 0; row < alone.size(); row++)
-                CHECK(alone[row] == together[std::size_t(all.target_begin[d]) + row]);
+                CHECK(alone[row] == together[std::size_t(all.asked.begin[d]) + row]);
         }
     }
     set_threads(threads_before);
@@ -224,8 +224,8 @@ TEST_CASE(
             std::vector<float> bits;
             for (std::uint32_t step = 0; step < 3; step++) {
                 const std::vector<Sentence> text = pairs(4, 17);
-                const PairBatch batch =
-                    find_pair_objective("mass").batch(pointers_to(text), 0, options(), 32);
+                const Batch batch =
+                    find_objective("mass", true).batch(pointers_to(text), 0, options(), 32);
                 tape.begin(batch.bucket, 1, step, true);
                 Tensor* loss = model.loss(tape, batch).total;
                 parameters.start_gradients();
@@ -245,10 +245,10 @@ TEST_CASE(
 TEST_CASE("two stacks: a layer with cross-attention says what its pass lacks") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(1, 4);
-    const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+    const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
     m.tape.begin("lacking");
-    const Pass pass = m.model.decoder.pass(m.tape, batch.target, batch.decoder_graph);
-    Tensor* x = m.model.decoder.embed(m.tape, batch.target);
+    const Pass pass = m.model.decoder.pass(m.tape, batch.rows, batch.graph);
+    Tensor* x = m.model.decoder.embed(m.tape, batch.rows);
     CHECK_THROWS_WITH_AS(m.model.decoder.layers[0](m.tape, x, pass),
                          doctest::Contains("decoder.layer.0: a layer with cross-attention"), Error);
     m.tape.end();

@@ -2,7 +2,7 @@
 // A small encoder and decoder, and pairs for it: what their tests share.
 #pragma once
 #include "models/nets/encoder_decoder.h"
-#include "models/tasks/seq2seq_objective.h"
+#include "models/tasks/objective.h"
 #include "tests/models/runs/small_pairs.h"
 
 namespace masquerade::small_stacks {
@@ -38,15 +38,15 @@ struct Model : Small<EncoderDecoder, EncoderDecoderOptions> {
         return all;
     }
     // The logits of every row of the decoder, and the last hidden state of the encoder.
-    Rows logits(const PairBatch& batch) {
+    Rows logits(const Batch& batch) {
         tape.begin("logits");
         const Rows all = rows(model.decoder.logits(tape, model.hidden(tape, batch)));
         tape.end();
         return all;
     }
-    Rows encoded(const PairBatch& batch) {
+    Rows encoded(const Batch& batch) {
         tape.begin("encoded");
-        const Rows all = rows(model.encode(tape, batch.source, batch.encoder_graph));
+        const Rows all = rows(model.encode(tape, batch.source, batch.source_graph));
         tape.end();
         return all;
     }

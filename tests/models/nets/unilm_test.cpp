@@ -34,10 +34,10 @@ BackboneOptions small(bool pre_norm, bool rotary) {
 struct Model : Small<UniLm, BackboneOptions> {
     using Small::Small;
     // The logits of every scored row.
-    std::vector<std::vector<float>> forced(const ObjectiveBatch& batch) {
+    std::vector<std::vector<float>> forced(const Batch& batch) {
         tape.begin("forced");
         const OnHost logits(model.backbone.logits(tape, model.hidden(tape, batch))->view());
-        std::vector<std::vector<float>> rows(batch.scored_rows.size());
+        std::vector<std::vector<float>> rows(batch.asked.rows.size());
         for (std::size_t m = 0; m < rows.size(); m++)
             for (int v = 0; v < V; v++) rows[m].push_back(float(logits[std::int64_t(m) * V + v]));
         tape.end();
@@ -55,7 +55,7 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
                     CAPTURE(std::string(name));
                     Model m(small(pre_norm, rotary));
                     const std::vector<Sentence> text = pairs(5, 11);
-                    const ObjectiveBatch batch =
+                    const Batch batch =
                         find_objective(name).batch(pointers_to(text), 0, options(start));
                     const auto forced = m.forced(batch);
                     ReadingOptions reading;
@@ -79,7 +79,7 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
                         const float* logits = decoder.step(rows);
                         for (const auto& [s, row] : now)
                             CHECK(row_of(logits, std::size_t(row)) ==
-                                  forced[std::size_t(batch.scored_begin[std::size_t(s)] + t)]);
+                                  forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
                         before = now;
                     }
                 }
@@ -126,7 +126,7 @@ TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for ev
         for (bool rotary : {false, true}) {
             Model m(small(pre_norm, rotary));
             const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
-            const ObjectiveBatch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
+            const Batch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
             const auto forced = m.forced(batch);
             UniLmDecoder decoder(m.model, backward_reading());
             decoder.read(pointers_to(endings), int(text.size()));
@@ -143,7 +143,7 @@ TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for ev
                 // the token before place p is asked of scored row p - 1: [CLS] is no row
                 for (const auto& [s, row] : now)
                     CHECK(row_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.scored_begin[std::size_t(s)] + missing - t - 1)]);
+                          forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
                 before = now;
             }
         }
@@ -159,7 +159,7 @@ TEST_CASE("unilm: the gradient of every objective against the complex step") {
     for (const Objective& objective : objectives()) {
         CAPTURE(std::string(objective.name));
         const std::vector<Sentence> text = pairs(3, 2);
-        const ObjectiveBatch batch = objective.batch(pointers_to(text), 1, options(), 16);
+        const Batch batch = objective.batch(pointers_to(text), 1, options(), 16);
         const double smoothing = objective.name == std::string("unilm") ? 0.1 : 0;
         CHECK(gradient_error<Model>(small(true, true), batch, smoothing) <= 1e-11);
     }
@@ -211,7 +211,7 @@ TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in 
     SentenceSource source(text, 1);
     for (std::uint32_t step = 0; step < 10; step++) {
         const Objective& objective = objectives()[step % objectives().size()];
-        const ObjectiveBatch batch = objective.batch(source.take(60), step, options(), 16);
+        const Batch batch = objective.batch(source.take(60), step, options(), 16);
         m.tape.begin(batch.bucket, 1, step, true);
         Tensor* loss = m.loss_and_gradient(batch);
         optimiser.update(step + 1, 1e-2);

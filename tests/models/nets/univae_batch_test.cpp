@@ -64,26 +64,26 @@ struct Model {
 TEST_CASE("univae batch: two sentences, row by row") {
     const Model model;
     const UniVaeBatch b = model.univae.batch(model.both);
-    CHECK(b.encoder.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
-    CHECK(b.encoder.types == Numbers(7, 0));
-    CHECK(b.encoder.positions == Numbers{0, 1, 2, 0, 1, 2, 3});
-    CHECK(b.encoder.document == Numbers{40, 40, 40, 41, 41, 41, 41});
-    CHECK(b.decoder.ids == Numbers{2, 7, 2, 8, 9});
-    CHECK(b.decoder.types == Numbers(5, 1));
-    CHECK(b.decoder.positions == Numbers{6, 7, 6, 7, 8});
-    CHECK(b.decoder.document == Numbers{40, 40, 41, 41, 41});
-    CHECK(b.targets == Numbers{7, 3, 8, 9, 3});
-    CHECK(b.token_weights == std::vector<double>(5, 1.0));
+    CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
+    CHECK(b.source.types == Numbers(7, 0));
+    CHECK(b.source.positions == Numbers{0, 1, 2, 0, 1, 2, 3});
+    CHECK(b.source.document == Numbers{40, 40, 40, 41, 41, 41, 41});
+    CHECK(b.rows.ids == Numbers{2, 7, 2, 8, 9});
+    CHECK(b.rows.types == Numbers(5, 1));
+    CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8});
+    CHECK(b.rows.document == Numbers{40, 40, 41, 41, 41});
+    CHECK(b.asked.tokens == Numbers{7, 3, 8, 9, 3});
+    CHECK(b.asked.weights == std::vector<double>(5, 1.0));
     CHECK(b.cls_rows == Numbers{0, 3});
     CHECK(b.which == Numbers{0, -1, -1, 1, -1, -1, -1});
-    CHECK(b.decoder_begin == Numbers{0, 2, 5});
+    CHECK(b.asked.begin == Numbers{0, 2, 5});
     CHECK(b.documents == 2);
-    CHECK(b.target_count == 5);
+    CHECK(b.asked.count == 5);
 }
 
 TEST_CASE("univae batch: with free length the decoder half starts at the sentence's own length") {
     const Model model(true);
-    CHECK(model.univae.batch(model.both).decoder.positions == Numbers{3, 4, 4, 5, 6});
+    CHECK(model.univae.batch(model.both).rows.positions == Numbers{3, 4, 4, 5, 6});
     CHECK(model.univae.start_position(4) == 4);
     CHECK(Model().univae.start_position(4) == 6);
 }
@@ -91,15 +91,15 @@ TEST_CASE("univae batch: with free length the decoder half starts at the sentenc
 TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs nothing") {
     const Model model;
     const UniVaeBatch b = model.univae.batch(model.both, 16);
-    CHECK(b.encoder.count() == 16);
-    CHECK(b.decoder.count() == 16);
-    CHECK(b.names.size() == 8);
+    CHECK(b.source.count() == 16);
+    CHECK(b.rows.count() == 16);
+    CHECK(b.names().size() == 8);
     CHECK(b.document_weights == std::vector<double>{1, 1, 0, 0, 0, 0, 0, 0});
     for (std::size_t row = 5; row < 16; row++) {
-        CHECK(b.token_weights[row] == 0);
-        CHECK(b.decoder.document[row] > 1000000);  // the name of no sentence
+        CHECK(b.asked.weights[row] == 0);
+        CHECK(b.rows.document[row] > 1000000);  // the name of no sentence
     }
-    CHECK(b.target_count == 5);
+    CHECK(b.asked.count == 5);
     CHECK(b.documents == 2);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE(
     Model model;
     for (int pad_to : {1, 16}) {
         const UniVaeBatch b = model.univae.batch(model.both, pad_to);
-        const LatentNoise noise = model.univae.space.noise(b.names, 1, 0);
+        const LatentNoise noise = model.univae.space.noise(b.names(), 1, 0);
         double total[2] = {}, losses = 0, kl = 0;
         for (int weight : {0, 1}) {
             model.tape.begin("loss");

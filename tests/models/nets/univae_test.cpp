@@ -89,7 +89,7 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
         for (std::size_t t = 0; t < cached.size(); t++)
             for (std::int64_t v = 0; v < V; v++)
                 equal &= cached[t][std::size_t(v)] ==
-                         number_at(logits->view(), (batch.decoder_begin[b] + std::int64_t(t)) * V + v);
+                         number_at(logits->view(), (batch.asked.begin[b] + std::int64_t(t)) * V + v);
     }
     return equal;
 }
@@ -112,7 +112,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                     Model m(o, DType::f64);
                     auto text = sentences(5, 11, 50, 3);
                     UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
-                    LatentNoise noise = m.model.space.noise(batch.names, 11, 0);
+                    LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
                     const LatentNoise* draw = sampled ? &noise : nullptr;
                     m.tape.begin("a");
                     auto latents = m.model.encode(m.tape, batch, draw);
@@ -132,16 +132,16 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
         Model m(small(kind, kind == LatentKind::gaussian, true), DType::f64);
         auto text = sentences(5, 11, 50, 13);
         UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
-        LatentNoise noise = m.model.space.noise(batch.names, 3, 0);
+        LatentNoise noise = m.model.space.noise(batch.names(), 3, 0);
         auto gradient = [&](bool joint) {
             m.tape.begin(joint ? "joint" : "split");
             Tensor* x = joint ? m.model.joint(m.tape, batch, &noise)
                               : m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
             Tensor* weights =
-                m.tape.constant("weights", {x->rows()}, DType::f64, batch.token_weights.data());
+                m.tape.constant("weights", {x->rows()}, DType::f64, batch.asked.weights.data());
             Tensor* h = m.model.backbone.head(m.tape, x);
             m.parameters.start_gradients();
-            m.tape.backward(m.model.backbone.loss(m.tape, h, batch.targets, weights, "loss"));
+            m.tape.backward(m.model.backbone.loss(m.tape, h, batch.asked.tokens, weights, "loss"));
             m.parameters.finish_gradients();
             View g = m.parameters.gradients();
             return std::vector<double>(g.as<double>(), g.as<double>() + g.count());
@@ -184,7 +184,7 @@ TEST_CASE("univae: a wrong start position is seen (the comparison above can fail
     UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
-    for (int& p : batch.decoder.positions) p -= 1;
+    for (int& p : batch.rows.positions) p -= 1;
     Tensor* split = m.model.decode(m.tape, batch, points(latents));
     CHECK_FALSE(same_bits(split->view(), m.model.joint(m.tape, batch, nullptr)->view()));
 }
@@ -197,7 +197,7 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
         for (Sentence& s : other)
             for (std::size_t i = 1; i + 1 < s.ids.size(); i++) s.ids[i] = 5 + (s.ids[i] + 7) % 45;
         UniVaeBatch batch = m.model.batch(pointers_to(text)), changed = m.model.batch(pointers_to(other));
-        changed.decoder = batch.decoder;
+        changed.rows = batch.rows;
         m.tape.begin("a");
         auto z = points(m.model.encode(m.tape, batch, nullptr));
         auto z_other = points(m.model.encode(m.tape, changed, nullptr));
@@ -226,11 +226,11 @@ TEST_CASE("univae: the losses of a document alone == in any batch, any number of
     Model m(o, DType::f32);
     auto losses_of = [&](const std::vector<const Sentence*>& some, int pad_to, std::size_t which) {
         UniVaeBatch batch = m.model.batch(some, pad_to);
-        LatentNoise noise = m.model.space.noise(batch.names, 5, 3);
+        LatentNoise noise = m.model.space.noise(batch.names(), 5, 3);
         m.tape.begin(batch.bucket, 5, 3, true);
         UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
         std::vector<double> losses;
-        for (int row = batch.decoder_begin[which]; row < batch.decoder_begin[which + 1]; row++)
+        for (int row = batch.asked.begin[which]; row < batch.asked.begin[which + 1]; row++)
             losses.push_back(number_at(loss.losses->view(), row));
         m.tape.end();
         return losses;
@@ -261,7 +261,7 @@ TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-
             Model real(o, DType::f64), imaginary(o, DType::c128);
             auto text = sentences(4, 11, 50, 21);
             UniVaeBatch batch = real.model.batch(pointers_to(text), 8);
-            LatentNoise noise = real.model.space.noise(batch.names, 2, 1);
+            LatentNoise noise = real.model.space.noise(batch.names(), 2, 1);
             real.tape.begin(batch.bucket, 2, 1, true);
             UniVae::Loss loss = real.model.loss(real.tape, batch, &noise, 0.7);
             real.parameters.start_gradients();

@@ -59,7 +59,7 @@ std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const S
 }
 
 // What the decoder makes of a batch where its cross-attention adds nothing.
-std::vector<float> written_without_source(Seq2SeqRun& run, const PairBatch& batch) {
+std::vector<float> written_without_source(Seq2SeqRun& run, const Batch& batch) {
     for (const Tensor& t : run.parameters.all())
         if (t.path.find("cross.output.") != t.path.npos) fill_bytes(run.parameters.master(t), 0);
     Arena arena(Device::cpu, Blocks::loose);
@@ -68,10 +68,10 @@ std::vector<float> written_without_source(Seq2SeqRun& run, const PairBatch& batc
     return numbers_of(run.model.hidden(tape, batch));
 }
 
-PairBatch batch_for(const Seq2SeqRun& run) {
+Batch batch_for(const Seq2SeqRun& run) {
     const TrainingText text = questions();
     const std::vector<Sentence> sentences = run.sentences(text.held_out, text.held_out_targets);
-    return find_pair_objective("seq2seq").batch(pointers_to(sentences), 0, run.objective_options());
+    return find_objective("seq2seq", true).batch(pointers_to(sentences), 0, run.objective_options());
 }
 
 const auto unilm_with = [](auto change) {
@@ -156,11 +156,11 @@ TEST_CASE("start: of one stack come an encoder and a decoder that compute what i
         }
     CHECK(fresh == 2 * 8);
 
-    const PairBatch batch = batch_for(*two);
+    const Batch batch = batch_for(*two);
     const Backbone& stack = one.run().model.backbone;
-    const auto encoder = read_by(two->model.encoder, batch.source, batch.encoder_graph, false);
-    CHECK(encoder == read_by(stack, batch.source, batch.encoder_graph, false));
-    CHECK(written_without_source(*two, batch) == read_by(stack, batch.target, batch.decoder_graph, true));
+    const auto encoder = read_by(two->model.encoder, batch.source, batch.source_graph, false);
+    CHECK(encoder == read_by(stack, batch.source, batch.source_graph, false));
+    CHECK(written_without_source(*two, batch) == read_by(stack, batch.rows, batch.graph, true));
 }
 
 TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its sizes in their config") {
@@ -176,9 +176,9 @@ TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its s
     Backbone bert(parameters, theirs);
     parameters.allocate(1);
     load_hugging_face(golden + "bert_unilm", bert, parameters);
-    const PairBatch batch = batch_for(*two);
-    CHECK(read_by(two->model.encoder, batch.source, batch.encoder_graph, false) ==
-          read_by(bert, batch.source, batch.encoder_graph, false));
+    const Batch batch = batch_for(*two);
+    CHECK(read_by(two->model.encoder, batch.source, batch.source_graph, false) ==
+          read_by(bert, batch.source, batch.source_graph, false));
 
     Config written, read;
     Seq2SeqSettings same = two->settings, again;

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "models/tasks/seq2seq_objective.h"
+#include "models/tasks/objective.h"
 
 using namespace masquerade;
 
@@ -35,14 +35,14 @@ TEST_CASE("seq2seq objective: what is read and asked of one pair") {
     Sentence s;
     s.ids = {2, 11, 12, 13, 3};
     s.target = {21, 22, 3};
-    const PairExample e = find_pair_objective("seq2seq").make(s, 0, options());
+    const Example e = find_objective("seq2seq", true).make(s, 0, options());
     CHECK(e.source.ids == s.ids);
     CHECK(e.source.positions == std::vector<int>{0, 1, 2, 3, 4});
     CHECK(e.source.types == std::vector<int>(5, 0));
-    CHECK(e.target.ids == std::vector<int>{2, 21, 22});
-    CHECK(e.target.positions == std::vector<int>{0, 1, 2});
-    CHECK(e.target.types == std::vector<int>(3, 1));
-    CHECK(e.asked == s.target);
+    CHECK(e.rows.ids == std::vector<int>{2, 21, 22});
+    CHECK(e.rows.positions == std::vector<int>{0, 1, 2});
+    CHECK(e.rows.types == std::vector<int>(3, 1));
+    CHECK(e.asked.tokens == s.target);
 }
 
 TEST_CASE(
@@ -53,12 +53,12 @@ TEST_CASE(
             ObjectiveOptions o = options();
             o.kept = o.random = 0;
             const Sentence s = line(n);
-            const PairExample e = find_pair_objective("mass").make(s, step, o);
+            const Example e = find_objective("mass", true).make(s, step, o);
             const int length = std::max(1, (n + 1) / 2);  // half of them, rounded up
-            REQUIRE(e.target.count() == length);
+            REQUIRE(e.rows.count() == length);
             REQUIRE(int(e.asked.size()) == length);
             REQUIRE(e.source.count() == n + 2);
-            const int first = e.target.positions[0] + 1;
+            const int first = e.rows.positions[0] + 1;
             CHECK(first >= 1);
             CHECK(first + length <= n + 1);
             for (int i = 0; i < n + 2; i++) {
@@ -67,9 +67,9 @@ TEST_CASE(
                 CHECK(e.source.positions[std::size_t(i)] == i);
             }
             for (int t = 0; t < length; t++) {
-                CHECK(e.asked[std::size_t(t)] == s.ids[std::size_t(first + t)]);
-                CHECK(e.target.ids[std::size_t(t)] == s.ids[std::size_t(first + t - 1)]);
-                CHECK(e.target.positions[std::size_t(t)] == first + t - 1);
+                CHECK(e.asked.tokens[std::size_t(t)] == s.ids[std::size_t(first + t)]);
+                CHECK(e.rows.ids[std::size_t(t)] == s.ids[std::size_t(first + t - 1)]);
+                CHECK(e.rows.positions[std::size_t(t)] == first + t - 1);
             }
         }
 }
@@ -81,12 +81,12 @@ TEST_CASE("seq2seq objective: mass by its shares: where spans start, and what is
     std::map<int, int> start;
     std::map<std::string, int> read;
     for (std::uint32_t step = 0; step < steps; step++) {
-        const PairExample e = find_pair_objective("mass").make(s, step, o);
-        REQUIRE(e.target.count() == length);
-        start[e.target.positions[0] + 1]++;
+        const Example e = find_objective("mass", true).make(s, step, o);
+        REQUIRE(e.rows.count() == length);
+        start[e.rows.positions[0] + 1]++;
         for (int t = 0; t < length; t++) {
-            const int now = e.source.ids[std::size_t(e.target.positions[std::size_t(t)]) + 1];
-            read[now == 4 ? "mask" : now == e.asked[std::size_t(t)] ? "kept" : "random"]++;
+            const int now = e.source.ids[std::size_t(e.rows.positions[std::size_t(t)]) + 1];
+            read[now == 4 ? "mask" : now == e.asked.tokens[std::size_t(t)] ? "kept" : "random"]++;
             CHECK((now == 4 || now >= 5));
         }
     }
@@ -111,28 +111,28 @@ TEST_CASE("seq2seq objective: a batch is filled up to its bucket by rows of weig
         text[i].target = {9, 3};
         all.push_back(&text[i]);
     }
-    for (const PairObjective& objective : pair_objectives()) {
-        const PairBatch b = objective.batch(all, 0, options(), 16), bare = objective.batch(all, 0, options());
+    for (const Objective& objective : objectives(true)) {
+        const Batch b = objective.batch(all, 0, options(), 16), bare = objective.batch(all, 0, options());
         CHECK(b.source.count() % 16 == 0);
-        CHECK(b.target.count() % 16 == 0);
-        CHECK(b.encoder_graph.documents == 8);
+        CHECK(b.rows.count() % 16 == 0);
+        CHECK(b.source_graph.documents == 8);
         CHECK(b.cross_graph.documents == 8);
         CHECK(b.documents == 3);
-        CHECK(b.target_count == bare.target.count());
+        CHECK(b.asked.count == bare.rows.count());
         CHECK(bare.source.count() == 5 + 9 + 7);
-        for (int row = 0; row < b.target.count(); row++)
-            CHECK(b.weights[std::size_t(row)] == (row < b.target_count ? 1 : 0));
+        for (int row = 0; row < b.rows.count(); row++)
+            CHECK(b.asked.weights[std::size_t(row)] == (row < b.asked.count ? 1 : 0));
     }
 }
 
 TEST_CASE("seq2seq objective: what cannot be is refused by name") {
-    CHECK_THROWS_WITH_AS(find_pair_objective("unilm"), doctest::Contains("there are seq2seq, mass"),
+    CHECK_THROWS_WITH_AS(find_objective("unilm", true), doctest::Contains("there are seq2seq, mass"),
                          BadUsage);
     const Sentence s = line(3);
-    CHECK_THROWS_WITH_AS(find_pair_objective("seq2seq").batch({&s}, 0, options()),
+    CHECK_THROWS_WITH_AS(find_objective("seq2seq", true).batch({&s}, 0, options()),
                          doctest::Contains("needs pairs, but sentence 0 has no target"), BadInput);
     ObjectiveOptions o = options();
     o.mask = -1;
-    CHECK_THROWS_WITH_AS(find_pair_objective("mass").batch({&s}, 0, o), doctest::Contains("needs [MASK]"),
+    CHECK_THROWS_WITH_AS(find_objective("mass", true).batch({&s}, 0, o), doctest::Contains("needs [MASK]"),
                          BadUsage);
 }

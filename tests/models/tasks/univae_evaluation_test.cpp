@@ -101,10 +101,10 @@ TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has no
     Tape tape(arena, DType::f32);
     double mean = 0;
     for (std::uint32_t s = 0; s < 3; s++) {
-        const LatentNoise noise = model.space.noise(batch.names, 7, s);
+        const LatentNoise noise = model.space.noise(batch.names(), 7, s);
         tape.begin("sample");
         const UniVae::Loss loss = model.loss(tape, batch, &noise, 0);  // -log p(x|z) a token
-        double log_weight = -number_at(loss.total->view(), 0) * batch.target_count;
+        double log_weight = -number_at(loss.total->view(), 0) * batch.asked.count;
         for (const LatentSample& l : loss.latents)
             for (std::int64_t i = 0; i < 8; i++) {  // log p - log q, of N(0, 1) and N(mu, variance)
                 const double z = number_at(l.z->view(), i), e = z - number_at(l.y->view(), i),

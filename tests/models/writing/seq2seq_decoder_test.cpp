@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "models/tasks/seq2seq_objective.h"
+#include "models/tasks/objective.h"
 #include "models/writing/seq2seq_decoder.h"
 #include "tests/models/nets/small_stacks.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
             CAPTURE(form);
             Model m(small(pre_norm, form > 0, form == 1));
             const std::vector<Sentence> text = pairs(5, 11);
-            const PairBatch batch = find_pair_objective("seq2seq").batch(pointers_to(text), 0, options());
+            const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
             const Rows forced = m.logits(batch);
             Seq2SeqDecoder decoder(m.model, 0, 1, longest);
             decoder.read(pointers_to(text), int(text.size()));
@@ -45,7 +45,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
                 const float* logits = decoder.step(rows);
                 for (const auto& [s, row] : now)
                     CHECK(numbers_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.target_begin[std::size_t(s)] + t)]);
+                          forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
                 before = now;
             }
         }
@@ -63,7 +63,7 @@ TEST_CASE("two stacks: two pairs are learned by heart and written again") {
     o.stack.deviation = 0.05;
     Model m(o);
     const double last = learned(m, 150, [&](std::uint32_t step) {
-        return find_pair_objective("seq2seq").batch(pointers_to(text), step, options());
+        return find_objective("seq2seq", true).batch(pointers_to(text), step, options());
     });
     CHECK(last < 0.05);
     Seq2SeqDecoder decoder(m.model, 0, 1, longest);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "models/batch/batch.h"
+
+#include <algorithm>
+
+namespace masquerade {
+namespace {
+
+int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+
+// Lengths of the inert documents behind so many rows: together `at_least` rows or more. The last is the long one.
+std::vector<int> fillers(int rows, int documents, int at_least, int pad_to) {
+    std::vector<int> lengths(std::size_t(rounded_up(documents + 1, 8) - documents), 1);
+    rows += int(lengths.size()) - 1;
+    lengths.back() = rounded_up(rows + std::max(1, at_least), pad_to) - rows;
+    return lengths;
+}
+
+void append(TokenRows& all, const TokenRows& rows) {
+    for (int i = 0; i < rows.count(); i++) all.push_from(rows, i);
+}
+
+void append(Asked& all, const Asked& asked, int first_row) {
+    for (int m = 0; m < asked.size(); m++) all.push(first_row + asked.rows[std::size_t(m)], asked.tokens[std::size_t(m)]);
+    all.begin.push_back(all.size());
+}
+
+void pad(Batch& b, int to) {
+    const int real = b.rows.count();
+    const bool all_asked = b.asked.count == real;
+    const int missing = rounded_up(b.asked.count, to) - b.asked.count;
+    const std::vector<int> lengths = fillers(real, b.documents, all_asked ? 1 : missing, to);
+    std::vector<int> sources(lengths.size(), 0);
+    if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
+    for (std::size_t f = 0; f < lengths.size(); f++) {
+        const int name = first_filler - int(f);
+        for (int i = 0; i < sources[f]; i++) b.source.push(0, 0, 0, name);
+        for (int i = 0; i < lengths[f]; i++) b.rows.push(0, 0, 0, name);
+        b.parts.push_back(sources[f] > 0 ? Document{sources[f], lengths[f]} : Document{lengths[f], 0});
+    }
+    const int inert = all_asked ? b.rows.count() - real : missing;
+    for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.asked.push(row, 0, 0);
+    if (!b.rank.empty()) b.rank.resize(std::size_t(b.rows.count()), -1);
+}
+
+}  // namespace
+
+Batch pack(const std::vector<Example>& examples, int pad_to) {
+    Batch b;
+    b.documents = int(examples.size());
+    for (const Example& e : examples) {
+        append(b.asked, e.asked, b.rows.count());
+        append(b.source, e.source);
+        append(b.rows, e.rows);
+        b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());
+        b.parts.push_back(e.source.count() > 0 ? Document{e.source.count(), e.rows.count()} : e.document);
+    }
+    b.asked.count = b.asked.size();
+    if (pad_to > 1) pad(b, pad_to);
+    for (int row : b.asked.rows) b.scored.push_from(b.rows, row);
+    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size());
+    return b;
+}
+
+}  // namespace masquerade
