@@ -47,6 +47,11 @@ inspect gradients layernorm > "$folder/gradients"
 is 'ops: status' 0 $?
 is 'ops: those whose names begin so' 'layernorm' "$(awk '/e-/ && NF == 5 { print $1 }' "$folder/gradients" | sort -u)"
 
+is 'a mask in words, as by its name' "$(inspect mask uniae | tail -n +2)" "$(inspect mask 'A full; B causal sees A[0]' | tail -n +2)"
+refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
+refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
+refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
+
 refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq' inspect program bert
 refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; ops: linear' \
     inspect gradients bert

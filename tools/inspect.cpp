@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     int source = 6, target = 5;
     auto setup = [&](CLI::App& app) {
         app.require_subcommand(1);
-        mask = app.add_subcommand("mask", "draws an attention mask; without a name: lists them");
+        mask = app.add_subcommand("mask", "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
         mask->add_option("name", name, "of the mask")->option_text("[NAME]");
         mask->add_option("--source", source, "tokens of the first part, with [CLS] (default: 6)")
             ->check(CLI::Range(1, 1000))

@@ -1,97 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "models/masks/mask.h"
 
-#include "engine/base/error.h"
-
 #include <algorithm>
 #include <climits>
+
+#include "engine/base/error.h"
+#include "models/masks/builder.h"
+#include "models/masks/words.h"
 
 namespace masquerade {
 namespace {
 
-// Adds segments of one document after the other; each is keys of source 0 (or another) and queries of the
-// same rows.
-class Builder {
-  public:
-    explicit Builder(int source = 0) : source_(source) {}
-
-    void next_document() {
-        first_ = row_;
-        document_ = graph_.documents++;
-    }
-    int row() const { return row_; }
-    int key(int source, int begin, int end, int place) {
-        graph_.keys.push_back({source, begin, end, place});
-        return int(graph_.keys.size()) - 1;
-    }
-    // A segment of `count` tokens that are keys as well; nobody looks at them yet.
-    int tokens(int count) {
-        int begin = row_;
-        row_ += count;
-        return key(source_, begin, row_, begin - first_);
-    }
-    // Rows that are no keys.
-    void skip(int count) { row_ += count; }
-    // Queries of rows [begin, end) that visit these key segments in this order.
-    QuerySegment& look(int begin, int end, Rule rule, int self, std::initializer_list<int> sees) {
-        QuerySegment q;
-        q.begin = begin;
-        q.end = end;
-        q.document = document_;
-        q.sees_begin = int(graph_.sees.size());
-        for (int index : sees)
-            if (graph_.keys[index].begin < graph_.keys[index].end) graph_.sees.push_back(index);
-        q.sees_end = int(graph_.sees.size());
-        q.self = self;
-        q.rule = rule;
-        graph_.queries.push_back(q);
-        return graph_.queries.back();
-    }
-    QuerySegment& look(Rule rule, int self, std::initializer_list<int> sees) {
-        return look(graph_.keys[self].begin, graph_.keys[self].end, rule, self, sees);
-    }
-    SegmentGraph take() { return std::move(graph_); }
-    SegmentGraph& graph() { return graph_; }
-
-  private:
-    SegmentGraph graph_;
-    int source_, row_ = 0, first_ = 0, document_ = 0;
-};
-
+// Each document as one segment, by a rule that no words have.
 SegmentGraph one_segment(const Documents& documents, Rule rule) {
-    Builder build;
+    SegmentBuilder build;
     for (const Document& d : documents) {
         build.next_document();
         int all = build.tokens(d.source + d.target);
         build.look(rule, all, {all});
-    }
-    return build.take();
-}
-
-SegmentGraph two_segments(const Documents& documents, Rule target_rule, bool target_sees_source) {
-    Builder build;
-    for (const Document& d : documents) {
-        build.next_document();
-        int a = build.tokens(d.source), b = build.tokens(d.target);
-        build.look(Rule::full, a, {a});
-        if (target_sees_source) build.look(target_rule, b, {a, b});
-        else build.look(target_rule, b, {b});
-    }
-    return build.take();
-}
-
-// [CLS] and the rest of the source, visited in that order by all: for them the source is one segment, in two
-// parts.
-SegmentGraph bridged(const Documents& documents, Rule source_rule) {
-    Builder build;
-    for (const Document& d : documents) {
-        build.next_document();
-        int cls = build.tokens(d.source > 0 ? 1 : 0), rest = build.tokens(d.source > 0 ? d.source - 1 : 0);
-        int b = build.tokens(d.target);
-        if (source_rule == Rule::full) build.look(Rule::full, cls, {cls, rest});
-        else build.look(Rule::full, cls, {cls});
-        build.look(source_rule, rest, {cls, rest});
-        build.look(Rule::causal, b, {cls, b});
     }
     return build.take();
 }
@@ -127,19 +53,15 @@ int rows_of(const Documents& documents) {
     return rows;
 }
 
-SegmentGraph full_mask(const Documents& documents) { return one_segment(documents, Rule::full); }
-SegmentGraph causal_mask(const Documents& documents) { return one_segment(documents, Rule::causal); }
-SegmentGraph anticausal_mask(const Documents& documents) { return one_segment(documents, Rule::anticausal); }
-SegmentGraph unilm_mask(const Documents& documents) { return two_segments(documents, Rule::causal, true); }
-SegmentGraph insertion_mask(const Documents& documents) { return two_segments(documents, Rule::full, true); }
-SegmentGraph independent_mask(const Documents& documents) {
-    return two_segments(documents, Rule::causal, false);
-}
-SegmentGraph uniae_mask(const Documents& documents) { return bridged(documents, Rule::full); }
-SegmentGraph uniae_causal_mask(const Documents& documents) { return bridged(documents, Rule::causal); }
+SegmentGraph full_mask(const Documents& documents) { return MaskWords("AB full")(documents); }
+SegmentGraph causal_mask(const Documents& documents) { return MaskWords("AB causal")(documents); }
+SegmentGraph anticausal_mask(const Documents& documents) { return MaskWords("AB anticausal")(documents); }
+SegmentGraph unilm_mask(const Documents& documents) { return MaskWords("A full; B causal sees A")(documents); }
+SegmentGraph independent_mask(const Documents& documents) { return MaskWords("A full; B causal")(documents); }
+SegmentGraph uniae_mask(const Documents& documents) { return MaskWords("A full; B causal sees A[0]")(documents); }
 
 SegmentGraph cls_mask(const Documents& documents) {
-    Builder build;
+    SegmentBuilder build;
     for (const Document& d : documents) {
         build.next_document();
         int all = build.tokens(d.source + d.target), b = build.graph().documents - 1;
@@ -149,7 +71,7 @@ SegmentGraph cls_mask(const Documents& documents) {
 }
 
 SegmentGraph cross_mask(const Documents& documents) {
-    Builder build;
+    SegmentBuilder build;
     int query = 0;
     for (const Document& d : documents) {
         build.next_document();
@@ -161,7 +83,7 @@ SegmentGraph cross_mask(const Documents& documents) {
 }
 
 SegmentGraph latent_mask(const Documents& documents) {
-    Builder build(1);
+    SegmentBuilder build(1);
     for (const Document& d : documents) {
         build.next_document();
         int z = build.key(0, build.graph().documents - 1, build.graph().documents, 0);
@@ -172,7 +94,7 @@ SegmentGraph latent_mask(const Documents& documents) {
 }
 
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source) {
-    Builder build;
+    SegmentBuilder build;
     int query = 0;
     for (const CachedDocument& d : documents) {
         build.next_document();
@@ -185,7 +107,7 @@ SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token
 }
 
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source) {
-    Builder build;
+    SegmentBuilder build;
     int query = 0;
     for (const CachedDocument& d : documents) {
         build.next_document();
@@ -206,7 +128,7 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
 
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank) {
     expect_per_row("ranks", rank.size(), documents);
-    Builder build;
+    SegmentBuilder build;
     for (const Document& d : documents) {
         build.next_document();
         const int content = build.tokens(d.source), queries = build.row();
@@ -288,17 +210,19 @@ SegmentGraph pseudo_mask(const Documents& documents, const std::vector<int>& wei
     });
 }
 
+void add_window(QuerySegment& q, const Window& window) {
+    q.window = window.radius;
+    q.dilation = window.dilation;
+    q.stride = window.stride;
+    q.globals = window.globals;
+    q.window_all = window.all;
+}
+
 SegmentGraph with_window(SegmentGraph graph, const Window& window) {
     if (window.radius < -1 || window.dilation < 1 || window.stride < 0 || window.globals < 0)
         throw Error(text("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ",
                          window.stride, ", globals ", window.globals, "; expected at least -1, 1, 0, 0"));
-    for (QuerySegment& q : graph.queries) {
-        q.window = window.radius;
-        q.dilation = window.dilation;
-        q.stride = window.stride;
-        q.globals = window.globals;
-        q.window_all = window.all;
-    }
+    for (QuerySegment& q : graph.queries) add_window(q, window);
     return graph;
 }
 

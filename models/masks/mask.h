@@ -22,14 +22,13 @@ Documents sources_of(const Documents& documents);
 Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
 
+// Those that words can say (models/masks/words.h).
 SegmentGraph full_mask(const Documents& documents);          // all see all                  BERT
 SegmentGraph causal_mask(const Documents& documents);        // itself and the ones before   language model
 SegmentGraph anticausal_mask(const Documents& documents);    // itself and the ones after    reversed
 SegmentGraph unilm_mask(const Documents& documents);         // A full; B causal, sees A     Dong et al. 2019
-SegmentGraph insertion_mask(const Documents& documents);     // A full; B full, sees A       Stern et al. 2019
 SegmentGraph independent_mask(const Documents& documents);   // A full; B causal             UniVAE, lower
 SegmentGraph uniae_mask(const Documents& documents);         // A full; B causal, sees [CLS] UniVAE, upper
-SegmentGraph uniae_causal_mask(const Documents& documents);  // A causal; B causal, sees [CLS]
 
 // Queries are the first rows of the documents alone, one each: [CLS], which sees its document whole.
 SegmentGraph cls_mask(const Documents& documents);
@@ -90,6 +89,7 @@ struct Window {
     bool all = false;  // also towards other segments; else these are seen whole
 };
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
+void add_window(QuerySegment& segment, const Window& window);
 
 // What masks need beside lengths.
 struct MaskDetails {
@@ -97,7 +97,6 @@ struct MaskDetails {
     std::vector<int> stream_rank;     // plm-streams
     std::vector<int> entity, branch;  // k-bert
     std::vector<int> weight;          // pseudo-mask
-    Window window;                    // laid over the mask where it has a radius
 };
 enum class MaskRows {
     tokens,   // queries and keys are the packed tokens
@@ -111,16 +110,17 @@ struct NamedMask {
     const char* name;
     const char* text;  // what it is, in a line
     MaskRows rows;
-    SegmentGraph (*make)(const Documents& documents, const MaskDetails& details);
-    Window window;     // what its name promises, where details have none
+    const char* words;  // in words (models/masks/words.h), or null: `make` makes it
+    SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
 };
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // BadUsage, with the names there are
+// A mask by its name, or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
 // Details by which every named mask shows what it does.
 MaskDetails example_details(const Documents& documents);
 
-// The picture of one document under a mask, rows queries, columns keys, at most 80 columns wide; BadUsage
+// The picture of one document under a mask by its name, or in words: rows queries, columns keys, at most 80 columns wide; BadUsage
 // where it would be wider.
 std::string draw_mask(const std::string& name, int source, int target);
 // The same of any graph. Labels name the query rows and, for every source, its key rows.

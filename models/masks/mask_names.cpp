@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/ops/visible.h"
 #include "models/masks/mask.h"
+#include "models/masks/words.h"
 
 #include <algorithm>
 
@@ -15,14 +16,8 @@ template <SegmentGraph (*make)(const Documents&)>
 SegmentGraph all(const Documents& d, Details) {
     return make(d);
 }
-template <SegmentGraph (*make)(const Documents&)>
-SegmentGraph sources(const Documents& d, Details) {
-    return make(sources_of(d));
-}
-template <SegmentGraph (*make)(const Documents&)>
-SegmentGraph targets(const Documents& d, Details) {
-    return make(targets_of(d));
-}
+bool in_words(const std::string& name) { return name.find(' ') != name.npos; }
+
 SegmentGraph content(const Documents& d, Details more) { return rank_mask(d, more.rank, false); }
 SegmentGraph query(const Documents& d, Details more) { return rank_mask(d, more.rank, true); }
 SegmentGraph streams(const Documents& d, Details more) { return two_stream_mask(d, more.stream_rank); }
@@ -82,34 +77,35 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 const std::vector<NamedMask>& named_masks() {
     using Rows = MaskRows;
     static const std::vector<NamedMask> masks = {
-        {"bert", "every token sees every token", Rows::tokens, all<full_mask>, {}},
-        {"mlm", "as bert: masked tokens are predicted from both sides", Rows::tokens, all<full_mask>, {}},
-        {"lm", "language model: a token sees itself and those before it", Rows::tokens, all<causal_mask>, {}},
-        {"lm-reverse", "reversed: itself and those after it", Rows::tokens, all<anticausal_mask>, {}},
-        {"unilm", "A full; B causal, sees A", Rows::tokens, all<unilm_mask>, {}},
-        {"prefix-lm", "as unilm: A is the prefix", Rows::tokens, all<unilm_mask>, {}},
-        {"insertion", "A full; B full, sees A: Insertion Transformer", Rows::tokens, all<insertion_mask>, {}},
-        {"independent", "A full; B causal: UniVAE's lower layers", Rows::tokens, all<independent_mask>, {}},
-        {"uniae", "A full; B causal, sees [CLS]: UniVAE's upper layers", Rows::tokens, all<uniae_mask>, {}},
-        {"uniae-causal", "as uniae, with A causal", Rows::tokens, all<uniae_causal_mask>, {}},
-        {"univae-encoder", "split form: A full, on its own", Rows::source, sources<full_mask>, {}},
-        {"univae-lower", "split form: B causal, on its own", Rows::target, targets<causal_mask>, {}},
-        {"univae-upper", "split form: B causal, sees one latent key z", Rows::latent, all<latent_mask>, {}},
-        {"univae-decode", "decoding: the newest token sees z and the cached", Rows::decoded, decoded, {}},
-        {"encoder", "encoder of two stacks, and of MASS: A full", Rows::source, sources<full_mask>, {}},
-        {"decoder", "decoder of two stacks, and of MASS: B causal", Rows::target, targets<causal_mask>, {}},
-        {"cross", "cross-attention of two stacks, and of MASS: B sees A", Rows::cross, all<cross_mask>, {}},
-        {"plm", "permutation LM, content stream: ranks up to one's own", Rows::tokens, content, {}},
-        {"plm-query", "permutation LM, query stream: ranks below one's own", Rows::tokens, query, {}},
-        {"plm-streams", "both streams in one tensor, content, then queries", Rows::tokens, streams, {}},
-        {"plm-shuffled", "permutation LM on shuffled tokens: causal", Rows::tokens, all<causal_mask>, {}},
-        {"k-bert", "trunk full; an entity and its branches see each other", Rows::tokens, trees, {}},
-        {"pseudo-mask", "UniLMv2: tokens by spans, [MASK]s see the spans before", Rows::tokens, pseudo, {}},
-        {"window", "as bert, at most 2 places away", Rows::tokens, all<full_mask>, {2, 1, 0, 0, false}},
-        {"dilated", "as bert, 2 or 4 places away", Rows::tokens, all<full_mask>, {2, 2, 0, 0, false}},
-        {"global", "as bert, 1 place away or the first", Rows::tokens, all<full_mask>, {1, 1, 0, 1, false}},
-        {"strided", "as lm, 2 places back or by threes", Rows::tokens, all<causal_mask>, {2, 1, 3, 0, false}},
-        {"unilm-window", "as unilm, at most 3 away", Rows::tokens, all<unilm_mask>, {3, 1, 0, 0, true}},
+        {"bert", "every token sees every token", Rows::tokens, "AB full"},
+        {"mlm", "as bert: masked tokens are predicted from both sides", Rows::tokens, "AB full"},
+        {"lm", "language model: a token sees itself and those before it", Rows::tokens, "AB causal"},
+        {"lm-reverse", "reversed: itself and those after it", Rows::tokens, "AB anticausal"},
+        {"unilm", "A full; B causal, sees A", Rows::tokens, "A full; B causal sees A"},
+        {"prefix-lm", "as unilm: A is the prefix", Rows::tokens, "A full; B causal sees A"},
+        {"insertion", "A full; B full, sees A: Insertion Transformer", Rows::tokens, "A full; B full sees A"},
+        {"independent", "A full; B causal: UniVAE's lower layers", Rows::tokens, "A full; B causal"},
+        {"uniae", "A full; B causal, sees [CLS]: UniVAE's upper layers", Rows::tokens, "A full; B causal sees A[0]"},
+        {"uniae-causal", "as uniae, with A causal", Rows::tokens, "A causal; B causal sees A[0]"},
+        {"univae-encoder", "split form: A full, on its own", Rows::source, "A full"},
+        {"univae-lower", "split form: B causal, on its own", Rows::target, "B causal"},
+        {"univae-upper", "split form: B causal, sees one latent key z", Rows::latent, nullptr, all<latent_mask>},
+        {"univae-decode", "decoding: the newest token sees z and the cached", Rows::decoded, nullptr, decoded},
+        {"encoder", "encoder of two stacks, and of MASS: A full", Rows::source, "A full"},
+        {"decoder", "decoder of two stacks, and of MASS: B causal", Rows::target, "B causal"},
+        {"cross", "cross-attention of two stacks, and of MASS: B sees A", Rows::cross, nullptr, all<cross_mask>},
+        {"plm", "permutation LM, content stream: ranks up to one's own", Rows::tokens, nullptr, content},
+        {"plm-query", "permutation LM, query stream: ranks below one's own", Rows::tokens, nullptr, query},
+        {"plm-streams", "both streams in one tensor, content, then queries", Rows::tokens, nullptr, streams},
+        {"plm-shuffled", "permutation LM on shuffled tokens: causal", Rows::tokens, "AB causal"},
+        {"k-bert", "trunk full; an entity and its branches see each other", Rows::tokens, nullptr, trees},
+        {"pseudo-mask", "UniLMv2: tokens by spans, [MASK]s see the spans before", Rows::tokens, nullptr, pseudo},
+        {"window", "as bert, at most 2 places away", Rows::tokens, "AB full window=2"},
+        {"dilated", "as bert, 2 or 4 places away", Rows::tokens, "AB full window=2 dilation=2"},
+        {"global", "as bert, 1 place away or the first", Rows::tokens, "AB full window=1 globals=1"},
+        {"strided", "as lm, 2 places back or by threes", Rows::tokens, "AB causal window=2 stride=3"},
+        {"unilm-window", "as unilm, at most 3 away", Rows::tokens,
+         "A full window=3 over=all; B causal window=3 over=all sees A"},
     };
     return masks;
 }
@@ -120,14 +116,15 @@ const NamedMask& find_mask(const std::string& name) {
         if (mask.name == name) return mask;
         names += std::string(names.empty() ? "" : ", ") + mask.name;
     }
-    throw BadUsage(text("unknown mask ", name, "; there are ", names));
+    throw BadUsage(text("unknown mask ", name, "; there are ", names, "; or say it in words: \"A full; B causal sees A\""));
 }
 
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details) {
+    if (in_words(name)) return MaskWords(name)(documents);
     const NamedMask& mask = find_mask(name);
-    SegmentGraph graph = mask.make(documents, details);
-    const Window& window = details.window.radius >= 0 ? details.window : mask.window;
-    return window.radius >= 0 ? with_window(std::move(graph), window) : graph;
+    if (!mask.words) return mask.make(documents, details);
+    const MaskWords words(mask.words);
+    return words(mask.rows == MaskRows::source ? sources_of(documents) : mask.rows == MaskRows::target ? targets_of(documents) : documents);
 }
 
 MaskDetails example_details(const Documents& documents) {
@@ -190,7 +187,8 @@ std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>
 }
 
 std::string draw_mask(const std::string& name, int source, int target) {
-    const NamedMask& mask = find_mask(name);
+    static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
+    const NamedMask& mask = in_words(name) ? by_words : find_mask(name);
     if (source < 1 || target < 0)
         throw BadUsage(text("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0"));
     Documents documents = {{source, target}};
@@ -212,7 +210,8 @@ std::string draw_mask(const std::string& name, int source, int target) {
             rows[i] += " of a" + std::to_string(details.entity[i] + 1);
         if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
     }
-    return text(name, ": ", mask.text, "\n") + draw_graph(make_mask(name, documents, details), rows, keys) +
+    const std::string title = in_words(name) ? name : text(name, ": ", mask.text);
+    return title + "\n" + draw_graph(make_mask(name, documents, details), rows, keys) +
            "rows are queries, columns keys; █ sees, · does not\n";
 }
 

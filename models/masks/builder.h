@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Builds a segment graph, one document after the other.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "engine/ops/segments.h"
+
+namespace masquerade {
+
+// Adds segments of one document after the other; each is keys of source 0 (or another) and queries of the
+// same rows.
+class SegmentBuilder {
+  public:
+    explicit SegmentBuilder(int source = 0) : source_(source) {}
+
+    void next_document() {
+        first_ = row_;
+        document_ = graph_.documents++;
+    }
+    int row() const { return row_; }
+    int key(int source, int begin, int end, int place) {
+        graph_.keys.push_back({source, begin, end, place});
+        return int(graph_.keys.size()) - 1;
+    }
+    // A segment of `count` tokens that are keys as well; nobody looks at them yet.
+    int tokens(int count) {
+        int begin = row_;
+        row_ += count;
+        return key(source_, begin, row_, begin - first_);
+    }
+    // Rows that are no keys.
+    void skip(int count) { row_ += count; }
+    // Queries of rows [begin, end) that visit these key segments in this order.
+    QuerySegment& look(int begin, int end, Rule rule, int self, const std::vector<int>& sees) {
+        QuerySegment q;
+        q.begin = begin;
+        q.end = end;
+        q.document = document_;
+        q.sees_begin = int(graph_.sees.size());
+        for (int index : sees)
+            if (key_of(index).begin < key_of(index).end) graph_.sees.push_back(index);
+        q.sees_end = int(graph_.sees.size());
+        q.self = self;
+        q.rule = rule;
+        graph_.queries.push_back(q);
+        return graph_.queries.back();
+    }
+    QuerySegment& look(Rule rule, int self, const std::vector<int>& sees) {
+        return look(key_of(self).begin, key_of(self).end, rule, self, sees);
+    }
+    SegmentGraph take() { return std::move(graph_); }
+    SegmentGraph& graph() { return graph_; }
+
+  private:
+    const KeySegment& key_of(int index) const { return graph_.keys[std::size_t(index)]; }
+
+    SegmentGraph graph_;
+    int source_, row_ = 0, first_ = 0, document_ = 0;
+};
+
+}  // namespace masquerade

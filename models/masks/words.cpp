@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "models/masks/words.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "engine/base/error.h"
+#include "models/masks/builder.h"
+
+namespace masquerade {
+namespace {
+
+constexpr std::pair<const char*, Rule> rules[] = {{"full", Rule::full},
+                                                  {"causal", Rule::causal},
+                                                  {"strict-causal", Rule::strict_causal},
+                                                  {"anticausal", Rule::anticausal},
+                                                  {"none", Rule::none}};
+
+// The words of a text; a comma is a space.
+std::vector<std::string> words_of(std::string text) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    std::istringstream in(text);
+    std::vector<std::string> all;
+    for (std::string word; in >> word;) all.push_back(word);
+    return all;
+}
+
+bool read_number(const std::string& word, int& number) {
+    char* end = nullptr;
+    const long value = std::strtol(word.c_str(), &end, 10);
+    number = int(value);
+    return !word.empty() && *end == 0 && std::abs(value) < 1000000;
+}
+
+// A place as Python counts it, within a part of this length.
+int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
+
+// Of pieces in the order of the document, whether rows of piece i see those of piece j of their own part.
+bool sees_piece(Rule rule, std::size_t i, std::size_t j) {
+    switch (rule) {
+        case Rule::full: return true;
+        case Rule::anticausal: return j >= i;
+        case Rule::none: return false;
+        default: return j <= i;  // causal, strict_causal
+    }
+}
+
+}  // namespace
+
+MaskWords::MaskWords(const std::string& text) : words(text) {
+    std::istringstream in(text);
+    for (std::string each; std::getline(in, each, ';');) read_part(each);
+    if (!parts_[0].named && !parts_[1].named) refuse("expected parts, as in \"A full; B causal sees A\"");
+    for (int p : {0, 1})
+        if (parts_[p].window.radius >= 0 && cuts(p, whole).size() > 2)
+            refuse("a window in a part of which some rows are seen by themselves; use one of both");
+}
+
+void MaskWords::read_part(const std::string& text) {
+    const std::vector<std::string> found = words_of(text);
+    const std::string name = found.empty() ? "" : found[0], rule = found.size() > 1 ? found[1] : "";
+    if (name != "A" && name != "B" && name != "AB") refuse("\"" + name + "\" is no part; expected A, B or AB");
+    Part& part = parts_[name == "B"];
+    if (part.named || as_one_ || (name == "AB" && parts_[1].named)) refuse("expected A and B, each once, or AB alone");
+    as_one_ = name == "AB";
+    part.named = true;
+    const auto row = std::find_if(std::begin(rules), std::end(rules), [&](const auto& each) { return rule == each.first; });
+    if (row == std::end(rules)) refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal or none");
+    part.rule = row->second;
+    std::size_t i = 2;
+    for (; i < found.size() && found[i] != "sees"; i++) read_window(found[i], part.window);
+    if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
+    for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? '-' : name == "A" ? 'B' : 'A'));
+}
+
+void MaskWords::read_window(const std::string& word, Window& window) const {
+    if (word == "over=all") {
+        window.all = true;
+        return;
+    }
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string key = word.substr(0, equals), value = word.substr(std::min(equals + 1, word.size()));
+    const std::pair<const char*, int*> keys[] = {
+        {"window", &window.radius}, {"dilation", &window.dilation}, {"stride", &window.stride}, {"globals", &window.globals}};
+    for (const auto& [name, number] : keys)
+        if (key == name) {
+            if (read_number(value, *number) && *number >= (number == &window.dilation ? 1 : 0)) return;
+            refuse("\"" + value + "\" is no number for " + key);
+        }
+    refuse("\"" + word + "\" is neither \"sees\" nor window=, dilation=, stride=, globals= or over=all");
+}
+
+MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) const {
+    if (text[0] != other) refuse("\"" + text + "\" is not of the other part");
+    Slice s{0, whole};
+    if (text.size() == 1) return s;
+    if (text[1] != '[' || text.back() != ']') refuse("\"" + text + "\" is no slice; expected A, A[0] or A[1:3]");
+    const std::string inside = text.substr(2, text.size() - 3);
+    const std::size_t colon = inside.find(':');
+    const bool one = colon == std::string::npos;
+    const std::string from = inside.substr(0, colon), to = one ? "" : inside.substr(colon + 1);
+    if ((one || !from.empty()) && !read_number(from, s.from)) refuse("\"" + text + "\": \"" + from + "\" is no place");
+    if (!to.empty() && !read_number(to, s.to)) refuse("\"" + text + "\": \"" + to + "\" is no place");
+    if (one && s.from != -1) s.to = s.from + 1;
+    return s;
+}
+
+// The places at which a part is cut, so that every slice of it consists of whole pieces.
+std::vector<int> MaskWords::cuts(int part, int length) const {
+    std::vector<int> places = {0, length};
+    for (const Slice& s : parts_[1 - part].sees)
+        for (int place : {s.from, s.to}) places.push_back(clipped(place, length));
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    return places;
+}
+
+SegmentGraph MaskWords::operator()(const Documents& documents) const {
+    SegmentBuilder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        const int lengths[] = {as_one_ ? d.source + d.target : d.source, as_one_ ? 0 : d.target};
+        std::vector<Piece> pieces[2];
+        for (int p : {0, 1}) {
+            const std::vector<int> at = cuts(p, lengths[p]);
+            for (std::size_t i = 1; i < at.size(); i++) pieces[p].push_back({at[i - 1], at[i], build.tokens(at[i] - at[i - 1])});
+            if (lengths[p] > 0 && !parts_[p].named)
+                refuse(text("a document has ", lengths[p], " rows of part ", p ? "B" : "A", ", which is not named"));
+        }
+        for (int p : {0, 1})
+            for (std::size_t i = 0; i < pieces[p].size(); i++) {
+                const Part& own = parts_[p];
+                const auto sees = [&](int part, std::size_t j) {
+                    if (part == p) return sees_piece(own.rule, i, j);
+                    const Piece& piece = pieces[part][j];
+                    return std::any_of(own.sees.begin(), own.sees.end(), [&](const Slice& s) {
+                        return piece.begin >= clipped(s.from, lengths[part]) && piece.end <= clipped(s.to, lengths[part]);
+                    });
+                };
+                std::vector<int> seen;  // in the order of the document
+                for (int part : {0, 1})
+                    for (std::size_t j = 0; j < pieces[part].size(); j++)
+                        if (sees(part, j)) seen.push_back(pieces[part][j].key);
+                add_window(build.look(own.rule, pieces[p][i].key, seen), own.window);
+            }
+    }
+    return build.take();
+}
+
+void MaskWords::refuse(const std::string& why) const { throw BadUsage(text("mask \"", words, "\": ", why)); }
+
+}  // namespace masquerade

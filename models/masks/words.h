@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A mask in words, from which the segments of any document follow:
+//
+//   "A full; B causal sees A[0]"        UniVAE's upper layers: of A the target sees [CLS] alone
+//
+//   mask   parts, with ";" between them: A is the source, B the target; or AB alone, the document as one part
+//   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
+//   RULE   what its rows see of their own part: full, causal, strict-causal, anticausal, none
+//   SLICE  what they see of the other part: A, B, one row A[0] or A[-1], or rows A[1:3], as Python counts them
+//   KEY    a window over their own part: window=3 (rows at most 3 away), dilation=2 (every second place), stride=4 (also every
+//          fourth place, however far), globals=1 (the first place sees all and is seen by all), over=all (the window holds for
+//          what they see of the other part as well)
+#pragma once
+#include <string>
+#include <vector>
+
+#include "models/masks/mask.h"
+
+namespace masquerade {
+
+class MaskWords {
+  public:
+    explicit MaskWords(const std::string& words);  // BadUsage: a word that is none of the above
+    // BadUsage: a document has rows of a part that the words do not name.
+    SegmentGraph operator()(const Documents& documents) const;
+
+    const std::string words;
+
+  private:
+    struct Slice {
+        int from, to;  // negative: from the end; `to` at most whole: up to the end
+    };
+    struct Part {
+        bool named = false;
+        Rule rule = Rule::none;
+        Window window;
+        std::vector<Slice> sees;  // of the other part
+    };
+    // Rows [begin, end) of a part, which are one key segment.
+    struct Piece {
+        int begin, end, key;
+    };
+    void read_part(const std::string& text);
+    Slice read_slice(const std::string& text, char other) const;
+    void read_window(const std::string& word, Window& window) const;
+    std::vector<int> cuts(int part, int length) const;
+    [[noreturn]] void refuse(const std::string& why) const;
+
+    static constexpr int whole = 0x7fffffff;
+    bool as_one_ = false;  // the only part is AB
+    Part parts_[2];        // A or AB, B
+};
+
+}  // namespace masquerade

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Masks in words against rules written for each pair of tokens, and the words that are refused.
+#include <doctest/doctest.h>
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/ops/visible.h"
+#include "models/masks/words.h"
+
+#include <cstdlib>
+
+using namespace masquerade;
+
+namespace {
+
+// A token of a document with n tokens in A and m in B: its part and its place there.
+struct Token {
+    bool b;
+    int place, n, m;
+};
+
+// Every pair of tokens of some documents, seen by the graph as often as `sees` says: once or not at all.
+template <class F>
+void expect(const std::string& words, F sees) {
+    CAPTURE(words);
+    Sequence random(3, "words");
+    const MaskWords mask(words);
+    for (int round = 0; round < 20; round++) {
+        Documents documents;
+        std::vector<std::pair<int, Token>> tokens;  // with their document
+        for (int d = 0; d < 3; d++) {
+            const int n = int(random.below(6)), m = int(random.below(6));
+            documents.push_back({n, m});
+            for (int i = 0; i < n + m; i++) tokens.push_back({d, {i >= n, i >= n ? i - n : i, n, m}});
+        }
+        const SegmentGraph graph = mask(documents);
+        REQUIRE(graph.documents == 3);
+        for (int i = 0; i < int(tokens.size()); i++)
+            for (int j = 0; j < int(tokens.size()); j++) {
+                int times = 0, rows = 0;
+                for (const QuerySegment& q : graph.queries) {
+                    if (i < q.begin || i >= q.end) continue;
+                    rows++;
+                    CHECK(q.document == tokens[std::size_t(i)].first);
+                    for (int v = q.sees_begin; v < q.sees_end; v++) {
+                        const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
+                        if (j >= key.begin && j < key.end) times += visible(graph, q, i, graph.sees[std::size_t(v)], j);
+                    }
+                }
+                CAPTURE(i);
+                CAPTURE(j);
+                REQUIRE(rows == 1);
+                const auto& [document, from] = tokens[std::size_t(i)];
+                const auto& [other, to] = tokens[std::size_t(j)];
+                REQUIRE(times == int(document == other && sees(from, to)));
+            }
+    }
+}
+
+int far(const Token& i, const Token& j) { return std::abs(i.place - j.place); }
+
+}  // namespace
+
+TEST_CASE("mask in words: what each rule, slice and window lets a token see") {
+    expect("AB strict-causal", [](Token i, Token j) { return (j.b ? j.n : 0) + j.place < (i.b ? i.n : 0) + i.place; });
+    expect("A full; B none sees A", [](Token i, Token j) { return !j.b || (!i.b && !j.b); });
+    expect("A anticausal sees B[0]; B anticausal sees A[-1]", [](Token i, Token j) {
+        return i.b == j.b ? j.place >= i.place : i.b ? j.place == j.n - 1 : j.place == 0;
+    });
+    expect("A causal sees B[1:]; B strict-causal sees A[1:-1], A[0]", [](Token i, Token j) {
+        if (i.b == j.b) return i.b ? j.place < i.place : j.place <= i.place;
+        return i.b ? j.place == 0 || (j.place >= 1 && j.place < j.n - 1) : j.place >= 1;
+    });
+    expect("B full sees A[:2]; A none sees B[-2]", [](Token i, Token j) {
+        if (i.b == j.b) return i.b;
+        return i.b ? j.place < 2 : j.place == j.m - 2;
+    });
+    expect("A full window=2 dilation=2; B causal window=1 stride=3 globals=1 sees A", [](Token i, Token j) {
+        if (i.b != j.b) return i.b;
+        if (!i.b) return far(i, j) <= 4 && far(i, j) % 2 == 0;
+        return j.place <= i.place && (far(i, j) <= 1 || far(i, j) % 3 == 0 || i.place == 0 || j.place == 0);
+    });
+}
+
+TEST_CASE("mask in words: a word that says nothing is refused by its name") {
+    const std::pair<const char*, const char*> wrong[] = {
+        {"", "expected parts"},
+        {"A full;;B causal", "\"\" is no part"},
+        {"C full", "\"C\" is no part"},
+        {"A", "\"\" is no rule"},
+        {"A ful", "\"ful\" is no rule; expected full, causal"},
+        {"A full; A causal", "each once"},
+        {"AB full; B causal", "each once"},
+        {"B causal; AB full", "each once"},
+        {"A full; B causal sees", "nothing follows \"sees\""},
+        {"A full; B causal sees B", "\"B\" is not of the other part"},
+        {"AB full sees A", "\"A\" is not of the other part"},
+        {"A full; B causal sees A[", "is no slice"},
+        {"A full; B causal sees A[]", "\"\" is no place"},
+        {"A full; B causal sees A[x]", "\"x\" is no place"},
+        {"A full; B causal sees A[1:y]", "\"y\" is no place"},
+        {"A full; B causal see A", "\"see\" is neither"},
+        {"A full window=-1", "\"-1\" is no number for window"},
+        {"A full dilation=0", "\"0\" is no number for dilation"},
+        {"A full window=", "\"\" is no number for window"},
+        {"A full window=2; B causal sees A[0]", "a window in a part of which some rows"},
+    };
+    for (const auto& [words, why] : wrong) {
+        CAPTURE(words);
+        CHECK_THROWS_WITH_AS(MaskWords{words}, doctest::Contains(why), BadUsage);
+    }
+    CHECK_THROWS_WITH_AS(MaskWords("A full")({{3, 2}}), doctest::Contains("2 rows of part B, which is not named"), BadUsage);
+    CHECK_NOTHROW(MaskWords("A full")({{3, 0}}));
+}
