@@ -148,6 +148,25 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
     return build.take();
 }
 
+LayerMasks::LayerMasks(const std::string& words, int layers) : of_layers_(std::size_t(layers), -1) {
+    std::istringstream in(words);
+    for (std::string each; std::getline(in, each, '|');) {
+        int from = 0, to = layers;
+        const std::vector<std::string> found = words_of(each);
+        if (!found.empty() && found[0] == "layers") {
+            const std::string range = found.size() > 1 ? found[1] : "";
+            const std::size_t colon = range.find(':');
+            std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
+            if (!last.empty() && last.back() == ':') last.pop_back();  // "0:3: A full"
+            if (colon == range.npos || (!first.empty() && !read_number(first, from)) || (!last.empty() && !read_number(last, to)))
+                throw BadUsage(text("mask \"", words, "\": \"", range, "\" is no range of layers; expected I:J, as in layers 2:6"));
+            each = each.substr(each.find(range) + range.size());
+        }
+        for (int i = clipped(from, layers); i < clipped(to, layers); i++) of_layers_[std::size_t(i)] = int(masks_.size());
+        masks_.emplace_back(each);
+    }
+}
+
 void MaskWords::refuse(const std::string& why) const { throw BadUsage(text("mask \"", words, "\": ", why)); }
 
 }  // namespace masquerade

@@ -51,4 +51,17 @@ class MaskWords {
     Part parts_[2];        // A or AB, B
 };
 
+// Masks of layers, each over those before it: "A full; B causal | layers 2: A full; B causal sees A[0]". Layers are counted as
+// Python does, and without "layers I:J" all are meant.
+class LayerMasks {
+  public:
+    LayerMasks(const std::string& words, int layers);  // BadUsage
+    const std::vector<MaskWords>& masks() const { return masks_; }
+    const std::vector<int>& of_layers() const { return of_layers_; }  // (L) the mask of each layer, or -1: none is named
+
+  private:
+    std::vector<MaskWords> masks_;
+    std::vector<int> of_layers_;
+};
+
 }  // namespace masquerade

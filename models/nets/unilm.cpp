@@ -6,6 +6,7 @@ namespace masquerade {
 Tensor* UniLm::hidden(Tape& tape, const Batch& batch) const {
     const bool last_for_all = batch.scored_graph.queries.empty();
     const auto before = [&](int i, Tensor*&, Pass& pass) {
+        pass.graph = &batch.graph_at(i);
         if (i < backbone.options.layers - 1 || last_for_all) return;
         pass.query_rows = tape.ints(batch.asked.rows);
         pass.query_names = batch.scored.names(tape);

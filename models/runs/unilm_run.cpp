@@ -27,6 +27,7 @@ void UniLmSettings::declare(Config& c) {
     c.add(
         "fixed_target_start", &fixed_target_start,
         "a target's positions start at max_length; false: after its source, which tells the source's length");
+    c.add("mask", &mask, "masks in words, over those of the objective: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
     declare_rest(c, model);
@@ -37,6 +38,8 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.vocabulary = vocabulary_size;
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
+    if (!mask.empty() && mixture().has(Objective::ranks))
+        throw BadUsage(text("objective ", objective, " has a mask of ranks: mask= cannot stand in its place"));
     return o;
 }
 
@@ -55,6 +58,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
+    if (!settings.mask.empty()) o.masks = std::make_shared<const LayerMasks>(settings.mask, settings.model.layers);
     return o;
 }
 

@@ -176,7 +176,11 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
     }
     Batch b = pack(examples, pad_to);
     mask(b);
-    if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.graph, b.asked.rows);
+    if (options.masks) {
+        for (const MaskWords& words : options.masks->masks()) b.other_graphs.push_back(words(b.parts));
+        b.graph_of_layer = options.masks->of_layers();
+    }
+    if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
     b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
     return b;
 }
@@ -190,7 +194,7 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"lm-reverse", "every token before, from those after", none, lm_reverse, one_stack<anticausal_mask>},
         {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, one_stack<unilm_mask>},
         {"unilm", "the target of a pair, from all of its source", pairs, unilm, one_stack<unilm_mask>},
-        {"plm", "tokens in a random order, in two streams", mask_token, plm, two_streams},
+        {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
          one_stack<causal_mask>},
     };

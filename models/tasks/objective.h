@@ -19,11 +19,13 @@
 //                 before it on. Every token keeps the position it has in the sentence                 Song et al. 2019
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "data/sentences.h"
 #include "models/batch/batch.h"
+#include "models/masks/words.h"
 
 namespace masquerade {
 
@@ -38,6 +40,7 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
+    std::shared_ptr<const LayerMasks> masks;  // in place of the objective's own; null: none
 };
 
 struct Objective {
@@ -47,6 +50,7 @@ struct Objective {
         pairs = 1,       // needs a target
         mask_token = 2,  // needs [MASK]
         scattered = 4,   // the rows it asks lie anywhere
+        ranks = 8,       // its mask is one of ranks, and no other can stand in its place
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }

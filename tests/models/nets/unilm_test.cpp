@@ -155,6 +155,41 @@ TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits i
                    endings_of(texts_with_endings(2)));
 }
 
+// UniAE in words: all that the target learns of the source passes through [CLS], and the target of the lower layer sees nothing
+// of it. In one layer [CLS] has read nothing; in two a token of the source is heard by every row that is asked, and only by way
+// of [CLS].
+TEST_CASE("unilm: masks in words stand layer by layer in place of the objective's own") {
+    const std::vector<Sentence> text = pairs(2, 4);
+    auto logits = [&](int layers, const char* words, int changed) {
+        BackboneOptions o = small(false, true);
+        o.layers = layers;
+        Model m(o, DType::f64);
+        ObjectiveOptions by = options();
+        if (*words) by.masks = std::make_shared<const LayerMasks>(words, layers);
+        Batch batch = find_objective("unilm").batch(pointers_to(text), 0, by);
+        if (changed >= 0) batch.rows.ids[std::size_t(changed)] = 7 + (batch.rows.ids[std::size_t(changed)] + 1) % 5;
+        m.tape.begin("logits");
+        const OnHost all(m.model.backbone.logits(m.tape, m.model.hidden(m.tape, batch))->view());
+        std::vector<double> numbers;
+        for (std::int64_t i = 0; i < all.view().count(); i++) numbers.push_back(all[i]);
+        m.tape.end();
+        return numbers;
+    };
+    const char* uniae = "A full; B causal | layers -1: A full; B causal sees A[0]";
+    auto hears = [&](int layers, const char* words) {  // whether the row of the second token of a target hears source token 1
+        const std::vector<double> before = logits(layers, words, -1), after = logits(layers, words, 1);
+        return !std::equal(before.begin() + V, before.begin() + 2 * V, after.begin() + V);
+    };
+    CHECK(hears(1, ""));
+    CHECK_FALSE(hears(1, uniae));
+    CHECK_FALSE(hears(3, "A full; B causal"));
+    CHECK(hears(2, uniae));
+    CHECK(logits(2, "A full; B causal sees A", -1) == logits(2, "", -1));
+    CHECK(logits(3, "A full; B causal | layers 0:3: A full; B causal sees A", -1) == logits(3, "", -1));
+    CHECK_THROWS_WITH_AS(LayerMasks("layers 2 A full", 3), doctest::Contains("\"2\" is no range of layers"), BadUsage);
+    CHECK(LayerMasks("A full | layers 1:-1: A causal", 4).of_layers() == std::vector<int>{0, 1, 1, 0});
+}
+
 TEST_CASE("unilm: the gradient of every objective against the complex step") {
     for (const Objective& objective : objectives()) {
         CAPTURE(std::string(objective.name));

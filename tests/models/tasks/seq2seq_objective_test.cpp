@@ -119,6 +119,7 @@ TEST_CASE("seq2seq objective: a batch is filled up to its bucket by rows of weig
         CHECK(b.cross_graph.documents == 8);
         CHECK(b.documents == 3);
         CHECK(b.asked.count == bare.rows.count());
+        REQUIRE(b.asked.size() == b.rows.count());
         CHECK(bare.source.count() == 5 + 9 + 7);
         for (int row = 0; row < b.rows.count(); row++)
             CHECK(b.asked.weights[std::size_t(row)] == (row < b.asked.count ? 1 : 0));
