@@ -148,6 +148,18 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
     return build.take();
 }
 
+MaskWords::Written MaskWords::written(int source, bool goes_on) const {
+    const bool one = goes_on || as_one_;
+    const Part& part = parts_[one ? 0 : 1];
+    if (part.rule != Rule::causal || !parts_[0].sees.empty())
+        refuse("nothing can be written token by token where rows see later ones, or not themselves");
+    if (part.sees.size() > 1 || part.window.all || (one && part.window.radius >= 0))
+        refuse("what is written token by token sees one slice of its source, and a window reaches over its own rows alone");
+    if (one) return {0, source, {}};
+    if (part.sees.empty()) return {0, 0, part.window};
+    return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};
+}
+
 LayerMasks::LayerMasks(const std::string& words, int layers) : of_layers_(std::size_t(layers), -1) {
     std::istringstream in(words);
     for (std::string each; std::getline(in, each, '|');) {

@@ -84,6 +84,8 @@ ReadingOptions UniLmRun::reading_options() const {
     r.longest = continues() ? settings.max_length : settings.max_target;
     if (continues()) r.target_start = -1;
     if (r.causal && continues()) r.target_type = r.source_type;
+    r.masks = o.masks;
+    r.goes_on = r.causal;
     return r;
 }
 
@@ -101,6 +103,8 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {
     if (!writes_backward()) return nullptr;
+    if (!settings.mask.empty())
+        throw BadUsage("a run with a mask in words (mask=) writes from left to right alone, not --backward");
     ReadingOptions r;
     r.backward = true;
     r.source_type = r.target_type = settings.source_type;

@@ -22,6 +22,18 @@ Memory& CachedWriter::start(int most_rows, int longest) {
     return memory_;
 }
 
+// The mask of a step in words, from that in which all rows see their sources whole.
+SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents) const {
+    Window window;
+    for (CachedDocument& d : documents) {
+        const MaskWords::Written w = words.written(d.seen_end - d.seen_begin, memory_.goes_on);
+        window = w.window;
+        d.seen_end = d.seen_begin + w.to;
+        d.seen_begin += w.from;
+    }
+    return with_window(cached_mask(documents, 1), window);
+}
+
 View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
     cache_.follow(tape_, rows);
     const int written = cache_.written();
@@ -41,6 +53,9 @@ View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
     if (!memory_.keys.layer(0)) alone_graph_ = cached(alone, 0);
     if (!memory_.keys.all().empty()) graph_ = cached(with_memory, 1);
     if (!memory_.encoder.all().empty()) cross_graph_ = cross_mask(cross);
+    other_graphs_.clear();
+    if (memory_.masks)
+        for (const MaskWords& words : memory_.masks->masks()) other_graphs_.push_back(written_graph(words, with_memory));
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
     pass.cross_graph = &cross_graph_;
     if (!memory_.encoder_positions.empty()) pass.encoder_positions = tape_.ints(memory_.encoder_positions);
@@ -49,7 +64,8 @@ View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         cache.self = {memory_.keys.layer(i), cache_.layer(i), tape_.ints(write_rows_)};
         cache.cross.memory = memory_.encoder.layer(i);
-        layer.graph = cache.self.memory ? &graph_ : &alone_graph_;
+        const int other = memory_.masks ? memory_.masks->of_layers()[std::size_t(i)] : -1;
+        layer.graph = other >= 0 ? &other_graphs_[std::size_t(other)] : cache.self.memory ? &graph_ : &alone_graph_;
     });  // (n,C)
     cache_.advance();
     return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)

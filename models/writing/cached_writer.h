@@ -3,6 +3,7 @@
 // memory: keys and values that every prefix of a source sees and that are made once. Of a prefix the keys and values of what
 // was written are kept, one row a step. What is written this way has the bits of a pass over the whole.
 #pragma once
+#include "models/masks/words.h"
 #include "models/writing/target_cache.h"
 
 namespace masquerade {
@@ -18,6 +19,8 @@ struct Memory {
     KeptKeys keys;     // of self-attention; layers that have none see what was written alone
     KeptKeys encoder;  // of cross-attention
     std::vector<int> encoder_positions;  // of its rows, where cross-attention is rotated; else empty
+    std::shared_ptr<const LayerMasks> masks;  // in words, of self-attention; null: rows see their source whole
+    bool goes_on = false;                     // what is written goes on with its source
     std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
 
@@ -38,6 +41,8 @@ class CachedWriter {
     View feed(const std::vector<NextToken::Row>& rows);
 
   private:
+    SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents) const;
+
     const Backbone& stack_;
     const int type_;
     const bool backward_;
@@ -50,6 +55,7 @@ class CachedWriter {
     // what the ops of a step read
     TokenRows rows_;
     SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
+    std::vector<SegmentGraph> other_graphs_;          // of memory_.masks
     std::vector<int> write_rows_;
 };
 

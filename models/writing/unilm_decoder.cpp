@@ -32,9 +32,19 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     write_rows_.resize(std::size_t(rows_.count()));
     std::iota(write_rows_.begin(), write_rows_.end(), 0);
     graph_ = backward ? anticausal_mask(documents) : options_.causal ? causal_mask(documents) : full_mask(documents);
-    edge_graph_ = only_queries(graph_, edge_rows_);
-
+    other_graphs_.clear();
+    if (options_.masks) {
+        for (const MaskWords& words : options_.masks->masks()) other_graphs_.push_back(words(documents));
+        memory.masks = options_.masks;
+        memory.goes_on = options_.goes_on;
+    }
+    const auto graph_at = [&](int layer) -> const SegmentGraph& {
+        const int other = options_.masks ? options_.masks->of_layers()[std::size_t(layer)] : -1;
+        return other < 0 ? graph_ : other_graphs_[std::size_t(other)];
+    };
     const int L = stack_.options.layers;
+    edge_graph_ = only_queries(graph_at(L - 1), edge_rows_);
+
     memory.keys.allocate(stack_, "cache.source", rows_.count());
     tape.begin("read");
     LayerCache cache;
@@ -42,6 +52,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     pass.cache = &cache;
     Tensor* x = stack_.run(tape, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         cache.self = {nullptr, memory.keys.layer(i), tape.ints(write_rows_)};
+        layer.graph = &graph_at(i);
         if (i < L - 1) return;
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);

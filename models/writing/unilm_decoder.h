@@ -16,6 +16,8 @@ struct ReadingOptions {
     // may be missing has position 0, where a whole text of at most `room` tokens has its [CLS].
     bool backward = false;
     int room = 64;
+    std::shared_ptr<const LayerMasks> masks;  // in words, as in training; null: none
+    bool goes_on = false;                     // of one text: what is written belongs to the part that is read
 };
 
 class UniLmDecoder : public SourceReader {
@@ -34,6 +36,7 @@ class UniLmDecoder : public SourceReader {
     // what the ops read
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
+    std::vector<SegmentGraph> other_graphs_;
     std::vector<int> write_rows_, edge_rows_;  // the row of each source that writing starts from
 };
 

@@ -51,15 +51,21 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
     for (bool pre_norm : {false, true})
         for (bool rotary : {false, true})
             for (int start : {-1, 16})
-                for (const char* name : {"unilm", "lm-target"}) {
+                for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
+                                                 std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
+                                                 std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
+                                                 std::pair("lm-target", "layers 1:2: AB causal")}) {
                     CAPTURE(std::string(name));
+                    CAPTURE(std::string(mask));
                     Model m(small(pre_norm, rotary));
                     const std::vector<Sentence> text = pairs(5, 11);
-                    const Batch batch =
-                        find_objective(name).batch(pointers_to(text), 0, options(start));
+                    ObjectiveOptions by = options(start);
+                    if (*mask) by.masks = std::make_shared<const LayerMasks>(mask, 3);
+                    const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
                     const auto forced = m.forced(batch);
                     ReadingOptions reading;
-                    reading.causal = std::string(name) == "lm-target";
+                    reading.causal = reading.goes_on = std::string(name) == "lm-target";
+                    reading.masks = by.masks;
                     reading.target_start = start;
                     reading.longest = longest;
                     UniLmDecoder decoder(m.model, reading);
@@ -187,6 +193,9 @@ TEST_CASE("unilm: masks in words stand layer by layer in place of the objective'
     CHECK(logits(2, "A full; B causal sees A", -1) == logits(2, "", -1));
     CHECK(logits(3, "A full; B causal | layers 0:3: A full; B causal sees A", -1) == logits(3, "", -1));
     CHECK_THROWS_WITH_AS(LayerMasks("layers 2 A full", 3), doctest::Contains("\"2\" is no range of layers"), BadUsage);
+    for (const char* words : {"A full; B full", "A full; B strict-causal", "A full sees B; B causal", "AB full",
+                              "A full; B causal sees A[0], A[2]", "A full; B causal window=2 over=all sees A"})
+        CHECK_THROWS_WITH_AS(MaskWords(words).written(5, false), doctest::Contains("written token by token"), BadUsage);
     CHECK(LayerMasks("A full | layers 1:-1: A causal", 4).of_layers() == std::vector<int>{0, 1, 1, 0});
 }
 
