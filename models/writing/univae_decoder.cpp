@@ -130,26 +130,4 @@ std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> r
     return best_of(refined_search(decoder, std::move(requests), drawn_by(sampling, decoder.model()), seed, rounds));
 }
 
-std::vector<std::vector<double>> mean_latents(const UniVae& model,
-                                              const std::vector<const Sentence*>& sentences) {
-    std::vector<std::vector<double>> all;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        std::size_t count = std::min(at_a_time, sentences.size() - first);
-        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
-        tape.begin("encode");
-        std::vector<LatentSample> samples = model.encode(tape, batch, nullptr);
-        const std::size_t begin = all.size();
-        all.resize(begin + count);
-        for (const LatentSample& s : samples) {
-            const OnHost z(s.z->view());  // (B,Z)
-            for (std::int64_t i = 0; i < std::int64_t(count) * s.z->columns(); i++)
-                all[begin + std::size_t(i / s.z->columns())].push_back(z[i]);
-        }
-        tape.end();
-    }
-    return all;
-}
-
 }  // namespace masquerade

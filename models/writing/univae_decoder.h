@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/nets/univae.h"
+#include "models/tasks/univae_prior.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
@@ -56,9 +57,5 @@ std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std:
                                                     const SearchOptions& options, std::uint64_t seed, int rounds);
 std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
                             const SamplingOptions& sampling, std::uint64_t seed, int rounds);
-
-// The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
-std::vector<std::vector<double>> mean_latents(const UniVae& model,
-                                              const std::vector<const Sentence*>& sentences);
 
 }  // namespace masquerade

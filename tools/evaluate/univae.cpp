@@ -119,15 +119,6 @@ std::vector<Row> measured(UniVaeRun& own, const UniVaeMeasuring& a, const Common
         row("nll_token", nll / double(h.tokens), "nats/token", "the same a scored token");
         row("nll_character", nll / (double(letters) + n), "nats/character",
             "the same a character, the line's end one");
-        if (run->prior) {
-            double fitted = 0, kl = 0;
-            for (double x :
-                 importance_weighted_nll(model, all, a.importance, common.seed, run->prior.get(), &kl))
-                fitted += x;
-            row("kl_fitted", kl, "nats/sentence", "KL(q(z|x) || p(z)) with the fitted prior");
-            row("nll_fitted", fitted / n, "nats/sentence", "-log p(x) with the fitted prior");
-            row("nll_fitted_token", fitted / double(h.tokens), "nats/token", "the same a scored token");
-        }
     }
     if (latent) {
         auto latents = mean_latents(model, all);
