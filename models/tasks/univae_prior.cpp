@@ -42,9 +42,10 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
         std::swap(chosen[i], chosen[i + random.below(std::uint32_t(chosen.size() - i))]);
     chosen.resize(n);
     std::vector<float> codes;  // (n, K Z)
-    for (const std::vector<double>& code : mean_latents(model, chosen)) codes.insert(codes.end(), code.begin(), code.end());
-    return LatentPrior::fit(model.space, view_of(codes, {std::int64_t(n), std::int64_t(codes.size() / n)}, "prior.codes"),
-                            seed);
+    for (const std::vector<double>& code : mean_latents(model, chosen))
+        codes.insert(codes.end(), code.begin(), code.end());
+    const Shape shape = {std::int64_t(n), std::int64_t(codes.size() / n)};
+    return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed);
 }
 
 std::uint64_t checksum_of(const Parameters& parameters) {

@@ -7,20 +7,6 @@
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
-namespace {
-
-constexpr std::size_t at_a_time = 64;  // documents
-
-// Asks a writer, as a search wants it.
-struct Next : NextToken {
-    explicit Next(CachedWriter& w) : writer(w) {}
-    int vocabulary() const override { return writer.vocabulary(); }
-    const float* step(const std::vector<Row>& rows) override { return writer.step(rows); }
-    CachedWriter& writer;
-};
-
-}  // namespace
-
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {}
 
@@ -50,48 +36,40 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     tape.end();
 }
 
-std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(const std::vector<DecodeRequest>& requests,
-                                                           SearchOptions options, std::uint64_t seed) {
+std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(std::vector<DecodeRequest> requests, SearchOptions options,
+                                                           std::uint64_t seed, int refinements) {
     options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
-    std::vector<std::vector<Hypothesis>> all;
-    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
-        const std::size_t count = std::min(at_a_time, requests.size() - first);
-        start(&requests[first], count, int(count) * std::max(options.beams, options.samples));
-        std::vector<SearchSource> about(count);
-        for (std::size_t b = 0; b < count; b++) {
-            about[b].line = requests[first + b].line;
-            about[b].sample = requests[first + b].sample;
-            about[b].begin = special_.cls;
-            about[b].ends = {special_.sep};
-            about[b].maximum = std::min(options.maximum, model_.options.max_length - 2);
-        }
-        Next next(writer_);
-        for (auto& hypotheses : masquerade::search(next, about, options, seed)) all.push_back(std::move(hypotheses));
+    std::vector<SearchSource> about(requests.size());
+    for (std::size_t i = 0; i < about.size(); i++) {
+        about[i].line = requests[i].line;
+        about[i].sample = requests[i].sample;
+        about[i].begin = special_.cls;
+        about[i].ends = {special_.sep};
+        about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);
     }
-    return all;
+    for (int round = 0;; round++) {
+        auto all = write_targets(writer_, about, options, seed, [&](std::size_t first, std::size_t count, int rows) {
+            start(&requests[first], count, rows);
+        });
+        if (round == refinements || model_.options.latent_layers == 0) return all;
+        std::vector<Sentence> sentences(all.size());
+        for (std::size_t i = 0; i < all.size(); i++) {
+            sentences[i].ids = all[i].at(0).tokens;
+            sentences[i].ids.insert(sentences[i].ids.begin(), special_.cls);
+            sentences[i].ids.push_back(special_.sep);
+        }
+        const auto latents = mean_latents(model_, pointers_to(sentences));
+        for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
+    }
 }
 
-namespace {
-
-SearchOptions drawn_by(const SamplingOptions& sampling, const UniVae& model) {
-    SearchOptions options;
-    options.sampling = sampling;
-    options.samples = sampling.temperature > 0 ? 1 : 0;
-    options.maximum = model.options.max_length;
-    return options;
-}
-
-std::vector<Tokens> best_of(std::vector<std::vector<Hypothesis>> all) {
+std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                         std::uint64_t seed, int refinements) {
+    options.maximum = model_.options.max_length;
     std::vector<Tokens> texts;
-    for (auto& hypotheses : all) texts.push_back(std::move(hypotheses.at(0).tokens));
+    for (auto& hypotheses : search(requests, options, seed, refinements))
+        texts.push_back(std::move(hypotheses.at(0).tokens));
     return texts;
-}
-
-}  // namespace
-
-std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
-                                         std::uint64_t seed) {
-    return best_of(search(requests, drawn_by(sampling, model_), seed));
 }
 
 std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request,
@@ -106,28 +84,6 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
         writer_.tape().end();
     }
     return all;
-}
-
-std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
-                                                    const SearchOptions& options, std::uint64_t seed, int rounds) {
-    auto all = decoder.search(requests, options, seed);
-    for (int round = 0; round < rounds && decoder.model().options.latent_layers > 0; round++) {
-        std::vector<Sentence> sentences(all.size());
-        for (std::size_t i = 0; i < all.size(); i++) {
-            sentences[i].ids = all[i].at(0).tokens;
-            sentences[i].ids.insert(sentences[i].ids.begin(), decoder.cls());
-            sentences[i].ids.push_back(decoder.sep());
-        }
-        const auto latents = mean_latents(decoder.model(), pointers_to(sentences));
-        for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
-        all = decoder.search(requests, options, seed);
-    }
-    return all;
-}
-
-std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests, const SamplingOptions& sampling,
-                            std::uint64_t seed, int rounds) {
-    return best_of(refined_search(decoder, std::move(requests), drawn_by(sampling, decoder.model()), seed, rounds));
 }
 
 }  // namespace masquerade

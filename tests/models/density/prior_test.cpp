@@ -292,7 +292,7 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
     for (std::uint32_t i = 0; i < 70; i++)
         requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
     std::vector<Tokens> plain = decoder.write(requests, {}, 1);
-    CHECK(refined(decoder, requests, {}, 1, 0) == plain);
+    CHECK(decoder.write(requests, {}, 1, 0) == plain);
     std::vector<Sentence> sentences;
     for (const Tokens& t : plain) {
         sentences.emplace_back();
@@ -304,6 +304,6 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
     std::vector<Tokens> again = decoder.write(requests, {}, 1);
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = run.draw(1, std::uint32_t(i), 0);
-    CHECK(refined(decoder, requests, {}, 1, 1) == again);
+    CHECK(decoder.write(requests, {}, 1, 1) == again);
     CHECK(again != plain);
 }
