@@ -2,7 +2,6 @@
 #include "models/writing/univae_decoder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/tensor/numbers.h"
 
@@ -15,8 +14,6 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
     memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count), k);
-    write_rows_.resize(count);
-    std::iota(write_rows_.begin(), write_rows_.end(), 0);
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
         if (requests[b].latent.size() != std::size_t(K * Z))
@@ -30,8 +27,7 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
             std::copy_n(requests[b].latent.begin() + l * Z, Z, z.begin() + std::ptrdiff_t(b) * Z);
         Tensor* latent = tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
         Tensor* u = model_.latents[std::size_t(l)].out(tape, latent);  // (B,C)
-        Tensor* kv = model_.backbone.layers[std::size_t(k + l)].kept_memory(tape, u);
-        store_rows(kv->view(), tape.ints(write_rows_), memory.keys.layer(k + l)->view());
+        memory.keys.keep(tape, k + l, model_.backbone.layers[std::size_t(k + l)].kept_memory(tape, u));
     }
     tape.end();
 }

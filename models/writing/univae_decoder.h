@@ -46,7 +46,6 @@ class UniVaeDecoder {
     const UniVae& model_;
     Special special_;
     CachedWriter writer_;
-    std::vector<int> write_rows_;
 };
 
 }  // namespace masquerade
