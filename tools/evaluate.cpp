@@ -6,38 +6,27 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/runs/run.h"
-#include "tools/model_options.h"
-
 using namespace masquerade;
 
 namespace {
 
-// What stands beside the run's own figures, as the heads of columns and as keys of JSON.
-struct Beside {
-    std::vector<std::string> heads, keys;
-};
-
-void print(const std::vector<Row>& rows, const Beside& beside) {
+void print(const Table& table) {
     bool headed = false;
-    for (const Row& r : rows) {
-        if (!r.beside.empty() && !headed) {
-            fmt::print("{:<25}", "");
-            for (const std::string& head : beside.heads) fmt::print("{:>10}", head);
-            fmt::print("\n");
-            headed = true;
-        }
-        std::string others;
+    for (const Row& r : table.rows) {
+        std::string heads, others;
+        for (const std::string& head : table.heads) heads += fmt::format("{:>10}", head);
         for (double x : r.beside) others += fmt::format("{:>10.3f}", x);
+        if (!others.empty() && !headed) fmt::print("{:<25}{}\n", "", heads);
+        headed |= !others.empty();
         fmt::print("{:<25}{:>10.3f}{}  {:<15}{}\n", r.key, r.value, others, r.unit, r.meaning);
     }
 }
 
-void print_json(const std::vector<Row>& rows, const Beside& beside) {
+void print_json(const Table& table) {
     nlohmann::ordered_json out;
-    for (const Row& r : rows) {
+    for (const Row& r : table.rows) {
         out[r.key] = {{"value", r.value}, {"unit", r.unit}};
-        for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][beside.keys[i]] = r.beside[i];
+        for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][table.keys[i]] = r.beside[i];
     }
     fmt::print("{}\n", out.dump(2));
 }
@@ -46,7 +35,7 @@ void print_json(const std::vector<Row>& rows, const Beside& beside) {
 
 int main(int argc, char** argv) {
     Measured choice;
-    UniVaeMeasuring univae(choice);
+    LatentMeasuring latents(choice);
     TargetMeasuring targets(choice);
     bool json = false;
     return run_program(
@@ -57,30 +46,25 @@ int main(int argc, char** argv) {
                 ->option_text("RUN");
             app.add_option("--data", choice.data, "other text than what the run held out")
                 ->option_text("FILE");
-            app.add_option("--limit", choice.limit, "at most so many lines (default: 1000)")
-                ->check(CLI::Range(1, 100000000))
-                ->option_text("N");
+            number_option(app, "--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
             app.add_flag("--json", json, "the same as JSON");
-            univae.declare(app);
+            latents.declare(app);
             targets.declare(app);
         },
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(choice.run);
             const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
-            std::vector<Row> rows;
-            Beside beside;
+            Table table;
             if (UniVaeRun* from = run->latents()) {
                 refuse_options(targets.own, choice.run, kind.name);
-                rows = univae.measure(*from, common);
-                beside = {{"samples", "held out"}, {"held_out"}};
+                table = latents.measure(*from, common);
             } else if (const TargetRun* writer = run->targets()) {
-                refuse_options(univae.own, choice.run, kind.name);
-                rows = targets.measure(*writer, common);
-                beside = {{"written", "first 9", "nearest"}, {"first_9", "nearest"}};
+                refuse_options(latents.own, choice.run, kind.name);
+                table = targets.measure(*writer, common);
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));
             }
-            json ? print_json(rows, beside) : print(rows, beside);
+            json ? print_json(table) : print(table);
         },
         Work::models);
 }

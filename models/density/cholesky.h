@@ -40,17 +40,4 @@ inline void invert_lower(double* l, int n) {
     }
 }
 
-// b(n,columns) becomes the x of L L^T x = b.
-inline void solve_cholesky(const double* l, int n, double* b, int columns) {
-    auto eliminate = [&](int i, int from, int to, bool transposed) {
-        for (int k = from; k < to; k++) {
-            const double share = transposed ? l[k * n + i] : l[i * n + k];
-            for (int j = 0; j < columns; j++) b[i * columns + j] -= share * b[k * columns + j];
-        }
-        for (int j = 0; j < columns; j++) b[i * columns + j] /= l[i * n + i];
-    };
-    for (int i = 0; i < n; i++) eliminate(i, 0, i, false);
-    for (int i = n - 1; i >= 0; i--) eliminate(i, i + 1, n, true);
-}
-
 }  // namespace masquerade

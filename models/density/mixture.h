@@ -15,8 +15,7 @@ namespace masquerade {
 
 struct MixtureOptions {
     int components = 500;     // M; fewer where there are fewer rows
-    int rounds = 12;          // of expectation and maximisation, at most
-    double tolerance = 1e-2;  // ends when a round gains less, nats a row
+    int rounds = 12;          // of expectation and maximisation
     double strength = 10;     // rows that the covariance of all rows counts for in S
     double floor = 1e-4;      // of a variance, as a share of the mean one
     std::uint64_t seed = 1;
@@ -28,15 +27,12 @@ class GaussianMixture {
     // weights (M) sum to 1, means (M,D), factor (D,D) = L, lower triangular. BadInput where they are no such thing.
     GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
 
-    // x(N,D), f32. `objective`: what every round begins with, in nats a row: the log likelihood and the log densities of
-    // the priors that keep weights and covariance regular; it never falls. BadInput where x has no row or numbers
-    // that are not finite.
-    static GaussianMixture fit(const View& x, const MixtureOptions& options,
-                               std::vector<double>* objective = nullptr);
+    // x(N,D), f32. BadInput where x has no row or numbers that are not finite.
+    static GaussianMixture fit(const View& x, const MixtureOptions& options);
 
     // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most likely:
     // the more components, the closer fitted rows lie to their means, and the less that says of others.
-    GaussianMixture widened(const View& x, double* by = nullptr) const;
+    GaussianMixture widened(const View& x) const;
 
     // log p of every row of x(N,D), f32.
     std::vector<double> log_densities(const View& x) const;

@@ -77,7 +77,6 @@ class Vmf : public Latent {
         }
         return vmf_->log_density(dot / std::max(std::sqrt(norm), 1e-6)) - vmf_->log_uniform_density();
     }
-    double log_prior(const double*) const override { return vmf_->log_uniform_density(); }
     void project(double* z) const override {
         double square = 0;
         for (int i = 0; i < options.size; i++) square += z[i] * z[i];
@@ -97,7 +96,6 @@ class Vmf : public Latent {
         for (int i = 0; i < options.size; i++) z[i] = from * a[i] + to * b[i];
         project(z);
     }
-    bool spherical() const override { return true; }
 
   private:
     std::shared_ptr<const VonMisesFisher> vmf_;

@@ -13,12 +13,6 @@ void Latent::between(const double* a, const double* b, double t, double* z) cons
     for (int i = 0; i < options.size; i++) z[i] = (1 - t) * a[i] + t * b[i];
 }
 
-double Latent::log_prior(const double* z) const {
-    double square = 0;
-    for (int i = 0; i < options.size; i++) square += z[i] * z[i];
-    return -0.5 * square - 0.5 * double(options.size) * std::log(2 * 3.14159265358979323846);
-}
-
 LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& o,
                          const Latent* before)
     : latent(row_of(o.kind).make(&p, path, o, before)),
@@ -81,12 +75,6 @@ std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, s
 double LatentSpace::constant_kl() const {
     double sum = 0;
     for (const auto& latent : latents_) sum += latent->constant_kl();
-    return sum;
-}
-
-double LatentSpace::log_prior(const std::vector<double>& z) const {
-    double sum = 0;
-    for (std::size_t l = 0; l < latents_.size(); l++) sum += latents_[l]->log_prior(&z[l * std::size_t(options_.size)]);
     return sum;
 }
 

@@ -54,8 +54,6 @@ class Latent {
     virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]
     virtual double constant_kl() const { return 0; }                   // nats, where it is the same for all documents
     virtual double log_ratio(const double* /*z*/, const double* /*y*/) const { return 0; }  // log q(z | y) - log p(z)
-    virtual double log_prior(const double* z) const;                   // normal
-    virtual bool spherical() const { return false; }                   // points are directions
     virtual bool has_density() const { return true; }                  // else q(z | y) is one point
 
     const LatentOptions options;
@@ -103,8 +101,6 @@ class LatentSpace {
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y); }
-    // log p(z) of a whole latent vector under the prior.
-    double log_prior(const std::vector<double>& z) const;
     // Makes a mixture of latent vectors a point of the space again.
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1], layer by layer.
@@ -112,7 +108,6 @@ class LatentSpace {
 
     int layers() const { return int(latents_.size()); }
     int size() const { return options_.size; }
-    bool spherical() const { return !latents_.empty() && latents_[0]->spherical(); }
 
   private:
     LatentOptions options_;

@@ -59,15 +59,15 @@ std::string UniVaeTask::show(std::int64_t) {
     UniVaeDecoder decoder(run_.model, run_.special());
     std::string out;
     std::vector<DecodeRequest> requests(shown);
-    SamplingOptions sampling;
-    if (K == 0) sampling.temperature = 1;  // a language model has no other source of variety
+    SearchOptions options;
+    if (K == 0) options.samples = 1;  // a language model has no other source of variety
     for (std::size_t i = 0; i < shown; i++) {
         requests[i].line = std::uint32_t(i);
         requests[i].start = run_.model.start_position(12);
         requests[i].latent = run_.draw(seed, std::uint32_t(i), 0);
     }
     out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
-    for (const Tokens& t : decoder.write(requests, sampling, seed)) out += "    " + run_.text(t) + "\n";
+    for (const Tokens& t : decoder.write(requests, options, seed)) out += "    " + run_.text(t) + "\n";
     if (K == 0 || held_out_.empty()) return out;
 
     const std::vector<const Sentence*> some = pointers_to(held_out_, shown);

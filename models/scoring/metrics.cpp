@@ -25,34 +25,45 @@ int shared(const NgramCounts& a, const NgramCounts& b) {
     return sum;
 }
 
+Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed) {
+    Bleu b;
+    std::array<double, 4> matched{}, proposed{};
+    for (std::size_t i = 0; i < references.size(); i++) {
+        const Tokens &r = references[i], &h = hypotheses[i];
+        b.reference_tokens += long(r.size());
+        b.hypothesis_tokens += long(h.size());
+        for (int n = 1; n <= 4; n++) {
+            matched[std::size_t(n - 1)] += shared(ngrams(h, n), ngrams(r, n));
+            proposed[std::size_t(n - 1)] += std::max(0.0, double(h.size()) - n + 1);
+        }
+    }
+    const double reference = double(b.reference_tokens), hypothesis = double(b.hypothesis_tokens);
+    b.brevity = hypothesis >= reference ? 1 : hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+    if (matched[0] == 0) return b;  // no token matches: no n-gram does
+    double share = 1, log_precision = 0;
+    for (std::size_t n = 0; n < 4; n++) {
+        if (proposed[n] == 0 || (matched[n] == 0 && !smoothed)) return b;  // nor has a higher order any
+        if (matched[n] == 0) matched[n] = share /= 2;
+        b.precision[n] = 100 * matched[n] / proposed[n];
+        log_precision += std::log(b.precision[n]) / 4;
+    }
+    b.score = b.brevity * std::exp(log_precision);
+    return b;
+}
+
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses) {
     if (references.size() != hypotheses.size())
         throw Error(text("compare: ", references.size(), " references but ", hypotheses.size(), " hypotheses"));
     if (references.empty()) return {};
-    double equal = 0, met = 0, reference_tokens = 0, hypothesis_tokens = 0;
-    double matched[4] = {}, proposed[4] = {};
+    double equal = 0, met = 0, tokens = 0;
     for (std::size_t i = 0; i < references.size(); i++) {
         const Tokens &r = references[i], &h = hypotheses[i];
         equal += r == h;
         for (std::size_t k = 0; k < std::min(r.size(), h.size()); k++) met += r[k] == h[k];
-        reference_tokens += double(r.size());
-        hypothesis_tokens += double(h.size());
-        for (int n = 1; n <= 4; n++) {
-            proposed[n - 1] += std::max(0.0, double(h.size()) - n + 1);
-            matched[n - 1] += shared(ngrams(h, n), ngrams(r, n));
-        }
+        tokens += double(r.size());
     }
-    Closeness c;
-    c.exact = equal / double(references.size());
-    c.token_accuracy = reference_tokens > 0 ? met / reference_tokens : 0;
-    double log_precision = 0;
-    for (int n = 0; n < 4; n++) {
-        if (matched[n] == 0) return c;  // BLEU without smoothing is 0
-        log_precision += std::log(matched[n] / proposed[n]) / 4;
-    }
-    double brevity = std::min(0.0, 1 - reference_tokens / hypothesis_tokens);
-    c.bleu4 = 100 * std::exp(log_precision + brevity);
-    return c;
+    return {equal / double(references.size()), tokens > 0 ? met / tokens : 0,
+            bleu(references, hypotheses, false).score};
 }
 
 double distinct(const std::vector<Tokens>& corpus, int n) {

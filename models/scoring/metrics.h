@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How close one sequence of tokens is to another.
 #pragma once
+#include <array>
 #include <map>
 #include <vector>
 
@@ -16,11 +17,22 @@ NgramCounts ngrams(const Tokens& tokens, int n);
 // How many n-grams two sequences share: each as often as it occurs in both. BLEU's clipped matches.
 int shared(const NgramCounts& a, const NgramCounts& b);
 
+// Corpus BLEU of n-grams up to 4: Papineni et al. 2002. It is 0 where no token matches, or where the hypotheses have no
+// n-gram of some order. `smoothed`: of the other orders without matches the k-th counts 2^-k matches (Chen & Cherry 2014,
+// method 3); else one of them makes it 0.
+struct Bleu {
+    double score = 0;                   // 0..100
+    std::array<double, 4> precision{};  // by order, from 1; 0..100
+    double brevity = 0;  // the penalty, 0..1; below 1 where hypotheses are shorter than references
+    long hypothesis_tokens = 0, reference_tokens = 0;
+};
+Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed);
+
 // Counted over a whole corpus of pairs (reference, hypothesis).
 struct Closeness {
     double exact = 0;           // share of pairs that are equal
     double token_accuracy = 0;  // share of reference tokens met at their own place
-    double bleu4 = 0;           // 0..100, corpus BLEU over tokens: Papineni et al. 2002
+    double bleu4 = 0;           // 0..100, not smoothed
 };
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);

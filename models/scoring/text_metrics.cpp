@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "models/scoring/text_metrics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <unordered_map>
 
 #include "engine/base/error.h"
-#include "models/scoring/metrics.h"
 #include "models/scoring/text_tokens.h"
 #include "tokenizer/characters.h"
 
@@ -85,67 +82,13 @@ bool repeats(const std::u32string& characters) {
 Bleu bleu(const Strings& references, const Strings& hypotheses, BleuTokens tokens) {
     check_pairs("bleu", references, hypotheses);
     Numbers numbers;
-    auto cut = [&](const std::string& line) {
-        return tokens == BleuTokens::characters ? character_tokens(line) : numbers(words_13a(line));
+    auto cut = [&](const Strings& lines) {
+        std::vector<Tokens> all;
+        for (const std::string& line : lines)
+            all.push_back(tokens == BleuTokens::characters ? character_tokens(line) : numbers(words_13a(line)));
+        return all;
     };
-    Bleu b;
-    b.tokens = tokens;
-    std::array<long, 4> matched{}, proposed{};
-    for (std::size_t i = 0; i < references.size(); i++) {
-        const Tokens r = cut(references[i]), h = cut(hypotheses[i]);
-        b.reference_tokens += long(r.size());
-        b.hypothesis_tokens += long(h.size());
-        for (int n = 1; n <= 4; n++) {
-            matched[std::size_t(n - 1)] += shared(ngrams(h, n), ngrams(r, n));
-            proposed[std::size_t(n - 1)] += ngram_count(h, n);
-        }
-    }
-    const double reference = double(b.reference_tokens), hypothesis = double(b.hypothesis_tokens);
-    b.brevity = hypothesis >= reference ? 1 : hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
-    if (matched[0] == 0) return b;  // no word matches: no n-gram does
-    double smoothed = 1, log_precision = 0;
-    for (std::size_t n = 0; n < 4; n++) {
-        if (proposed[n] == 0) return b;  // nor has a higher order any
-        if (matched[n] == 0) smoothed /= 2;
-        b.precision[n] = 100 * (matched[n] > 0 ? double(matched[n]) : smoothed) / double(proposed[n]);
-        log_precision += std::log(b.precision[n]) / 4;
-    }
-    b.score = b.brevity * std::exp(log_precision);
-    return b;
-}
-
-std::string Bleu::report() const {
-    return fmt::format(
-        "BLEU|nrefs:1|case:mixed|eff:no|tok:{}|smooth:exp = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} "
-        "(BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
-        tokens == BleuTokens::characters ? "char" : "13a", score, precision[0], precision[1], precision[2],
-        precision[3], brevity, ratio(double(hypothesis_tokens), double(reference_tokens)), hypothesis_tokens,
-        reference_tokens);
-}
-
-double chrf(const Strings& references, const Strings& hypotheses) {
-    check_pairs("chrf", references, hypotheses);
-    constexpr int orders = 6;
-    long matched[orders] = {}, in_hypotheses[orders] = {}, in_references[orders] = {};
-    for (std::size_t i = 0; i < references.size(); i++) {
-        const Tokens r = character_tokens(references[i]), h = character_tokens(hypotheses[i]);
-        for (int n = 1; n <= orders; n++) {
-            if (ngram_count(r, n) == 0) continue;  // nothing to be met: the hypothesis' do not count
-            matched[n - 1] += shared(ngrams(h, n), ngrams(r, n));
-            in_hypotheses[n - 1] += ngram_count(h, n);
-            in_references[n - 1] += ngram_count(r, n);
-        }
-    }
-    double precision = 0, recall = 0, counted = 0;
-    for (int n = 0; n < orders; n++) {
-        if (in_hypotheses[n] == 0) continue;
-        precision += double(matched[n]) / double(in_hypotheses[n]);
-        recall += double(matched[n]) / double(in_references[n]);
-        counted++;
-    }
-    precision = ratio(precision, counted), recall = ratio(recall, counted);
-    const double weight = 4;  // beta^2, beta = 2
-    return 100 * ratio((1 + weight) * precision * recall, weight * precision + recall);
+    return bleu(cut(references), cut(hypotheses), true);
 }
 
 Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens tokens) {

@@ -4,9 +4,10 @@
 // different vocabularies compare. Scores and shares are in percent, 0..100, higher is better; of no pairs,
 // all are 0. References and hypotheses that are not equally many are an Error.
 #pragma once
-#include <array>
 #include <string>
 #include <vector>
+
+#include "models/scoring/metrics.h"
 
 namespace masquerade {
 
@@ -14,24 +15,8 @@ using Strings = std::vector<std::string>;
 
 enum class BleuTokens { words_13a, characters };  // text_tokens.h
 
-// Corpus BLEU of n-grams up to 4: Papineni et al. 2002, as sacrebleu has it (Post 2018). An order without
-// matches is smoothed: the k-th such counts 2^-k matches (Chen & Cherry 2014, method 3); where no n-gram
-// matches at all, or the hypotheses have none of some order, the score is 0.
-struct Bleu {
-    double score = 0;
-    std::array<double, 4> precision{};  // by order, from 1
-    double brevity = 0;  // the penalty, 0..1; below 1 where hypotheses are shorter than references
-    long hypothesis_tokens = 0, reference_tokens = 0;
-    BleuTokens tokens = BleuTokens::words_13a;
-
-    // In one line, with how it was computed: what sacrebleu prints, without its version.
-    std::string report() const;
-};
+// Corpus BLEU, smoothed, as sacrebleu has it: Post 2018.
 Bleu bleu(const Strings& references, const Strings& hypotheses, BleuTokens tokens);
-
-// chrF2 over the corpus: F of precision and recall of character n-grams, orders 1 to 6 averaged, recall
-// counts double: Popović 2015. White space does not count. As sacrebleu has it.
-double chrf(const Strings& references, const Strings& hypotheses);
 
 enum class RougeTokens { words, characters };  // text_tokens.h; characters are for Chinese
 

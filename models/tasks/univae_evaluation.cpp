@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/tensor/numbers.h"
-#include "models/density/rows.h"
 
 namespace masquerade {
 namespace {
@@ -18,67 +18,43 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
+std::vector<double> numbers_of(const Tensor* t) {
+    const OnHost here(t->view());
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < t->shape.count(); i++) all.push_back(here[i]);
+    return all;
+}
+
 // -log p(x|z) of every document of the batch.
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
                                     const std::vector<Tensor*>& z) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    const OnHost losses(model.backbone.token_losses(tape, h, batch.asked.tokens)->view());
-    std::vector<double> sums(std::size_t(batch.documents));
-    for (int b = 0; b < batch.documents; b++)
-        for (int row = batch.asked.begin[std::size_t(b)]; row < batch.asked.begin[std::size_t(b) + 1];
-             row++)
-            sums[std::size_t(b)] += losses[row];
+    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, h, batch.asked.tokens));
+    std::vector<double> sums;
+    for (std::size_t b = 0; b < std::size_t(batch.documents); b++)
+        sums.push_back(std::accumulate(losses.begin() + batch.asked.begin[b],
+                                       losses.begin() + batch.asked.begin[b + 1], 0.0));
     return sums;
 }
 
-double sum_of(const std::vector<double>& numbers) {
-    double s = 0;
-    for (double x : numbers) s += x;
-    return s;
-}
+double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
 // The rows of z moved up by one, the first one last: every document gets its neighbour's.
 Tensor* neighbours(Tape& tape, const Tensor* z) {
-    const OnHost numbers(z->view());
-    std::vector<double> moved;
-    for (std::int64_t i = 0; i < z->shape.count(); i++)
-        moved.push_back(numbers[(i + z->columns()) % z->shape.count()]);
+    std::vector<double> moved = numbers_of(z);
+    std::rotate(moved.begin(), moved.begin() + z->columns(), moved.end());
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
-// What one latent layer made of a batch, for the host to read.
-struct Latents {
-    OnHost z, y;
-};
-std::vector<Latents> on_host(const std::vector<LatentSample>& samples) {
-    std::vector<Latents> layers;
-    for (const LatentSample& s : samples) layers.push_back({OnHost(s.z->view()), OnHost(s.y->view())});
-    return layers;
-}
-
-std::vector<double> row_of(const OnHost& numbers, std::int64_t row) {
-    const std::int64_t columns = numbers.view().columns();
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < columns; i++) all.push_back(numbers[row * columns + i]);
-    return all;
-}
-
-// sum_l log q(z_l | z_<l, x) - log p(z_l) of document b.
-double log_ratio(const UniVae& model, const std::vector<Latents>& layers, std::int64_t b) {
-    double sum = 0;
-    for (const Latents& l : layers)
-        sum += model.space.log_ratio(row_of(l.z, b).data(), row_of(l.y, b).data());
-    return sum;
-}
-
-// log p(z) - log p_0(z) of the first `count` documents.
-std::vector<double> log_gains(const LatentPrior& prior, const std::vector<Latents>& layers,
-                              std::int64_t count) {
-    std::vector<float> z;
-    for (std::int64_t b = 0; b < count; b++)
-        for (const Latents& l : layers)
-            for (double x : row_of(l.z, b)) z.push_back(float(x));
-    return prior.log_gains(view_of(z, {count, std::int64_t(z.size()) / count}, "latents"));
+// sum_l log q(z_l | z_<l, x) - log p(z_l) of every document.
+std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, std::size_t documents) {
+    std::vector<double> sums(documents);
+    for (const LatentSample& s : samples) {
+        const std::vector<double> z = numbers_of(s.z), y = numbers_of(s.y);
+        for (std::size_t b = 0; b < documents; b++)
+            sums[b] += model.space.log_ratio(&z[b * std::size_t(s.z->columns())], &y[b * std::size_t(s.y->columns())]);
+    }
+    return sums;
 }
 
 }  // namespace
@@ -102,11 +78,9 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
             for (Tensor*& each : z) each = neighbours(tape, each);
             h.other += sum_of(sentence_losses(tape, model, batch, z));
         }
-        for (const LatentSample& s : samples) {
-            if (!s.kl) continue;
-            const OnHost kl(s.kl->view());
-            for (std::size_t b = 0; b < count; b++) h.kl += kl[std::int64_t(b)];
-        }
+        for (const LatentSample& s : samples)
+            if (s.kl)
+                for (double kl : numbers_of(s.kl)) h.kl += kl;
         h.sentences += std::int64_t(count);
         h.tokens += batch.asked.count;
         tape.end();
@@ -124,8 +98,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
 
 std::vector<double> importance_weighted_nll(const UniVae& model,
                                             const std::vector<const Sentence*>& sentences, int samples,
-                                            std::uint64_t seed, const LatentPrior* prior, double* kl) {
-    double divergence = 0;
+                                            std::uint64_t seed) {
     std::vector<double> nll;
     Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
@@ -138,15 +111,9 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");
             const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
-            std::vector<double> losses = sentence_losses(tape, model, batch, points(drawn));
-            const std::vector<Latents> latents = on_host(drawn);
-            std::vector<double> gains(count, 0.0);
-            if (prior) gains = log_gains(*prior, latents, std::int64_t(count));
-            for (std::size_t b = 0; b < count; b++) {
-                const double ratio = log_ratio(model, latents, std::int64_t(b)) - gains[b];
-                divergence += ratio / (double(sentences.size()) * samples);
-                weights[b].push_back(-losses[b] - ratio);
-            }
+            const std::vector<double> losses = sentence_losses(tape, model, batch, points(drawn));
+            const std::vector<double> ratios = log_ratios(model, drawn, count);
+            for (std::size_t b = 0; b < count; b++) weights[b].push_back(-losses[b] - ratios[b]);
             tape.end();
         }
         for (const std::vector<double>& w : weights) {
@@ -155,7 +122,6 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             nll.push_back(-(top + std::log(sum / samples)));
         }
     }
-    if (kl) *kl = divergence;
     return nll;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a UniVAE knows of sentences it has not seen. Units: nats; a sentence's targets are its pieces and [SEP].
 #pragma once
-#include "models/density/prior.h"
 #include "models/nets/univae.h"
 
 namespace masquerade {
@@ -20,10 +19,8 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
 
 // -log p(x) of every sentence by importance sampling (Burda et al. 2015): the log of the mean over S samples of
 // p(x|z) p(z) / q(z|x). An upper bound in expectation, tighter the larger S. K = 0: exact, S does not matter.
-// With a fitted prior p(z) is its density; `kl`, if given, becomes E log q(z|x) - log p(z) a sentence under it.
 std::vector<double> importance_weighted_nll(const UniVae& model,
                                             const std::vector<const Sentence*>& sentences, int samples,
-                                            std::uint64_t seed, const LatentPrior* prior = nullptr,
-                                            double* kl = nullptr);
+                                            std::uint64_t seed);
 
 }  // namespace masquerade

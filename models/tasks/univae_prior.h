@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The fitted prior of a UniVAE: latents of training sentences, and the fit.
+// Latents of sentences, and the prior of a UniVAE that is fitted to those of training.
 #pragma once
 #include "models/density/prior.h"
 #include "models/nets/univae.h"
 
 namespace masquerade {
+
+// The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
+std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
 
 // From at most `most` of the sentences, chosen by the seed. The same bits for any number of threads. BadInput where there
 // is no sentence, BadUsage where the model has no latents.

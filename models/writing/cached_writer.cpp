@@ -34,7 +34,7 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
     return with_window(cached_mask(documents, 1), window);
 }
 
-View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
+View CachedWriter::feed(const std::vector<Row>& rows) {
     cache_.follow(tape_, rows);
     const int written = cache_.written();
     write_rows_ = cache_.next_rows();
@@ -71,7 +71,7 @@ View CachedWriter::feed(const std::vector<NextToken::Row>& rows) {
     return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)
 }
 
-const float* CachedWriter::step(const std::vector<NextToken::Row>& rows) {
+const float* CachedWriter::step(const std::vector<Row>& rows) {
     if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("text is written by a model in f32 or bf16");
     const auto V = std::size_t(vocabulary());
     logits_.resize(rows.size() * V);
@@ -89,20 +89,27 @@ const float* CachedWriter::step(const std::vector<NextToken::Row>& rows) {
     return logits_.data();
 }
 
-std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                   const std::vector<const Sentence*>& sources,
-                                                   const SearchOptions& options, std::uint64_t seed) {
+std::vector<std::vector<Hypothesis>> write_targets(
+    NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
+    const std::function<void(std::size_t, std::size_t, int)>& read) {
     constexpr std::size_t at_a_time = 64;
     std::vector<std::vector<Hypothesis>> all;
-    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
-        const auto from = std::ptrdiff_t(first),
-                   to = std::ptrdiff_t(std::min(sources.size(), first + at_a_time));
-        reader.read({sources.begin() + from, sources.begin() + to},
-                    int(to - from) * std::max(options.beams, options.samples));
-        for (auto& hypotheses : search(reader, {about.begin() + from, about.begin() + to}, options, seed))
+    for (std::size_t first = 0; first < about.size(); first += at_a_time) {
+        const std::size_t count = std::min(at_a_time, about.size() - first);
+        read(first, count, int(count) * std::max(options.beams, options.samples));
+        const auto from = about.begin() + std::ptrdiff_t(first);
+        for (auto& hypotheses : search(model, {from, from + std::ptrdiff_t(count)}, options, seed))
             all.push_back(std::move(hypotheses));
     }
     return all;
+}
+
+std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
+                                                   const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t seed) {
+    return write_targets(reader, about, options, seed, [&](std::size_t first, std::size_t count, int most_rows) {
+        reader.read({&sources[first], &sources[first] + count}, most_rows);
+    });
 }
 
 }  // namespace masquerade

@@ -3,6 +3,8 @@
 // memory: keys and values that every prefix of a source sees and that are made once. Of a prefix the keys and values of what
 // was written are kept, one row a step. What is written this way has the bits of a pass over the whole.
 #pragma once
+#include <functional>
+
 #include "models/masks/words.h"
 #include "models/writing/target_cache.h"
 
@@ -24,7 +26,7 @@ struct Memory {
     std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
 
-class CachedWriter {
+class CachedWriter : public NextToken {
   public:
     // Tokens that are fed have segment id `type`; backward: each stands before those that were written earlier.
     CachedWriter(const Backbone& stack, int type, bool backward = false);
@@ -33,12 +35,12 @@ class CachedWriter {
     Memory& start(int most_rows, int longest);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }
-    int vocabulary() const { return stack_.options.vocabulary; }
+    int vocabulary() const override { return stack_.options.vocabulary; }
 
-    // NextToken::step. Where memory has `next`, the first call feeds nothing and gives what follows the sources.
-    const float* step(const std::vector<NextToken::Row>& rows);
+    // Where memory has `next`, the first call feeds nothing and gives what follows the sources.
+    const float* step(const std::vector<Row>& rows) override;
     // Feeds the next token of every prefix, between tape().begin() and end(): the logits (rows, V).
-    View feed(const std::vector<NextToken::Row>& rows);
+    View feed(const std::vector<Row>& rows);
 
   private:
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents) const;
@@ -66,7 +68,11 @@ class SourceReader : public NextToken {
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };
 
-// search() by this reader, 64 sources at a time; `about` says what the search knows of each.
+// search() of all sources, 64 at a time; `about` says what it knows of each. `read` gives the model `count` of them from
+// number `first` on, with room for `most_rows` prefixes.
+std::vector<std::vector<Hypothesis>> write_targets(
+    NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
+    const std::function<void(std::size_t first, std::size_t count, int most_rows)>& read);
 std::vector<std::vector<Hypothesis>> write_targets(SourceReader& reader, const std::vector<SearchSource>& about,
                                                    const std::vector<const Sentence*>& sources,
                                                    const SearchOptions& options, std::uint64_t seed);

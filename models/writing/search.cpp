@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "engine/ops/cpu/parallel.h"
 #include "models/writing/beams.h"
 
@@ -105,7 +106,7 @@ class Search {
             options_.beams == 1;  // Hugging Face's generate penalises logits there, log p with more beams
         rules.apply(scores, beam.written, one ? 0 : log_sum);
         if (options_.samples > 0) {
-            const int token = scores.draw(options_.sampling, u);
+            const int token = scores.draw(options_, u);
             if (token >= 0) beam.next.push_back(Candidate{token, double(row[token]) - log_sum});
             return;
         }
@@ -147,6 +148,11 @@ class Search {
 };
 
 }  // namespace
+
+double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step) {
+    const Four bits = make_stream(seed, "generate.token", step).at(line, sample, 0);
+    return (double((std::uint64_t(bits[0]) << 20) | (bits[1] >> 12)) + 0.5) * 0x1p-52;
+}
 
 std::vector<std::vector<Hypothesis>> search(NextToken& model, const std::vector<SearchSource>& sources,
                                             const SearchOptions& options, std::uint64_t seed) {

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/writing/sampling.h"
-
 namespace masquerade {
 
 // What a search asks of a model: the logits of the token after each of many prefixes.
@@ -52,15 +50,16 @@ struct SearchOptions {
     enum class Stop { when_full, heuristic, never };
     Stop stop = Stop::heuristic;
 
-    // Sampling, where samples > 0: so many a source, by sampling.temperature, top_k, top_p, min_p.
+    // Sampling, where samples > 0: so many a source. Tokens pass the temperature, top-k and top-p in this order.
     int samples = 0;
-    SamplingOptions sampling;
+    double temperature = 1;  // above 0
+    int top_k = 0;           // keeps the k most likely; 0: all
+    double top_p = 1;        // then the fewest whose share of what was kept reaches p       Holtzman et al. 2020
 
     // What may be written; in the order in which they act.
     double repetition_penalty = 1;  // of tokens already written, `begin` among them: Keskar et al. 2019
     bool penalise_source = false;   // and of the source's tokens
     int no_repeat_ngram = 0;        // no n-gram of this length twice; 0: off. Paulus et al. 2018
-    std::vector<int> exempt;        // an n-gram with one of these may repeat
     std::vector<int> forbidden;     // never written
     int minimum = 0;                // tokens before an end is allowed
     int maximum = 128;              // tokens written at most, the end counted
@@ -71,6 +70,9 @@ struct SearchOptions {
     // bert4keras' beam search and its `minlen`: it stops when the best beam ends, and drops others that do.
     bool bert4keras = false;
 };
+
+// The draw of (seed, input line, sample, step), in (0,1): the batch has no part in it.
+double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step);
 
 struct Hypothesis {
     std::vector<int> tokens;  // without `begin` and without the end that ended it

@@ -48,16 +48,13 @@ void check(const SearchOptions& o, int V) {
         throw Error(text("search: ", o.beams, " beams do not divide into ", o.groups, " groups"));
     if (o.samples > 0) {
         if (o.beams > 1) throw Error("search: samples and beams exclude each other; set one of them");
-        if (!(o.sampling.temperature > 0)) throw Error("search: samples are drawn at a temperature above 0");
-        if (!(o.sampling.top_p >= 0 && o.sampling.top_p <= 1 && o.sampling.min_p >= 0 &&
-              o.sampling.min_p <= 1))
-            throw Error(text("search: top_p is ", o.sampling.top_p, " and min_p ", o.sampling.min_p,
-                             ", expected from 0 to 1"));
-        at_least("top_k", o.sampling.top_k, 0);
+        if (!(o.temperature > 0)) throw Error("search: samples are drawn at a temperature above 0");
+        if (!(o.top_p >= 0 && o.top_p <= 1))
+            throw Error(text("search: top_p is ", o.top_p, ", expected from 0 to 1"));
+        at_least("top_k", o.top_k, 0);
     }
     if (o.bert4keras && (o.groups > 1 || o.n_best > 1))
         throw Error("search: bert4keras' beam search has neither groups nor an n-best list");
-    in_vocabulary("exempt", o.exempt, V);
     in_vocabulary("forbidden", o.forbidden, V);
     in_vocabulary("prefix", o.prefix, V);
 }
@@ -76,8 +73,7 @@ SearchRules::SearchRules(const SearchSource& source, const SearchOptions& option
       begin_(source.begin),
       maximum_(source.maximum > 0 ? source.maximum : options.maximum),
       ends_(sorted(source.ends)),
-      seen_(options.penalise_source ? source.tokens : std::vector<int>()),
-      exempt_(sorted(options.exempt)) {
+      seen_(options.penalise_source ? source.tokens : std::vector<int>()) {
     if (!is_end(source.begin)) seen_.push_back(source.begin);  // the text before ended; this one has not
     seen_ = sorted(seen_);
     for (int token : options.prefix) prefix_.push_back({token});
@@ -121,18 +117,15 @@ void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& 
 }
 
 // Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the
-// tokens, as in Hugging Face's generate. An n-gram with an exempt token may repeat: forbid_ignore_word of
-// UniLM's decoder.
+// tokens, as in Hugging Face's generate.
 void SearchRules::forbid_ngrams(TokenScores& row, const std::vector<int>& written) const {
     const std::size_t tail = std::size_t(options_.no_repeat_ngram) - 1, count = written.size() + 1;
     auto token = [&](std::size_t i) { return i == 0 ? begin_ : written[i - 1]; };
-    for (std::size_t j = 0; j < tail && j < count; j++)
-        if (holds(exempt_, token(count - 1 - j))) return;
     for (std::size_t i = 0; i + tail < count; i++) {  // the n-gram of tokens i .. i + tail
         std::size_t same = 0;
         while (same < tail && token(i + same) == token(count - tail + same)) same++;
         const bool by_begin = i + tail == 0 && is_end(begin_);  // it ended what was before
-        if (same == tail && !by_begin && !holds(exempt_, token(i + tail))) row.forbid(token(i + tail));
+        if (same == tail && !by_begin) row.forbid(token(i + tail));
     }
 }
 

@@ -36,7 +36,7 @@ class SearchRules {
 
     const SearchOptions& options_;
     int begin_, maximum_;
-    std::vector<int> ends_, seen_, exempt_;  // sorted; seen_: what counts as written before the first step
+    std::vector<int> ends_, seen_;  // sorted; seen_: what counts as written before the first step
     std::vector<std::vector<int>> prefix_;
     const std::vector<int> free_;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/writing/seq2seq_decoder.h"
 
-#include <numeric>
-
 namespace masquerade {
 
 Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest)
@@ -22,16 +20,12 @@ void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_
     graph_ = full_mask(documents);
     if (model_.rotates_cross()) memory.encoder_positions = rows_.positions;
     memory.encoder.allocate(model_.decoder, "cache.source", rows_.count());
-    write_rows_.resize(std::size_t(rows_.count()));
-    std::iota(write_rows_.begin(), write_rows_.end(), 0);
     tape.begin("read");
     Pass pass = model_.decoder.pass(tape, rows_, graph_);
     pass.encoder = model_.encode(tape, rows_, graph_);  // (Ne,C)
     if (model_.rotates_cross()) pass.encoder_positions = tape.ints(rows_.positions);
-    for (int i = 0; i < model_.decoder.options.layers; i++) {
-        Tensor* kv = model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass);  // (Ne,2C)
-        store_rows(kv->view(), tape.ints(write_rows_), memory.encoder.layer(i)->view());
-    }
+    for (int i = 0; i < model_.decoder.options.layers; i++)
+        memory.encoder.keep(tape, i, model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass));  // (Ne,2C)
     tape.end();
 }
 

@@ -23,7 +23,6 @@ class Seq2SeqDecoder : public SourceReader {
     CachedWriter writer_;
     TokenRows rows_;  // of the encoder
     SegmentGraph graph_;
-    std::vector<int> write_rows_;
 };
 
 }  // namespace masquerade

@@ -2,11 +2,14 @@
 #include "models/writing/target_cache.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace masquerade {
 
 void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first) {
     first_ = first;
+    rows_.resize(std::size_t(rows));
+    std::iota(rows_.begin(), rows_.end(), 0);
     layers_.clear();
     buffers_.clear();
     for (int i = first; i < stack.options.layers; i++) {

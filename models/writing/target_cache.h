@@ -22,9 +22,13 @@ class KeptKeys {
         return i < first_ || layers_.empty() ? nullptr : &layers_.at(std::size_t(i - first_));
     }
     std::deque<Tensor>& all() { return layers_; }
+    // All rows in order, and what layer i keeps in them: kv (rows,2C).
+    Ints rows(Tape& tape) const { return tape.ints(rows_); }
+    void keep(Tape& tape, int i, const Tensor* kv) { store_rows(kv->view(), rows(tape), layer(i)->view()); }
 
   private:
     int first_ = 0;
+    std::vector<int> rows_;
     std::deque<Tensor> layers_;
     std::vector<Buffer> buffers_;
 };

@@ -89,4 +89,63 @@ const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     return best_;
 }
 
+// Returns the sum.
+double TokenScores::shares_of_all(float top, float scale) {
+    shares_.resize(scores_.size());
+    share_of_block_.clear();
+    double total = 0;
+    for (int begin = 0; begin < size(); begin += block) {
+        const float* from = scores_.data() + begin;
+        float* to = shares_.data() + begin;
+        const int n = std::min(block, size() - begin);
+        for (int i = 0; i < n; i++) to[i] = exp_of((from[i] - top) * scale);
+        share_of_block_.push_back(double(sum(OneLane(), n, [&](int i) { return to[i]; })));
+        total += share_of_block_.back();
+    }
+    return total;
+}
+
+int TokenScores::draw_of_all(double left) const {
+    int chosen = -1;
+    for (std::size_t b = 0; b < share_of_block_.size(); b++) {
+        if (share_of_block_[b] <= 0) continue;
+        const bool here = left < share_of_block_[b];
+        const std::size_t end = std::min((b + 1) * block, shares_.size());
+        for (std::size_t i = b * block; i < end; i++) {
+            if (shares_[i] <= 0) continue;
+            chosen = int(i);  // the last one with a share, should rounding leave something over
+            if (here && (left -= double(shares_[i])) < 0) return chosen;
+        }
+        if (here) return chosen;
+        left -= share_of_block_[b];
+    }
+    return chosen;
+}
+
+int TokenScores::draw(const SearchOptions& options, double u) {
+    const float top = largest(), scale = float(1 / options.temperature);
+    if (!(top > -INFINITY)) return -1;
+    auto share = [&](const Token& t) { return double(exp_of((t.score - top) * scale)); };
+    const bool some = options.top_k > 0 && options.top_k < size();
+    double total = 0;
+    if (some)
+        for (const Token& t : best(options.top_k)) total += share(t);
+    else
+        total = shares_of_all(top, scale);
+    if (!some && options.top_p >= 1) return draw_of_all(u * total);
+    const double enough = options.top_p < 1 ? options.top_p * total : INFINITY;
+    std::size_t kept = 0;
+    double reached = 0;
+    for (int count = some ? options.top_k : block;; count *= 8) {  // more of the best, until they are enough
+        best(count);
+        while (kept < best_.size() && (kept == 0 || reached < enough))
+            reached += share(best_[kept++]);  // the one that crosses stays
+        if (some || reached >= enough || count >= size()) break;
+    }
+    double left = u * reached;
+    for (std::size_t i = 0; i + 1 < kept; i++)
+        if ((left -= share(best_[i])) < 0) return best_[i].id;
+    return best_[kept - 1].id;
+}
+
 }  // namespace masquerade

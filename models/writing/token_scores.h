@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/writing/sampling.h"
+#include "models/writing/search.h"
 
 namespace masquerade {
 
@@ -31,15 +31,11 @@ class TokenScores {
     // next call.
     const std::vector<Token>& best(int count);
 
-    // A token by temperature, top-k, top-p, min-p, and the draw u in (0,1); -1 where none is allowed. The
-    // rule of choose_token, which defines it, with exponentials in float.
-    int draw(const SamplingOptions& options, double u);
+    // A token by temperature, top-k, top-p, and the draw u in (0,1); -1 where none is allowed. Of all tokens the one is
+    // drawn that u of the whole falls to in the order of ids; of those that are kept, in the order of their scores.
+    int draw(const SearchOptions& options, double u);
 
   private:
-    struct Kept {
-        std::size_t count = 0;
-        double share = 0;
-    };
     static bool better(const Token& a, const Token& b) {
         return a.score != b.score ? a.score > b.score : a.id < b.id;
     }
@@ -47,23 +43,17 @@ class TokenScores {
     void find_largest(int block_index);
     float largest() const;
 
-    // token_draw.cpp
-    double shares_of_all();
-    float share_of(const Token& token) const;
-    int draw_of_all(double min_p, double u);
-    int draw_of_bins(const SamplingOptions& options, double u);
-    int draw_of_best(std::size_t count, double left) const;
-    void best_of_bin(int bin);  // into best_
-    Kept keep(double enough, double min_p) const;
+    double shares_of_all(float top, float scale);
+    int draw_of_all(double left) const;
 
     std::vector<float> scores_;          // (V)
     std::vector<std::int32_t> largest_;  // of each block, as an integer of the same order
     std::vector<Token> best_;            // a heap, the worst in front, while it is filled
     double log_sum_ = 0;
 
-    float top_ = 0, scale_ = 1;  // of a draw: the largest score, and 1 / temperature
+    // of a draw: exp((score - largest) / temperature) of every token and of every block
     std::vector<float> shares_;  // (V)
-    std::vector<double> share_of_block_, share_of_bin_;
+    std::vector<double> share_of_block_;
 };
 
 }  // namespace masquerade

@@ -2,7 +2,6 @@
 #include "models/writing/unilm_decoder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
@@ -29,8 +28,6 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         memory.sources.push_back({begin, begin + n, next, s->name});
         documents.push_back({n, 0});
     }
-    write_rows_.resize(std::size_t(rows_.count()));
-    std::iota(write_rows_.begin(), write_rows_.end(), 0);
     graph_ = backward ? anticausal_mask(documents) : options_.causal ? causal_mask(documents) : full_mask(documents);
     other_graphs_.clear();
     if (options_.masks) {
@@ -51,7 +48,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     Pass pass = stack_.pass(tape, rows_, graph_);
     pass.cache = &cache;
     Tensor* x = stack_.run(tape, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        cache.self = {nullptr, memory.keys.layer(i), tape.ints(write_rows_)};
+        cache.self = {nullptr, memory.keys.layer(i), memory.keys.rows(tape)};
         layer.graph = &graph_at(i);
         if (i < L - 1) return;
         layer.query_rows = tape.ints(edge_rows_);

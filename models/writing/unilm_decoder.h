@@ -37,7 +37,7 @@ class UniLmDecoder : public SourceReader {
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
     std::vector<SegmentGraph> other_graphs_;
-    std::vector<int> write_rows_, edge_rows_;  // the row of each source that writing starts from
+    std::vector<int> edge_rows_;  // the row of each source that writing starts from
 };
 
 }  // namespace masquerade

@@ -2,25 +2,10 @@
 #include "models/writing/univae_decoder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
-namespace {
-
-constexpr std::size_t at_a_time = 64;  // documents
-
-// Asks a writer, as a search wants it.
-struct Next : NextToken {
-    explicit Next(CachedWriter& w) : writer(w) {}
-    int vocabulary() const override { return writer.vocabulary(); }
-    const float* step(const std::vector<Row>& rows) override { return writer.step(rows); }
-    CachedWriter& writer;
-};
-
-}  // namespace
-
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {}
 
@@ -29,8 +14,6 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
     memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count), k);
-    write_rows_.resize(count);
-    std::iota(write_rows_.begin(), write_rows_.end(), 0);
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
         if (requests[b].latent.size() != std::size_t(K * Z))
@@ -44,54 +27,45 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
             std::copy_n(requests[b].latent.begin() + l * Z, Z, z.begin() + std::ptrdiff_t(b) * Z);
         Tensor* latent = tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
         Tensor* u = model_.latents[std::size_t(l)].out(tape, latent);  // (B,C)
-        Tensor* kv = model_.backbone.layers[std::size_t(k + l)].kept_memory(tape, u);
-        store_rows(kv->view(), tape.ints(write_rows_), memory.keys.layer(k + l)->view());
+        memory.keys.keep(tape, k + l, model_.backbone.layers[std::size_t(k + l)].kept_memory(tape, u));
     }
     tape.end();
 }
 
-std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(const std::vector<DecodeRequest>& requests,
-                                                           SearchOptions options, std::uint64_t seed) {
+std::vector<std::vector<Hypothesis>> UniVaeDecoder::search(std::vector<DecodeRequest> requests, SearchOptions options,
+                                                           std::uint64_t seed, int refinements) {
     options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
-    std::vector<std::vector<Hypothesis>> all;
-    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
-        const std::size_t count = std::min(at_a_time, requests.size() - first);
-        start(&requests[first], count, int(count) * std::max(options.beams, options.samples));
-        std::vector<SearchSource> about(count);
-        for (std::size_t b = 0; b < count; b++) {
-            about[b].line = requests[first + b].line;
-            about[b].sample = requests[first + b].sample;
-            about[b].begin = special_.cls;
-            about[b].ends = {special_.sep};
-            about[b].maximum = std::min(options.maximum, model_.options.max_length - 2);
-        }
-        Next next(writer_);
-        for (auto& hypotheses : masquerade::search(next, about, options, seed)) all.push_back(std::move(hypotheses));
+    std::vector<SearchSource> about(requests.size());
+    for (std::size_t i = 0; i < about.size(); i++) {
+        about[i].line = requests[i].line;
+        about[i].sample = requests[i].sample;
+        about[i].begin = special_.cls;
+        about[i].ends = {special_.sep};
+        about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);
     }
-    return all;
+    for (int round = 0;; round++) {
+        auto all = write_targets(writer_, about, options, seed, [&](std::size_t first, std::size_t count, int rows) {
+            start(&requests[first], count, rows);
+        });
+        if (round == refinements || model_.options.latent_layers == 0) return all;
+        std::vector<Sentence> sentences(all.size());
+        for (std::size_t i = 0; i < all.size(); i++) {
+            sentences[i].ids = all[i].at(0).tokens;
+            sentences[i].ids.insert(sentences[i].ids.begin(), special_.cls);
+            sentences[i].ids.push_back(special_.sep);
+        }
+        const auto latents = mean_latents(model_, pointers_to(sentences));
+        for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
+    }
 }
 
-namespace {
-
-SearchOptions drawn_by(const SamplingOptions& sampling, const UniVae& model) {
-    SearchOptions options;
-    options.sampling = sampling;
-    options.samples = sampling.temperature > 0 ? 1 : 0;
-    options.maximum = model.options.max_length;
-    return options;
-}
-
-std::vector<Tokens> best_of(std::vector<std::vector<Hypothesis>> all) {
+std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                         std::uint64_t seed, int refinements) {
+    options.maximum = model_.options.max_length;
     std::vector<Tokens> texts;
-    for (auto& hypotheses : all) texts.push_back(std::move(hypotheses.at(0).tokens));
+    for (auto& hypotheses : search(requests, options, seed, refinements))
+        texts.push_back(std::move(hypotheses.at(0).tokens));
     return texts;
-}
-
-}  // namespace
-
-std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
-                                         std::uint64_t seed) {
-    return best_of(search(requests, drawn_by(sampling, model_), seed));
 }
 
 std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeRequest& request,
@@ -104,50 +78,6 @@ std::vector<std::vector<double>> UniVaeDecoder::forced_logits(const DecodeReques
         all.emplace_back();
         for (std::int64_t v = 0; v < logits.view().count(); v++) all.back().push_back(logits[v]);
         writer_.tape().end();
-    }
-    return all;
-}
-
-std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
-                                                    const SearchOptions& options, std::uint64_t seed, int rounds) {
-    auto all = decoder.search(requests, options, seed);
-    for (int round = 0; round < rounds && decoder.model().options.latent_layers > 0; round++) {
-        std::vector<Sentence> sentences(all.size());
-        for (std::size_t i = 0; i < all.size(); i++) {
-            sentences[i].ids = all[i].at(0).tokens;
-            sentences[i].ids.insert(sentences[i].ids.begin(), decoder.cls());
-            sentences[i].ids.push_back(decoder.sep());
-        }
-        const auto latents = mean_latents(decoder.model(), pointers_to(sentences));
-        for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
-        all = decoder.search(requests, options, seed);
-    }
-    return all;
-}
-
-std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests, const SamplingOptions& sampling,
-                            std::uint64_t seed, int rounds) {
-    return best_of(refined_search(decoder, std::move(requests), drawn_by(sampling, decoder.model()), seed, rounds));
-}
-
-std::vector<std::vector<double>> mean_latents(const UniVae& model,
-                                              const std::vector<const Sentence*>& sentences) {
-    std::vector<std::vector<double>> all;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        std::size_t count = std::min(at_a_time, sentences.size() - first);
-        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
-        tape.begin("encode");
-        std::vector<LatentSample> samples = model.encode(tape, batch, nullptr);
-        const std::size_t begin = all.size();
-        all.resize(begin + count);
-        for (const LatentSample& s : samples) {
-            const OnHost z(s.z->view());  // (B,Z)
-            for (std::int64_t i = 0; i < std::int64_t(count) * s.z->columns(); i++)
-                all[begin + std::size_t(i / s.z->columns())].push_back(z[i]);
-        }
-        tape.end();
     }
     return all;
 }

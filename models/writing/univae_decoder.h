@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/nets/univae.h"
+#include "models/tasks/univae_prior.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
@@ -25,16 +26,15 @@ class UniVaeDecoder {
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
-    // For every request its hypotheses, at most max_length - 2 tokens each, without [CLS] and [SEP].
-    std::vector<std::vector<Hypothesis>> search(const std::vector<DecodeRequest>& requests, SearchOptions options,
-                                                std::uint64_t seed);
-    // One sentence per request.
-    std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, const SamplingOptions& sampling,
-                              std::uint64_t seed);
-
-    const UniVae& model() const { return model_; }
-    int cls() const { return special_.cls; }
-    int sep() const { return special_.sep; }
+    // For every request its hypotheses, at most max_length - 2 tokens each, without [CLS] and [SEP]. Each refinement reads
+    // the best of them and writes it again: its latents by the mean path take the place of the request's. A draw that no
+    // sentence has turns into one that some sentence has: one step of Gibbs sampling between text and latents. Nothing
+    // changes where the model has no latents.                                         Rezende et al. 2014, section 3
+    std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
+                                                std::uint64_t seed, int refinements = 0);
+    // The best of each, as long as the model allows.
+    std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
+                              int refinements = 0);
 
     // The logits (V) after every token of a forced sentence (ids without its last token are fed): for tests.
     std::vector<std::vector<double>> forced_logits(const DecodeRequest& request, const std::vector<int>& ids);
@@ -46,19 +46,6 @@ class UniVaeDecoder {
     const UniVae& model_;
     Special special_;
     CachedWriter writer_;
-    std::vector<int> write_rows_;
 };
-
-// The same, read and written again `rounds` times: each time the latents of what was written, by the mean path, take the
-// place of the request's. A draw that no sentence has turns into one that some sentence has: one step of Gibbs sampling
-// between text and latents. Nothing changes where the model has no latents.               Rezende et al. 2014, section 3
-std::vector<std::vector<Hypothesis>> refined_search(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
-                                                    const SearchOptions& options, std::uint64_t seed, int rounds);
-std::vector<Tokens> refined(UniVaeDecoder& decoder, std::vector<DecodeRequest> requests,
-                            const SamplingOptions& sampling, std::uint64_t seed, int rounds);
-
-// The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
-std::vector<std::vector<double>> mean_latents(const UniVae& model,
-                                              const std::vector<const Sentence*>& sentences);
 
 }  // namespace masquerade

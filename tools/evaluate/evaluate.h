@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: MIT
-// The parts of ./evaluate: the rows of its table, and what is measured of each model.
+// The parts of ./evaluate: its table, and what is measured of a run with latents and of one that writes targets.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/runs/target_run.h"
-#include "models/writing/search.h"
-#include "tools/program.h"
+#include "tools/model_options.h"
 
 namespace masquerade {
 
 struct Row {
-    std::string key, unit, meaning;
+    std::string key;
     double value;
+    std::string unit, meaning;
     std::vector<double> beside = {};  // the same of what it is compared with
 };
 
+struct Table {
+    std::vector<std::string> heads, keys;  // above the values and what stands beside them; in JSON, of the latter
+    std::vector<Row> rows;
+};
+
+// What is measured: the held-out text of a run, or other text.
 struct Measured {
     std::string run, data;
     int limit = 1000;
 };
 
-struct UniVaeMeasuring {
-    explicit UniVaeMeasuring(const Measured& c) : choice(c) {}
+struct LatentMeasuring {
+    explicit LatentMeasuring(const Measured& c) : choice(c) {}
     const Measured& choice;
     std::string prior;
     int importance = 20, samples = 1000, refine = 0;
@@ -31,7 +37,7 @@ struct UniVaeMeasuring {
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);
-    std::vector<Row> measure(UniVaeRun& run, const Common& common) const;
+    Table measure(UniVaeRun& run, const Common& common) const;
 };
 
 struct TargetMeasuring {
@@ -43,7 +49,7 @@ struct TargetMeasuring {
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
-    std::vector<Row> measure(const TargetRun& run, const Common& common) const;
+    Table measure(const TargetRun& run, const Common& common) const;
 };
 
 }  // namespace masquerade

@@ -23,19 +23,14 @@ std::vector<std::string> lowered(std::vector<std::string> lines) {
     return lines;
 }
 
-struct Baseline {
-    const char* name;
-    std::vector<std::string> lines;
-};
-
-// Answers to the sources that have learned nothing.
-std::vector<Baseline> baselines(const std::vector<std::string>& sources, const TrainingText& t,
-                                bool characters) {
-    Baseline first{"first 9", {}}, nearest{"nearest", {}};
+// Answers to the sources that have learned nothing: their beginnings, and the target of the nearest training source.
+std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
+                                                bool characters) {
+    std::vector<std::string> first, nearest;
     NearestSource finder(t.train);
     for (const std::string& line : sources) {
-        first.lines.push_back(characters ? first_characters(line) : first_words(line));
-        nearest.lines.push_back(t.train_targets[finder.find(line).index]);
+        first.push_back(characters ? first_characters(line) : first_words(line));
+        nearest.push_back(t.train_targets[finder.find(line).index]);
     }
     return {first, nearest};
 }
@@ -50,51 +45,52 @@ void write_outputs(const std::string& path, const TrainingText& t, const std::ve
 // A row of each measure, of what was written and of the baselines.
 void measure_outputs(const std::vector<std::vector<std::string>>& outputs,
                      const std::vector<std::string>& references, bool characters, std::vector<Row>& rows) {
-    const RougeTokens rouge_tokens = characters ? RougeTokens::characters : RougeTokens::words;
-    const BleuTokens bleu_tokens = characters ? BleuTokens::characters : BleuTokens::words_13a;
-    std::vector<Rouge> rouges;
-    std::vector<Form> forms;
-    std::vector<double> bleus;
-    for (const std::vector<std::string>& lines : outputs) {
-        rouges.push_back(rouge(references, lines, rouge_tokens));
-        forms.push_back(form(references, lines));
-        bleus.push_back(bleu(references, lines, bleu_tokens).score);
-    }
-    auto row = [&](const char* key, const char* unit, const char* meaning, auto value) {
-        Row r{key, unit, meaning, value(0)};
-        for (std::size_t i = 1; i < outputs.size(); i++) r.beside.push_back(value(i));
-        rows.push_back(r);
+    struct Scores {
+        Rouge rouge;
+        double bleu;
+        Form form;
     };
-    row("rouge1", "%", "F1, mean over the pairs", [&](std::size_t i) { return rouges[i].rouge1.f1; });
-    row("rouge2", "%", "F1", [&](std::size_t i) { return rouges[i].rouge2.f1; });
-    row("rougeL", "%", "F1", [&](std::size_t i) { return rouges[i].rougeL.f1; });
-    row("bleu", "", characters ? "corpus BLEU-4 over characters" : "corpus BLEU-4, 13a",
-        [&](std::size_t i) { return bleus[i]; });
-    row("exact", "%", "equal to their reference", [&](std::size_t i) { return forms[i].exact; });
-    row("same_length", "%", "as many characters as it", [&](std::size_t i) { return forms[i].same_length; });
-    row("without_repeats", "%", "no character twice",
-        [&](std::size_t i) { return forms[i].without_repeats; });
-    row("length_ratio", "", "characters over its characters, mean",
-        [&](std::size_t i) { return forms[i].length_ratio; });
+    std::vector<Scores> all;
+    for (const std::vector<std::string>& lines : outputs)
+        all.push_back({rouge(references, lines, characters ? RougeTokens::characters : RougeTokens::words),
+                       bleu(references, lines, characters ? BleuTokens::characters : BleuTokens::words_13a).score,
+                       form(references, lines)});
+    const struct {
+        const char* key;
+        double (*of)(const Scores&);
+        const char *unit, *meaning;
+    } measures[] = {
+        {"rouge1", [](const Scores& s) { return s.rouge.rouge1.f1; }, "%", "F1, mean over the pairs"},
+        {"rouge2", [](const Scores& s) { return s.rouge.rouge2.f1; }, "%", "F1"},
+        {"rougeL", [](const Scores& s) { return s.rouge.rougeL.f1; }, "%", "F1"},
+        {"bleu", [](const Scores& s) { return s.bleu; }, "",
+         characters ? "corpus BLEU-4 over characters" : "corpus BLEU-4, 13a"},
+        {"exact", [](const Scores& s) { return s.form.exact; }, "%", "equal to their reference"},
+        {"same_length", [](const Scores& s) { return s.form.same_length; }, "%", "as many characters as it"},
+        {"without_repeats", [](const Scores& s) { return s.form.without_repeats; }, "%", "no character twice"},
+        {"length_ratio", [](const Scores& s) { return s.form.length_ratio; }, "",
+         "characters over its characters, mean"},
+    };
+    for (const auto& m : measures) {
+        Row row{m.key, m.of(all[0]), m.unit, m.meaning};
+        for (std::size_t i = 1; i < all.size(); i++) row.beside.push_back(m.of(all[i]));
+        rows.push_back(row);
+    }
 }
 
 }  // namespace
 
 void TargetMeasuring::declare(CLI::App& app) {
-    CLI::Option_group* group = app.add_option_group("of unilm and seq2seq");
-    own = group;
-    group->add_option("--beam", search.beams, "targets by beam search of this width (default: 1, greedy)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("K");
-    group->add_option("--length-penalty", search.length_penalty, "alpha of a beam's score (default: 1)")
-        ->check(CLI::Range(-100.0, 100.0))
-        ->option_text("ALPHA");
-    group->add_flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    group->add_option("--outputs", outputs, "write source<TAB>output<TAB>reference there")
-        ->option_text("FILE");
+    own = app.add_option_group("of unilm and seq2seq");
+    number_option(*own, "--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
+                  "K");
+    number_option(*own, "--length-penalty", search.length_penalty, -100.0, 100.0,
+                  "alpha of a beam's score (default: 1)", "ALPHA");
+    own->add_flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
+    own->add_option("--outputs", outputs, "write source<TAB>output<TAB>reference there")->option_text("FILE");
 }
 
-std::vector<Row> TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
+Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
     const TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     expect_no_input("--outputs", outputs,
                     {{"RUN", RunFolder::open(choice.run).path()},
@@ -115,13 +111,14 @@ std::vector<Row> TargetMeasuring::measure(const TargetRun& run, const Common& co
     const std::vector<Sentence> sentences = run.sentences(t.held_out, t.held_out_targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
 
-    std::vector<Row> rows = {{"documents", "", "held out", double(n)}};
+    Table table{{"written", "first 9", "nearest"}, {"first_9", "nearest"}, {{"documents", double(n), "", "held out"}}};
+    std::vector<Row>& rows = table.rows;
     for (const PartLoss& part : run.losses(all, pairs)) {
         const std::string& name = part.objective;
         const ScoredLoss& loss = part.loss;
-        rows.push_back({name + ".tokens", "", "scored", double(loss.tokens)});
-        rows.push_back({name + ".loss", "nats/token", "cross-entropy", loss.per_token});
-        rows.push_back({name + ".perplexity", "a token", "its exponential", std::exp(loss.per_token)});
+        rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
+        rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
+        rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
     if (rows.size() == 1)  // every objective asks for targets
         run.refuse_sentences(choice.data.empty() ? t.origin.name : choice.data);
@@ -129,7 +126,7 @@ std::vector<Row> TargetMeasuring::measure(const TargetRun& run, const Common& co
         if (!outputs.empty())
             throw BadUsage(text("--outputs: targets are written for pairs; ", choice.run, " was trained on ",
                                 run.objective(), pairs ? "" : ", and there are no pairs"));
-        return rows;
+        return table;
     }
     std::vector<std::string> written;
     for (const auto& hypotheses : run.write(all, search, common.seed))
@@ -137,13 +134,13 @@ std::vector<Row> TargetMeasuring::measure(const TargetRun& run, const Common& co
     if (!outputs.empty()) write_outputs(outputs, t, written);
     std::vector<std::vector<std::string>> compared = {written};
     if (!t.train_targets.empty())
-        for (Baseline& b : baselines(t.held_out, t, characters)) compared.push_back(std::move(b.lines));
+        for (auto& lines : baselines(t.held_out, t, characters)) compared.push_back(std::move(lines));
     if (!run.common().cased) {
         t.held_out_targets = lowered(t.held_out_targets);
         for (auto& lines : compared) lines = lowered(lines);
     }
     measure_outputs(compared, t.held_out_targets, characters, rows);
-    return rows;
+    return table;
 }
 
 }  // namespace masquerade

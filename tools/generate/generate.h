@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of ./generate: what every model's writing shares, and the options of each.
+// The parts of ./generate: how text is searched, and what is written from latents or for sources.
 #pragma once
 #include <unistd.h>
 
@@ -9,21 +9,15 @@
 
 #include "data/text.h"
 #include "models/runs/target_run.h"
-#include "tools/program.h"
+#include "tools/model_options.h"
 
 namespace masquerade {
 
-struct Choice {
-    std::string run;
-    SamplingOptions sampling;
-    bool temperature_given = false;
-    int count = 0;  // samples; 0: not asked for
-};
-
 // How text is searched for, by whatever model: greedy, beams, draws, and what may be written.
 struct Searching {
-    explicit Searching(const Choice& c) : choice(c) {}
-    const Choice& choice;
+    std::string folder;  // of the run
+    int count = 0;                      // samples; 0: not asked for
+    std::optional<double> temperature;  // 0: greedy
     SearchOptions search;
     std::string length_form = "hf", stop = "heuristic";
     std::vector<std::string> forbidden;
@@ -31,8 +25,8 @@ struct Searching {
     const CLI::Option* maximum = nullptr;
 
     void declare(CLI::App& app);
-    // What a search by this run is asked. BadUsage where options exclude each other. `draws`: --count alone asks for draws.
-    SearchOptions options_for(const Run& run, bool draws) const;
+    // What a search by this run is asked; BadUsage where options exclude each other. `count_draws`: --count asks for draws.
+    SearchOptions options_for(const Run& run, bool count_draws) const;
     // The hypotheses of one source, with tabs between; their scores if they were asked for.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
 
@@ -41,9 +35,8 @@ struct Searching {
 };
 
 // Samples from the prior; or sentences written again from their latents, as they are or changed.
-struct UniVaeWriting {
-    explicit UniVaeWriting(const Searching& s) : choice(s.choice), searching(s) {}
-    const Choice& choice;
+struct LatentWriting {
+    explicit LatentWriting(const Searching& s) : searching(s) {}
     const Searching& searching;
     std::string resample, swap, prior;
     int points = 5, length = 0, refine = 0;
@@ -52,25 +45,19 @@ struct UniVaeWriting {
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);
+    bool reads() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
     void generate(UniVaeRun& run, const Common& common) const;
 };
 
 // Targets of the sources on standard input, by search.
 struct TargetWriting {
-    explicit TargetWriting(const Searching& s) : choice(s.choice), searching(s) {}
-    const Choice& choice;
+    explicit TargetWriting(const Searching& s) : searching(s) {}
     const Searching& searching;
     bool backward = false;
     CLI::App* own = nullptr;
 
     void declare(CLI::App& app);
     void generate(const TargetRun& run, const Common& common) const;
-
-  private:
-    // Whether the lines are endings: asked for, or all that the run has learned.
-    bool goes_backward(const TargetRun& run) const;
-    void write_for(const TargetRun& run, const std::vector<std::string>& lines, std::uint32_t first,
-                   const SearchOptions& options, std::uint64_t seed) const;
 };
 
 // Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.

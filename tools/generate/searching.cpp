@@ -8,76 +8,61 @@
 namespace masquerade {
 
 void Searching::declare(CLI::App& app) {
-    CLI::Option_group* group = app.add_option_group("how text is searched");
-    group->add_option("--beam", search.beams, "beam search of this width (default: 1, greedy)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("K");
+    number_option(app, "--count", count, 1, 100000000, "so many samples (default of univae: 10)");
+    number_option(app, "--temperature", temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
+    number_option(app, "--top-k", search.top_k, 1, 100000000, "draw among the K most likely", "K");
+    number_option(app, "--top-p", search.top_p, 0.0, 1.0, "draw among the fewest that have share P", "P");
+
+    CLI::Option_group& group = *app.add_option_group("how text is searched");
+    number_option(group, "--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
+    number_option(group, "--n-best", search.n_best, 1, 1024,
+                  "write the best N of the beam, with tabs between (default: 1)");
+    number_option(group, "--samples", search.samples, 1, 10000,
+                  "draw N targets for each source, with tabs between");
+    group.add_flag("--scores", scores, "each target is followed by a tab and its score");
+    number_option(group, "--length-penalty", search.length_penalty, -100.0, 100.0,
+                  "alpha of the score (default: 1)", "ALPHA");
     group
-        ->add_option("--n-best", search.n_best,
-                     "write the best N of the beam, with tabs between (default: 1)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("N");
-    group->add_option("--samples", search.samples, "draw N targets for each source, with tabs between")
-        ->check(CLI::Range(1, 10000))
-        ->option_text("N");
-    group->add_flag("--scores", scores, "each target is followed by a tab and its score");
-    group->add_option("--length-penalty", search.length_penalty, "alpha of the score (default: 1)")
-        ->check(CLI::Range(-100.0, 100.0))
-        ->option_text("ALPHA");
-    group
-        ->add_option("--length-form", length_form,
-                     "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)")
+        .add_option("--length-form", length_form,
+                    "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)")
         ->check(CLI::IsMember({"hf", "gnmt"}))
         ->option_text("NAME");
     group
-        ->add_option("--stop", stop,
-                     "of a beam: full, heuristic (default) or never before no better can come")
+        .add_option("--stop", stop,
+                    "of a beam: full, heuristic (default) or never before no better can come")
         ->check(CLI::IsMember({"full", "heuristic", "never"}))
         ->option_text("WHEN");
-    group->add_option("--groups", search.groups, "diverse beam search in so many groups (default: 1)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("N");
-    group
-        ->add_option("--diversity", search.diversity_penalty, "penalty for a token that earlier groups chose")
-        ->check(CLI::Range(0.0, 1e6))
-        ->option_text("X");
-    group->add_option("--no-repeat", search.no_repeat_ngram, "no run of N tokens twice in a target")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("N");
-    group
-        ->add_option("--repetition-penalty", search.repetition_penalty,
-                     "above 1: of tokens that were written")
-        ->check(CLI::Range(0.01, 100.0))
-        ->option_text("X");
-    group->add_option("--minimum", search.minimum, "tokens before a target may end")
-        ->check(CLI::Range(0, 65536))
-        ->option_text("N");
-    maximum = group->add_option("--maximum", search.maximum, "tokens of a target at most, its end counted")
-        ->check(CLI::Range(1, 65536))
-        ->option_text("N");
+    number_option(group, "--groups", search.groups, 1, 1024,
+                  "diverse beam search in so many groups (default: 1)");
+    number_option(group, "--diversity", search.diversity_penalty, 0.0, 1e6,
+                  "penalty for a token that earlier groups chose", "X");
+    number_option(group, "--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
+    number_option(group, "--repetition-penalty", search.repetition_penalty, 0.01, 100.0,
+                  "above 1: of tokens that were written", "X");
+    number_option(group, "--minimum", search.minimum, 0, 65536, "tokens before a target may end");
+    maximum = number_option(group, "--maximum", search.maximum, 1, 65536,
+                            "tokens of a target at most, its end counted");
     // One value each time, and brackets are part of it: CLI11 would take [UNK] for a list of one, UNK.
     group
-        ->add_option("--forbid", forbidden,
-                     "a token of the vocabulary that is never written; once for each of them")
+        .add_option("--forbid", forbidden,
+                    "a token of the vocabulary that is never written; once for each of them")
         ->expected(1)
         ->take_all()
         ->allow_extra_args(false)
         ->option_text("TOKEN");
-    group->add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
+    group.add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
 // What the search would refuse, in the words of the options.
-void Searching::expect_agreement(bool draws_by_count) const {
+void Searching::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
-    const bool draws = search.samples > 0 || choice.sampling.temperature > 0 ||
-                       (draws_by_count && choice.count > 0 && !choice.temperature_given);
     if (search.beams > 1 && draws)
         throw BadUsage(text(beam, " searches, and ",
                             search.samples > 0 ? text("--samples ", search.samples)
-                            : choice.count > 0 ? text("--count ", choice.count)
+                            : count > 0        ? text("--count ", count)
                                                : std::string("--temperature, --top-k or --top-p"),
                             " draws: leave out one of them"));
-    if (search.samples > 0 && choice.temperature_given && choice.sampling.temperature == 0)
+    if (search.samples > 0 && temperature == 0.0)
         throw BadUsage(text("--samples ", search.samples,
                             " draws at a temperature above 0: leave out --temperature 0, or --samples"));
     if (search.n_best > search.beams)
@@ -95,18 +80,16 @@ void Searching::expect_agreement(bool draws_by_count) const {
                             ": give --maximum ", search.minimum, " or more"));
 }
 
-SearchOptions Searching::options_for(const Run& run, bool draws) const {
+SearchOptions Searching::options_for(const Run& run, bool count_draws) const {
+    const bool cut = search.top_k > 0 || search.top_p < 1,
+               draws = search.samples > 0 || (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
     expect_agreement(draws);
     SearchOptions options = search;
-    options.length_form =
-        length_form == "gnmt" ? SearchOptions::Length::gnmt : SearchOptions::Length::hugging_face;
-    options.stop = stop == "full"    ? SearchOptions::Stop::when_full
-                   : stop == "never" ? SearchOptions::Stop::never
-                                     : SearchOptions::Stop::heuristic;
-    options.sampling = choice.sampling;
-    if (!choice.temperature_given && (options.samples > 0 || (draws && choice.count > 0)))
-        options.sampling.temperature = 1;
-    if (options.sampling.temperature > 0) options.samples = std::max(options.samples, 1);
+    using Stop = SearchOptions::Stop;
+    if (length_form == "gnmt") options.length_form = SearchOptions::Length::gnmt;
+    options.stop = stop == "full" ? Stop::when_full : stop == "never" ? Stop::never : Stop::heuristic;
+    if (draws) options.samples = std::max(options.samples, 1);
+    if (draws) options.temperature = temperature.value_or(1);
     for (const std::string& token : forbidden) {
         const int id = run.tokenizer.vocabulary().id(token);
         if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fitted prior: its draws, its density under the channel of the posterior, its file, and what a model and a run do
-// with it.
+// The fitted prior: its draws, its file, and what a model and a run do with it.
 #include "models/density/prior.h"
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "engine/ops/cpu/parallel.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
-#include "models/tasks/univae_evaluation.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/univae_task.h"
 #include "tests/train/files.h"
@@ -63,29 +61,10 @@ std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed)
     return rows;
 }
 
-std::vector<float> with_noise(const LatentSpace& space, const std::vector<float>& codes, std::uint64_t seed) {
-    const std::size_t D = std::size_t(space.layers() * space.size());
-    std::vector<float> noise = normals(codes.size(), seed), rows;
-    for (std::size_t i = 0; i < codes.size(); i += D) {
-        std::vector<double> z;
-        for (std::size_t j = 0; j < D; j++) z.push_back(double(codes[i + j]) + 0.2 * double(noise[i + j]));
-        space.project(z);
-        rows.insert(rows.end(), z.begin(), z.end());
-    }
-    return rows;
-}
-
 LatentPrior some_prior(const LatentSpace& space, int n = 600) {
-    std::vector<float> codes = codes_of(space, n, 1), samples = with_noise(space, codes, 2);
-    const int D = space.layers() * space.size();
-    return LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 3);
+    return LatentPrior::fit(space, view_of(codes_of(space, n, 1), space.layers() * space.size()), 3);
 }
 
-double mean_of(const std::vector<double>& numbers) {
-    double sum = 0;
-    for (double x : numbers) sum += x / double(numbers.size());
-    return sum;
-}
 
 UniVaeSettings small(LatentKind kind, int latent_layers) {
     UniVaeSettings s;
@@ -160,102 +139,6 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
     }
 }
 
-TEST_CASE("prior: the channel from codes to posterior samples is found") {
-    // codes N(0, 1), samples = 0.5 + A code + 0.3 e: samples are N(0.5, A A' + 0.09)
-    const int D = 6, n = 6000;
-    LatentSpace space = space_of(LatentKind::gaussian, 2, 3);
-    std::vector<double> a(std::size_t(D * D), 0.0);
-    Sequence random(4, "slope");
-    for (double& each : a) each = random.uniform_double() - 0.5;
-    auto sent = [&](const std::vector<float>& codes, std::uint64_t seed) {
-        std::vector<float> samples, noise = normals(codes.size(), seed);
-        for (std::size_t r = 0; r < codes.size(); r += D)
-            for (std::size_t i = 0; i < D; i++) {
-                double sum = 0.5 + 0.3 * double(noise[r + i]);
-                for (std::size_t j = 0; j < D; j++) sum += a[i * D + j] * double(codes[r + j]);
-                samples.push_back(float(sum));
-            }
-        return samples;
-    };
-    std::vector<float> codes = normals(std::size_t(n * D), 5), samples = sent(codes, 6);
-    LatentPrior prior = LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 1);
-
-    std::vector<double> covariance(std::size_t(D * D), 0.0), factor;
-    for (std::size_t i = 0; i < D; i++)
-        for (std::size_t j = 0; j < D; j++) {
-            for (std::size_t k = 0; k < D; k++) covariance[i * D + j] += a[i * D + k] * a[j * D + k];
-            if (i == j) covariance[i * D + j] += 0.09;
-        }
-    factor = covariance;
-    for (std::size_t j = 0; j < D; j++)  // Cholesky by the textbook
-        for (std::size_t i = 0; i < D; i++) {
-            if (i < j) {
-                factor[i * D + j] = 0;
-                continue;
-            }
-            for (std::size_t k = 0; k < j; k++) factor[i * D + j] -= factor[i * D + k] * factor[j * D + k];
-            factor[i * D + j] = i == j ? std::sqrt(factor[i * D + j]) : factor[i * D + j] / factor[j * D + j];
-        }
-    GaussianMixture truth({1.0}, std::vector<double>(D, 0.5), factor);
-    std::vector<float> fresh_codes = normals(std::size_t(4000 * D), 7), fresh = sent(fresh_codes, 8);
-    double best = mean_of(truth.log_densities(view_of(fresh, D)));
-    double found = mean_of(prior.samples().log_densities(view_of(fresh, D)));
-    CHECK(found < best + 0.02);
-    CHECK(found > best - 0.25);  // a mixture of 1,425 components is not quite one Gaussian
-    // and log_gains is against N(0, 1)
-    double gain = mean_of(prior.log_gains(view_of(fresh, D)));
-    double normal = mean_of(GaussianMixture({1.0}, std::vector<double>(D, 0.0),
-                                            {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
-                                             0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1})
-                                .log_densities(view_of(fresh, D)));
-    CHECK(std::fabs(gain - (found - normal)) < 1e-5);
-}
-
-TEST_CASE("prior: the channel keeps its shift, and codes that its slope has not seen tell its noise") {
-    // z = 1 + 2 code in the first half of four; the other half misses it by 1
-    const std::vector<float> codes = {9, 11, 9, 11}, samples = {19, 23, 20, 22};
-    const LatentPrior prior =
-        LatentPrior::fit(space_of(LatentKind::gaussian, 1, 1), view_of(codes, 1), view_of(samples, 1), 1);
-    REQUIRE(prior.codes().components() == 1);
-    CHECK(std::fabs(prior.codes().means()[0] - 10) < 1e-5);
-    CHECK(std::fabs(prior.samples().means()[0] - 21) < 1e-5);
-    const double before = prior.codes().factor()[0], after = prior.samples().factor()[0];
-    CHECK(std::fabs(after * after - 4 * before * before - 1) < 1e-5);
-}
-
-TEST_CASE("prior: fewer sentences than dimensions still give a density of others") {
-    // samples = code + 0.3 e, codes N(0, 1): a sample is N(0, 1.09)
-    const int D = 24;
-    LatentSpace space = space_of(LatentKind::gaussian, 2, 12);
-    auto sent = [&](const std::vector<float>& codes, std::uint64_t seed) {
-        std::vector<float> samples = normals(codes.size(), seed);
-        for (std::size_t i = 0; i < codes.size(); i++) samples[i] = codes[i] + 0.3f * samples[i];
-        return samples;
-    };
-    std::vector<float> others = sent(normals(std::size_t(500 * D), 3), 4);
-    const double best = -0.5 * D * (std::log(2 * 3.14159265358979323846 * 1.09) + 1);
-    for (int n : {2, 6, 20}) {
-        std::vector<float> codes = normals(std::size_t(n * D), 1), samples = sent(codes, 2);
-        LatentPrior prior = LatentPrior::fit(space, view_of(codes, D), view_of(samples, D), 1);
-        CAPTURE(n);
-        CHECK(mean_of(prior.samples().log_densities(view_of(others, D))) > best - 25);
-    }
-}
-
-TEST_CASE("prior: on spheres the density of samples gains on the uniform one, and integrates to 1") {
-    LatentSpace space = space_of(LatentKind::vmf, 2, 3);
-    LatentPrior prior = some_prior(space);
-    std::vector<float> codes = codes_of(space, 2000, 11), samples = with_noise(space, codes, 12), uniform;
-    CHECK(mean_of(prior.log_gains(view_of(samples, 6))) > 1);
-    for (std::uint32_t i = 0; i < 60000; i++) {
-        std::vector<double> z = space.prior(1, i, 0);
-        uniform.insert(uniform.end(), z.begin(), z.end());
-    }
-    double total = 0;
-    for (double gain : prior.log_gains(view_of(uniform, 6))) total += std::exp(gain) / 60000;
-    CHECK(std::fabs(total - 1) < 0.1);
-}
-
 TEST_CASE("prior: what is saved comes back, and other files are refused") {
     TemporaryFolder folder;
     const std::string path = folder.file("prior.safetensors");
@@ -266,8 +149,6 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         LatentPrior again = LatentPrior::load(path, space, 77);
         for (std::uint32_t line = 0; line < 50; line++)
             CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
-        std::vector<float> z = codes_of(space, 50, 9);
-        CHECK(prior.log_gains(view_of(z, 16)) == again.log_gains(view_of(z, 16)));
         CHECK(prior.codes().means() == again.codes().means());
     }
     LatentSpace space = space_of(LatentKind::none, 2, 8);
@@ -292,16 +173,13 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     refusal(space, 77);
 
     // whole files, but no prior
-    std::vector<double> weights = {0.5, 0.5}, square(256, 0.0), shift(16, 0.0);
+    std::vector<double> weights = {0.5, 0.5}, square(256, 0.0);
     std::vector<float> means(32, 0.f);
     Metadata said = {{"layers", "2"}, {"size", "8"}, {"model", "000000000000004d"}};
-    auto write = [&](bool with_noise_factor) {
+    auto write = [&](bool with_factor) {
         std::vector<StoredTensor> tensors = {stored("weights", weights),
-                                             {"means", Element::f32, {2, 16}, means.data()},
-                                             {"factor", Element::f64, {16, 16}, square.data()},
-                                             stored("channel.shift", shift),
-                                             {"channel.slope", Element::f64, {16, 16}, square.data()}};
-        if (with_noise_factor) tensors.push_back({"channel.noise", Element::f64, {16, 16}, square.data()});
+                                             {"means", Element::f32, {2, 16}, means.data()}};
+        if (with_factor) tensors.push_back({"factor", Element::f64, {16, 16}, square.data()});
         write_safetensors(path, tensors, said);
     };
     write(true);
@@ -310,11 +188,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     write(true);
     CHECK(LatentPrior::load(path, space, 77).codes().components() == 2);
     write(false);
-    CHECK_SAYS(refusal(space, 77), "channel.noise");
-    shift.pop_back();
-    write(true);
-    CHECK_SAYS(refusal(space, 77), "15 numbers, expected 16");
-    shift.push_back(0);
+    CHECK_SAYS(refusal(space, 77), "factor");
     weights = {0.5, 0.6};
     write(true);
     CHECK_SAYS(refusal(space, 77), "sum to 1.1");
@@ -328,18 +202,15 @@ TEST_CASE("prior: few codes, equal codes, one code") {
     for (int n : {1, 2, 5, 19, 21}) {
         LatentPrior prior = some_prior(space, n);
         for (double x : prior.draw(1, 0, 0, 1)) CHECK(std::isfinite(x));
-        std::vector<float> z = codes_of(space, 3, 9);
-        for (double gain : prior.log_gains(view_of(z, 16))) CHECK(std::isfinite(gain));
     }
     std::vector<float> equal(std::size_t(16 * 40), 0.f);
     for (std::size_t i = 0; i < equal.size(); i += 8) equal[i] = 1;
-    LatentPrior prior = LatentPrior::fit(space, view_of(equal, 16), view_of(equal, 16), 1);
+    LatentPrior prior = LatentPrior::fit(space, view_of(equal, 16), 1);
     std::vector<double> z = prior.draw(1, 0, 0, 1);
     CHECK(z[0] > 0.99);
     CHECK(z[8] > 0.99);
-    CHECK(std::isfinite(prior.log_gains(view_of(equal, 16))[0]));
     std::vector<float> three(48, 0.5f);
-    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), view_of(three, 12), 1); }),
+    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), 1); }),
                "2 x 8");
 }
 
@@ -356,8 +227,6 @@ TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without lat
         for (const LatentPrior& other : fitted) {
             CHECK(other.codes().means() == fitted[0].codes().means());
             CHECK(other.codes().factor() == fitted[0].codes().factor());
-            CHECK(other.samples().means() == fitted[0].samples().means());
-            CHECK(other.samples().factor() == fitted[0].samples().factor());
         }
         CHECK(fit_prior(run.model, sentences, 200, 5).codes().means() != fitted[0].codes().means());
         CHECK_SAYS(message_of<BadInput>([&] { fit_prior(run.model, {}, 200, 4); }), "no training sentence");
@@ -382,21 +251,6 @@ TEST_CASE("prior: of sentences drawn by the seed, codes are the latents by the m
         chosen.insert(std::size_t(found - latents.begin()));
     }
     CHECK(chosen.size() > 4);
-}
-
-TEST_CASE("prior: the importance-weighted likelihood uses its density") {
-    UniVaeRun run(small(LatentKind::vmf, 2), words());
-    std::vector<Sentence> sentences = run.sentences(lines(400, 1)), others = run.sentences(lines(40, 2));
-    LatentPrior prior = fit_prior(run.model, sentences, 400, 4);
-    // One sample: -log p(x|z) + log q(z|x) - log p(z), and only the last term differs.
-    double kl = 0, uniform_kl = 0;
-    double fitted = mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, &prior, &kl));
-    double uniform =
-        mean_of(importance_weighted_nll(run.model, pointers_to(others), 1, 3, nullptr, &uniform_kl));
-    CHECK(kl < uniform_kl - 0.5);  // the latents of an untrained encoder fill little of the sphere
-    CHECK(std::fabs((fitted - kl) - (uniform - uniform_kl)) < 1e-9);
-    HeldOut h = held_out_losses(run.model, pointers_to(others), 3);
-    CHECK(std::fabs((fitted - kl) - h.own * double(h.tokens) / double(h.sentences)) < 1e-6);
 }
 
 TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
@@ -438,7 +292,7 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
     for (std::uint32_t i = 0; i < 70; i++)
         requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
     std::vector<Tokens> plain = decoder.write(requests, {}, 1);
-    CHECK(refined(decoder, requests, {}, 1, 0) == plain);
+    CHECK(decoder.write(requests, {}, 1, 0) == plain);
     std::vector<Sentence> sentences;
     for (const Tokens& t : plain) {
         sentences.emplace_back();
@@ -450,6 +304,6 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
     std::vector<Tokens> again = decoder.write(requests, {}, 1);
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = run.draw(1, std::uint32_t(i), 0);
-    CHECK(refined(decoder, requests, {}, 1, 1) == again);
+    CHECK(decoder.write(requests, {}, 1, 1) == again);
     CHECK(again != plain);
 }

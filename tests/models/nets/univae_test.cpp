@@ -163,11 +163,11 @@ TEST_CASE("univae: a sentence is written alone as in any batch, greedily or samp
     for (std::uint32_t line = 0; line < 70; line++)  // more than are written at a time
         requests.push_back({m.model.space.prior(4, line, 0), line, line % 3, m.model.start_position(8)});
     UniVaeDecoder decoder(m.model, {});
-    for (double temperature : {0.0, 1.0}) {
-        SamplingOptions sampling;
-        sampling.temperature = temperature;
-        sampling.top_k = temperature > 0 ? 20 : 0;
-        sampling.top_p = temperature > 0 ? 0.9 : 1;
+    for (int samples : {0, 1}) {
+        SearchOptions sampling;
+        sampling.samples = samples;
+        sampling.top_k = 20;
+        sampling.top_p = 0.9;
         std::vector<Tokens> together = decoder.write(requests, sampling, 9);
         bool some_differ = false;
         for (std::size_t i = 0; i < requests.size(); i += 7) {

@@ -111,7 +111,6 @@ TEST_CASE(
     }
     SearchOptions draw;
     draw.samples = 2;
-    draw.sampling.temperature = 1;
     draw.minimum = 30;  // none may end before it is full
     const auto drawn = run.write(all, draw, 3);
     for (std::size_t i = 0; i < drawn.size(); i++) {
@@ -133,7 +132,6 @@ TEST_CASE("unilm run: a line draws by its own name, whatever stands beside it") 
     begun[1].name = 8;
     SearchOptions draw;
     draw.samples = 1;
-    draw.sampling.temperature = 1;
     draw.minimum = 30;
     const auto drawn = run.write(pointers_to(begun), draw, 3);
     CHECK(drawn[0][0].tokens == drawn[2][0].tokens);
@@ -203,7 +201,6 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
     CHECK(run.text(endings[2].ids).find("it is old") == std::string::npos);
     SearchOptions draw;
     draw.samples = 2;
-    draw.sampling.temperature = 1;
     draw.minimum = 100;  // none may end before it is full
     const auto full = run.write_before(pointers_to(endings), draw, 3);
     for (std::size_t i = 0; i < full.size(); i++)

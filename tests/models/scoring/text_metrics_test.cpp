@@ -32,7 +32,6 @@ void check_bleu(const json& expected, const Bleu& found) {
     CHECK(close(expected["brevity"], found.brevity));
     CHECK(expected["hypothesis"].get<long>() == found.hypothesis_tokens);
     CHECK(expected["reference"].get<long>() == found.reference_tokens);
-    CHECK(expected["report"].get<std::string>() == found.report());
 }
 
 void check_rouge(const json& expected, const Rouge& found) {
@@ -82,7 +81,6 @@ TEST_CASE("text metrics: scores are those of sacrebleu and rouge-score") {
         const Bleu found = bleu(references, hypotheses, BleuTokens::words_13a);
         check_bleu(expected["13a"], found);
         check_bleu(expected["char"], bleu(references, hypotheses, BleuTokens::characters));
-        CHECK(close(expected["chrf"], chrf(references, hypotheses)));
         check_rouge(expected["rouge"]["words"], rouge(references, hypotheses, RougeTokens::words));
         check_rouge(expected["rouge"]["characters"], rouge(references, hypotheses, RougeTokens::characters));
         scored += found.score > 0 && found.score < 99;
@@ -153,12 +151,10 @@ TEST_CASE("text metrics: the form of lines") {
 
 TEST_CASE("text metrics: no pairs are zeros, unequal numbers of lines an error") {
     CHECK(bleu({}, {}, BleuTokens::words_13a).score == 0);
-    CHECK(chrf({}, {}) == 0);
     CHECK(rouge({}, {}, RougeTokens::words).rougeL.f1 == 0);
     CHECK(form({}, {}).exact == 0);
     CHECK(form({}, {}).length_ratio == 0);
     CHECK_THROWS_AS(bleu({"a"}, {}, BleuTokens::words_13a), Error);
-    CHECK_THROWS_AS(chrf({"a"}, {}), Error);
     CHECK_THROWS_AS(rouge({}, {"a"}, RougeTokens::words), Error);
     CHECK_THROWS_AS(form({}, {"a"}), Error);
 }

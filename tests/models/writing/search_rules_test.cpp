@@ -13,7 +13,7 @@ std::vector<SearchOptions> kinds(const std::function<void(SearchOptions&)>& chan
     std::vector<SearchOptions> all(4);
     all[1].beams = all[1].n_best = 3;
     all[2].beams = all[2].n_best = 4, all[2].groups = 2, all[2].diversity_penalty = 0.5;
-    all[3].samples = 4, all[3].sampling.temperature = 1;
+    all[3].samples = 4;
     for (SearchOptions& o : all) {
         o.maximum = 12;
         change(o);
@@ -96,34 +96,6 @@ TEST_CASE("search: a begin that is an end may end the text; another one counts a
     CHECK(ended(end, [](SearchOptions& o) { o.repetition_penalty = 1.5; }) >= freely);
 }
 
-TEST_CASE("search: n-grams with an exempt token may repeat, others not") {
-    const auto from = toy::sources(40);
-    for (const SearchOptions& options :
-         kinds([](SearchOptions& o) { o.no_repeat_ngram = 2, o.exempt = {6}; })) {
-        int exempt_repeats = 0;
-        for (const auto& list : toy::run(V, from, options))
-            for (const Hypothesis& h : list) {
-                CHECK(most_repeated(h.tokens, 2, 6) <= 1);
-                exempt_repeats += most_repeated(h.tokens, 2, -1) > 1;
-            }
-        CHECK(exempt_repeats > 0);
-    }
-}
-
-TEST_CASE("search: an exempt token may end an n-gram that repeats") {
-    toy::Fixed model({0, -9, 1, 2});  // 3 is written where it may be, then 2
-    auto written = [&](int n, int exempt) {
-        SearchOptions options;
-        options.no_repeat_ngram = n;
-        options.exempt = {exempt};
-        options.maximum = 6;
-        return search(model, toy::sources(1), options, 1)[0][0].tokens;
-    };
-    CHECK(written(1, 3) == std::vector<int>{3, 3, 3, 3, 3, 3});
-    CHECK(written(1, 2) == std::vector<int>{3, 2, 2, 2, 2, 2});
-    CHECK(written(2, 2) == std::vector<int>{3, 3, 2, 3, 2, 3});  // "3 2" repeats, "3 3" does not
-}
-
 TEST_CASE("search: any of several ends, and the so-manieth of them") {
     auto from = toy::sources(40);
     for (SearchSource& source : from) source.ends = {4, 1};
@@ -168,7 +140,6 @@ TEST_CASE(
         options.repetition_penalty = penalty;
         options.penalise_source = of_source;
         options.samples = 20;
-        options.sampling.temperature = 1;
         for (const auto& list : toy::run(V, from, options, 4))
             for (const Hypothesis& h : list)
                 for (std::size_t i = 0; i < h.tokens.size(); i++) {

@@ -5,6 +5,7 @@
 
 #include "engine/base/random.h"
 #include "models/writing/token_scores.h"
+#include "tests/models/writing/choose_token.h"
 #include "tests/models/writing/search_toy.h"
 
 using namespace masquerade;
@@ -54,31 +55,30 @@ TEST_CASE("search: a draw from a row is choose_token's") {
     Sequence random(3, "draws");
     int rows = 0;
     for (int V : {1, 5, 64, 130, 3000})
-        for (double temperature : {0.0, 0.3, 1.0, 3.0})
+        for (double temperature : {0.3, 1.0, 3.0, 50.0})
             for (int top_k : {0, 1, 3, 100})
-                for (double top_p : {1.0, 0.0, 0.5, 0.95, 0.9999})
-                    for (double min_p : {0.0, 0.02, 1.0}) {
-                        if (top_k >= V - 2 && top_p >= 1)
-                            continue;  // nothing is cut: one goes by id, one by share
-                        const SamplingOptions options{temperature, top_k, top_p, min_p};
-                        const std::vector<float> row = row_of(V, std::uint64_t(rows++));
-                        const std::vector<int> forbidden = {V / 3, V - 1};
-                        for (int i = 0; i < 4; i++) {
-                            scores.read(row.data(), V);
-                            for (int id : forbidden) scores.forbid(id);
-                            const double u = random.uniform_double();
-                            const int token = scores.draw(options, u);
-                            if (V == 1)
-                                CHECK(token == -1);
-                            else
-                                CHECK(token == choose_token(row.data(), V, options, forbidden, u));
-                        }
+                for (double top_p : {1.0, 0.0, 0.5, 0.95, 0.9999}) {
+                    if (top_k >= V - 2 && top_p >= 1)
+                        continue;  // nothing is cut: one goes by id, one by share
+                    const SearchOptions options = drawing(temperature, top_k, top_p);
+                    const std::vector<float> row = row_of(V, std::uint64_t(rows++));
+                    const std::vector<int> forbidden = {V / 3, V - 1};
+                    for (int i = 0; i < 12; i++) {
+                        scores.read(row.data(), V);
+                        for (int id : forbidden) scores.forbid(id);
+                        const double u = random.uniform_double();
+                        const int token = scores.draw(options, u);
+                        if (V == 1)
+                            CHECK(token == -1);
+                        else
+                            CHECK(token == choose_token(row.data(), V, options, forbidden, u));
                     }
+                }
 }
 
-TEST_CASE("search: equal tokens at the thresholds of top-k, top-p and min-p") {
+TEST_CASE("search: equal tokens at the thresholds of top-k and top-p") {
     // The tokens that some draw gives, by the definition and by a row that is searched.
-    auto drawn = [](const std::vector<float>& row, const SamplingOptions& options) {
+    auto drawn = [](const std::vector<float>& row, const SearchOptions& options) {
         std::vector<int> defined, searched;
         TokenScores scores;
         for (double u = 0.01; u < 1; u += 0.02) {
@@ -95,25 +95,18 @@ TEST_CASE("search: equal tokens at the thresholds of top-k, top-p and min-p") {
     };
     using Ids = std::vector<int>;
     const std::vector<float> equal(4, 1.5f);  // four shares of exactly 1
-    CHECK(drawn(equal, {1, 0, 1, 0}) == Ids{0, 1, 2, 3});
-    CHECK(drawn(equal, {1, 2, 1, 0}) == Ids{0, 1});
-    CHECK(drawn(equal, {1, 3, 1, 0}) == Ids{0, 1, 2});
-    CHECK(drawn(equal, {1, 0, 0.5, 0}) == Ids{0, 1});      // reached exactly: no further one
-    CHECK(drawn(equal, {1, 0, 0.51, 0}) == Ids{0, 1, 2});  // the one that crosses stays
-    CHECK(drawn(equal, {1, 3, 2.0 / 3, 0}) == Ids{0, 1});
-    CHECK(drawn(equal, {1, 3, 0.67, 0}) == Ids{0, 1, 2});
-    CHECK(drawn(equal, {1, 0, 1, 1}) == Ids{0, 1, 2, 3});  // a share of exactly min-p stays
-    CHECK(drawn(equal, {1, 3, 1, 1}) == Ids{0, 1, 2});
-    CHECK(drawn(equal, {1, 0, 0.75, 1}) == Ids{0, 1, 2});
-    CHECK(drawn(equal, {0, 0, 1, 0}) == Ids{0});
+    CHECK(drawn(equal, drawing(1, 0, 1)) == Ids{0, 1, 2, 3});
+    CHECK(drawn(equal, drawing(1, 2, 1)) == Ids{0, 1});
+    CHECK(drawn(equal, drawing(1, 3, 1)) == Ids{0, 1, 2});
+    CHECK(drawn(equal, drawing(1, 0, 0.5)) == Ids{0, 1});      // reached exactly: no further one
+    CHECK(drawn(equal, drawing(1, 0, 0.51)) == Ids{0, 1, 2});  // the one that crosses stays
+    CHECK(drawn(equal, drawing(1, 3, 2.0 / 3)) == Ids{0, 1});
+    CHECK(drawn(equal, drawing(1, 3, 0.67)) == Ids{0, 1, 2});
     const std::vector<float> row = {0, std::log(4.0f), std::log(2.0f), 0};  // shares 1/4, 1, 1/2, 1/4
-    CHECK(drawn(row, {1, 0, 1, 0.24}) == Ids{0, 1, 2, 3});
-    CHECK(drawn(row, {1, 0, 1, 0.26}) == Ids{1, 2});
-    CHECK(drawn(row, {2, 0, 1, 0.49}) == Ids{0, 1, 2, 3});  // at temperature 2 the shares are their roots
-    CHECK(drawn(row, {2, 0, 1, 0.51}) == Ids{1, 2});
-    CHECK(drawn(row, {1, 0, 0.49, 0}) == Ids{1});
-    CHECK(drawn(row, {1, 0, 0.74, 0}) == Ids{1, 2});
-    CHECK(drawn(row, {1, 3, 1, 0}) == Ids{0, 1, 2});
+    CHECK(drawn(row, drawing(1, 0, 0.49)) == Ids{1});
+    CHECK(drawn(row, drawing(1, 0, 0.74)) == Ids{1, 2});
+    CHECK(drawn(row, drawing(2, 0, 0.49)) == Ids{1, 2});  // at temperature 2 the shares are their roots
+    CHECK(drawn(row, drawing(1, 3, 1)) == Ids{0, 1, 2});
 }
 
 TEST_CASE("search: a draw goes by seed, line, sample and step, each by itself") {
@@ -132,13 +125,10 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
     const int V = 7, samples = 40000;
     auto from = toy::sources(1, 11);
     const toy::Tables model(V, from);
-    SearchOptions options;
-    options.samples = samples;
-    options.maximum = 3;
-    options.forbidden = {3};
-    for (const SamplingOptions& sampling :
-         {SamplingOptions{1, 0, 1, 0}, SamplingOptions{0.7, 3, 1, 0}, SamplingOptions{1.5, 0, 0.8, 0},
-          SamplingOptions{1.5, 0, 1, 0.3}, SamplingOptions{3, 4, 0.9, 0.4}}) {
+    for (SearchOptions options : {drawing(1, 0, 1), drawing(0.7, 3, 1), drawing(1.5, 0, 0.8), drawing(3, 4, 0.9)}) {
+        options.samples = samples;
+        options.maximum = 3;
+        options.forbidden = {3};
         // The exact distribution of sequences, from the definitions.
         std::map<std::vector<int>, double> expected, log_p;
         std::function<void(std::vector<int>, double, double)> grow = [&](std::vector<int> tokens, double p,
@@ -147,14 +137,13 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
             const auto l = model.log_p(11, n > 1 ? tokens[n - 2] : n == 1 ? 0 : 1, n > 0 ? tokens[n - 1] : 0);
             std::vector<std::pair<double, int>> shares;
             for (int c = 0; c < V; c++)
-                if (c != 3) shares.push_back({std::exp(l[std::size_t(c)] / sampling.temperature), c});
+                if (c != 3) shares.push_back({std::exp(l[std::size_t(c)] / options.temperature), c});
             std::sort(shares.rbegin(), shares.rend());
-            if (sampling.top_k > 0) shares.resize(std::min(shares.size(), std::size_t(sampling.top_k)));
+            if (options.top_k > 0) shares.resize(std::min(shares.size(), std::size_t(options.top_k)));
             double sum = 0, reached = 0;
             for (auto& s : shares) sum += s.first;
             std::size_t kept = 0;
-            while (kept < shares.size() && reached < sampling.top_p * sum) reached += shares[kept++].first;
-            while (shares[kept - 1].first < sampling.min_p * shares[0].first) reached -= shares[--kept].first;
+            while (kept < shares.size() && reached < options.top_p * sum) reached += shares[kept++].first;
             for (std::size_t i = 0; i < kept; i++) {
                 const int c = shares[i].second;
                 std::vector<int> longer = tokens;
@@ -168,7 +157,6 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
         };
         grow({}, 1, 0);
         std::map<std::vector<int>, int> seen;
-        options.sampling = sampling;
         const auto found = toy::run(V, from, options, 5)[0];
         REQUIRE(found.size() == samples);
         double worst = 0;
@@ -201,7 +189,8 @@ TEST_CASE("search: a sample is the draws of (seed, line, sample, step), one afte
     const toy::Tables model(V, from);
     SearchOptions options;
     options.samples = 30;  // some end soon; the others keep their draws
-    options.sampling = {1.2, 0, 0.9, 0.01};
+    options.temperature = 1.2;
+    options.top_p = 0.9;
     options.maximum = 12;
     const auto found = toy::run(V, from, options, 9);
     for (std::size_t s = 0; s < from.size(); s++)
@@ -212,7 +201,7 @@ TEST_CASE("search: a sample is the draws of (seed, line, sample, step), one afte
                 std::vector<float> row;
                 for (int c = 0; c < V; c++) row.push_back(model.logit(from[s].line, a, b, c));
                 a = b;
-                b = choose_token(row.data(), V, options.sampling, {},
+                b = choose_token(row.data(), V, options, {},
                                  sampling_draw(9, from[s].line, sample, step));
                 if (b != 1) tokens.push_back(b);
             }
@@ -224,7 +213,6 @@ TEST_CASE("search: a sample is the draws of (seed, line, sample, step), one afte
 TEST_CASE("search: the same line draws the same, another seed does not") {
     SearchOptions options;
     options.samples = 3;
-    options.sampling.temperature = 1;
     options.maximum = 30;
     const int V = 300;
     auto from = toy::sources(2);

@@ -3,6 +3,7 @@
 // batches.
 #include "engine/base/error.h"
 #include "engine/ops/cpu/parallel.h"
+#include "tests/models/writing/choose_token.h"
 #include "tests/models/writing/search_toy.h"
 
 using namespace masquerade;
@@ -126,8 +127,8 @@ std::vector<SearchOptions> kinds() {
     all[2].repetition_penalty = 1.3, all[2].no_repeat_ngram = 2, all[2].minimum = 3;
     all[3].beams = all[3].n_best = 6, all[3].groups = 3, all[3].diversity_penalty = 0.8;
     all[4].beams = 4, all[4].bert4keras = true;
-    all[5].samples = 5, all[5].sampling.temperature = 1;
-    all[6].samples = 3, all[6].sampling = {0.8, 4, 0.9, 0.05};
+    all[5].samples = 5;
+    all[6] = drawing(0.8, 4, 0.9), all[6].samples = 3;
     return all;
 }
 
@@ -245,9 +246,9 @@ TEST_CASE("search: what contradicts itself is refused, and so are logits that sa
     refused([](O& o, S&) { o.diversity_penalty = -1; }, "diversity_penalty", from);
     refused([](O& o, S&) { o.length_penalty = NAN; }, "length_penalty", from);
     refused([](O& o, S&) { o.repetition_penalty = 0; }, "repetition_penalty", from);
-    refused([](O& o, S&) { o.samples = 2; }, "temperature", from);
+    refused([](O& o, S&) { o.samples = 2, o.temperature = 0; }, "temperature", from);
     refused([](O& o, S&) { o.samples = 2, o.beams = 2; }, "beams", from);
-    refused([](O& o, S&) { o.samples = 1, o.sampling = {1, 0, 1.5, 0}; }, "top_p", from);
+    refused([](O& o, S&) { o = drawing(1, 0, 1.5); }, "top_p", from);
     refused([](O& o, S&) { o.bert4keras = true, o.beams = o.n_best = 2; }, "bert4keras", from);
     refused([](O& o, S&) { o.forbidden = {7}; }, "forbidden", from);
     refused([](O& o, S&) { o.maximum = 0; }, "maximum", from);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/models/writing/choose_token.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
@@ -28,7 +29,7 @@ struct Writer {
 TEST_CASE("univae writing: every token is the draw of its seed, line, sample and step, and the text is as long as it may be") {
     Writer w;
     UniVaeDecoder decoder(w.model, w.special);
-    const SamplingOptions sampling{1.5, 0, 1, 0};
+    const SearchOptions sampling = drawing(1.5, 0, 1);
     std::vector<DecodeRequest> requests;
     for (auto [line, sample] : {std::pair{0u, 0u}, {1u, 0u}, {0u, 1u}})
         requests.push_back({w.model.space.prior(1, 0, 0), line, sample, w.model.start_position(9)});
@@ -72,7 +73,7 @@ TEST_CASE("univae writing: a run writes no special token, and [SEP] ends a text"
     for (std::uint32_t i = 0; i < 64; i++)
         requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(9)});
     std::size_t written = 0, longest = std::size_t(run.model.options.max_length) - 2;
-    for (const Tokens& text : decoder.write(requests, {1, 0, 1, 0}, 1)) {  // every token is about as likely
+    for (const Tokens& text : decoder.write(requests, drawing(1, 0, 1), 1)) {  // every token is about as likely
         for (int id : {words.pad(), words.cls(), words.mask(), words.sep()})
             CHECK(std::count(text.begin(), text.end(), id) == 0);
         written += text.size();

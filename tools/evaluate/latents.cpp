@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/text.h"
+#include "engine/base/log.h"
+#include "models/scoring/metrics.h"
+#include "models/scoring/sample_quality.h"
+#include "models/tasks/univae_evaluation.h"
+#include "models/runs/univae_run.h"
+#include "tools/evaluate/evaluate.h"
+#include "tools/origin.h"
+
+namespace masquerade {
+namespace {
+
+// Code points of a line: bytes that do not continue one.
+std::int64_t characters(const std::string& line) {
+    return std::count_if(line.begin(), line.end(),
+                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+// The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
+// measured.
+TrainingText text_of(const UniVaeRun& run, const Measured& choice) {
+    TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
+    if (choice.data.empty()) return read_again(origin);
+    TrainingText t;
+    try {
+        t = read_again(origin);
+    } catch (const BadInput& e) {
+        log_line("note: ", e.what(), "; samples are not measured without it");
+    }
+    t.held_out = read_text(choice.data).source;
+    return t;
+}
+
+// Sentences drawn from the model: greedy from latents of the prior; of a language model, which has no other
+// source of variety, token by token at temperature 1.
+std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const LatentMeasuring& a,
+                                       std::uint64_t seed) {
+    std::vector<DecodeRequest> requests;
+    for (std::uint32_t i = 0; int(i) < a.samples; i++)
+        requests.push_back({run.draw(seed, i, 0), i, 0, run.model.start_position(12)});
+    SearchOptions options;
+    options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
+    std::vector<std::string> lines;
+    for (const Tokens& t : decoder.write(requests, options, seed, a.refine)) lines.push_back(run.text(t));
+    return lines;
+}
+
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, std::vector<Row>& rows) {
+    SampleQuality quality(t.train);
+    std::vector<std::string> held_out(
+        t.held_out.begin(), t.held_out.begin() + std::ptrdiff_t(std::min(samples.size(), t.held_out.size())));
+    const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
+    rows.push_back({"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased",
+                    {double(held_out.size())}});
+    const struct {
+        const char* key;
+        double (*of)(const TextQuality&);
+        const char *unit, *meaning;
+    } measures[] = {
+        {"samples_perplexity", [](const TextQuality& q) { return q.perplexity.all; }, "a word",
+         "under a 5-gram model of the training text"},
+        {"samples_perplexity_known", [](const TextQuality& q) { return q.perplexity.known; }, "a word",
+         "the same, unknown words left out"},
+        {"samples_unknown", [](const TextQuality& q) { return 100 * q.perplexity.unknown; }, "%",
+         "words seen less than twice in training"},
+        {"samples_distinct1", [](const TextQuality& q) { return 100 * q.distinct1; }, "%", "different words"},
+        {"samples_distinct2", [](const TextQuality& q) { return 100 * q.distinct2; }, "%",
+         "different pairs of words"},
+        {"samples_repeated", [](const TextQuality& q) { return 100 * q.repeated; }, "%",
+         "lines equal to an earlier one"},
+        {"samples_copied", [](const TextQuality& q) { return 100 * q.copied; }, "%",
+         "lines equal to a training line"},
+        {"samples_match", [](const TextQuality& q) { return 100 * q.match; }, "%",
+         "of a line: its longest run of training text"},
+        {"samples_length", [](const TextQuality& q) { return q.length; }, "words", "a line"},
+    };
+    for (const auto& m : measures)
+        rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
+}
+
+}  // namespace
+
+Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
+    const UniVae& model = run.model;
+    run.choose_prior(prior, latent_temperature);
+    const TrainingText text = text_of(run, choice);
+    std::vector<std::string> lines = text.held_out;
+    if (int(lines.size()) > choice.limit) lines.resize(std::size_t(choice.limit));
+    if (lines.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
+    const std::vector<Sentence> sentences = run.sentences(lines);
+    const std::vector<const Sentence*> all = pointers_to(sentences);
+    UniVaeDecoder decoder(model, run.special());
+    const bool latent = model.options.latent_layers > 0,
+               density = !latent || model.latents[0].latent->has_density();
+
+    const HeldOut h = held_out_losses(model, all, common.seed);
+    const double n = double(h.sentences), tokens = double(h.tokens);
+    std::vector<Row> rows = {{"sentences", n, "", "held-out sentences"},
+                             {"tokens", tokens, "", "scored: pieces and [SEP]"},
+                             {"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"}};
+    auto add = [&](std::vector<Row> more) { rows.insert(rows.end(), more.begin(), more.end()); };
+    if (latent)
+        add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"},
+             {"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
+    if (latent && density)
+        add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
+             {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
+    if (density) {
+        double letters = 0;
+        for (const std::string& line : lines) letters += double(characters(line));
+        const std::vector<double> nlls = importance_weighted_nll(model, all, importance, common.seed);
+        const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
+        add({{"nll", nll / n, "nats/sentence",
+              latent ? fmt::format("-log p(x), {} importance samples", importance) : "-log p(x), exact"},
+             {"nll_token", nll / tokens, "nats/token", "the same a scored token"},
+             {"nll_character", nll / (letters + n), "nats/character", "the same a character, the line's end one"}});
+    }
+    if (latent) {
+        const auto latents = mean_latents(model, all);
+        std::vector<DecodeRequest> requests;
+        std::vector<Tokens> references;
+        for (std::size_t i = 0; i < all.size(); i++) {
+            requests.push_back(
+                {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
+            references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
+        }
+        const Closeness c = compare(references, decoder.write(requests, {}, common.seed));
+        add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
+             {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
+             {"bleu4", c.bleu4, "", "corpus BLEU-4 over pieces"}});
+    }
+    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), rows);
+    return {{"samples", "held out"}, {"held_out"}, rows};
+}
+
+void LatentMeasuring::declare(CLI::App& app) {
+    own = app.add_option_group("of univae");
+    number_option(*own, "--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
+    number_option(*own, "--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
+    own->add_option("--prior", prior,
+                    "of samples: fitted after training (default, where there is one), or uniform: the one of training")
+        ->check(CLI::IsMember({"fitted", "uniform"}))
+        ->option_text("NAME");
+    number_option(
+        *own, "--latent-temperature", latent_temperature, 0.0, 100.0,
+        fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");
+    number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+}
+
+}  // namespace masquerade

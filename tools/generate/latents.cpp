@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "models/runs/univae_run.h"
+#include "tools/generate/generate.h"
+
+namespace masquerade {
+namespace {
+
+// "A:B" dimensions of the whole latent vector, or "layers:A:B".
+struct Slice {
+    int from = 0, to = 0;
+};
+Slice slice_of(const std::string& word, const UniVae& model) {
+    const int K = model.options.latent_layers, Z = model.space.size();
+    bool layers = word.rfind("layers:", 0) == 0;
+    std::string numbers = layers ? word.substr(7) : word;
+    int from = 0, to = 0;
+    char colon = 0, rest = 0;
+    std::istringstream in(numbers);
+    bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
+    const int most = layers ? K : K * Z;
+    if (!read || from < 0 || from >= to || to > most)
+        throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
+                            layers ? " (latent layers)" : " (dimensions)",
+                            "; dimensions are written A:B, layers layers:A:B"));
+    return layers ? Slice{from * Z, to * Z} : Slice{from, to};
+}
+
+class Generator {
+  public:
+    Generator(const LatentWriting& a, UniVaeRun& run, const Common& common)
+        : a_(a), run_(run), decoder_(run.model, run.special()), seed_(common.seed) {
+        const Searching& searching = a.searching;
+        const bool language_model = run.model.options.latent_layers == 0;
+        if (a.reads() && language_model)
+            throw BadUsage(text(searching.folder,
+                                " is a language model without latents (latent_layers=0): it can only be "
+                                "sampled, with --count"));
+        options_ = searching.options_for(run, language_model);
+        // A language model has no other source of variety than draws.
+        if (language_model && !searching.temperature && options_.beams == 1)
+            options_.samples = std::max(1, options_.samples);
+        if (searching.maximum->count() == 0) options_.maximum = run.model.options.max_length;
+        const bool draws = !a.reads() || !a.resample.empty();
+        if (!draws && (!a.prior.empty() || a.latent_temperature))
+            throw BadUsage(
+                "--prior and --latent-temperature are of drawn latents: of --count and --resample");
+        if (a.reads() && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
+        if (draws) run.choose_prior(a.prior, a.latent_temperature);
+        for (const std::string& word : {a.resample, a.swap})
+            if (!word.empty()) slice_ = slice_of(word, run.model);
+    }
+
+    void samples(int count) {
+        for (int first = 0; first < count; first += 64) {
+            std::vector<DecodeRequest> requests;
+            for (auto i = std::uint32_t(first); int(i) < std::min(count, first + 64); i++)
+                requests.push_back({run_.draw(seed_, i, 0), i, 0, start_of(0)});
+            for (const auto& hypotheses : decoder_.search(std::move(requests), options_, seed_, a_.refine))
+                fmt::print("{}\n", a_.searching.line_of(run_, hypotheses));
+            flush_out();
+        }
+    }
+
+    // All lines of `lines`, numbered from `first`; a result a line.
+    void rewrite(const std::vector<std::string>& lines, std::uint32_t first) {
+        std::vector<std::string> left, right;
+        for (const std::string& line : lines) {
+            std::size_t tab = line.find('\t');
+            left.push_back(line.substr(0, tab));
+            right.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
+            if ((a_.interpolate || !a_.swap.empty()) && right.back().empty() && !left.back().empty())
+                throw BadInput(text("standard input, line ", first + left.size(),
+                                    ": expected two sentences with a tab between them"));
+        }
+        const std::vector<Sentence> sentences = run_.sentences(left), others = run_.sentences(right);
+        const auto latents = mean_latents(run_.model, pointers_to(sentences)),
+                   other_latents = mean_latents(run_.model, pointers_to(others));
+        const int points = a_.interpolate ? a_.points : 1;
+        std::vector<DecodeRequest> requests;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            for (int k = 0; k < points; k++) {
+                auto line = std::uint32_t(first + i);
+                DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
+                std::vector<double> fresh;
+                if (a_.interpolate)
+                    r.latent = run_.model.space.interpolate(latents[i], other_latents[i],
+                                                            double(k) / (points - 1));
+                else if (!a_.resample.empty())
+                    fresh = run_.draw(seed_, line, 0);
+                else if (!a_.swap.empty())
+                    fresh = other_latents[i];
+                if (!fresh.empty()) {
+                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to,
+                              r.latent.begin() + slice_.from);
+                    run_.model.space.project(r.latent);
+                }
+                requests.push_back(std::move(r));
+            }
+        const auto written = decoder_.search(std::move(requests), options_, seed_);
+        for (std::size_t r = 0; r < written.size(); r++) {
+            const std::size_t line = r / std::size_t(points), k = r % std::size_t(points);
+            fmt::print("{}{}{}", k > 0 ? "\t" : "", left[line].empty() ? "" : a_.searching.line_of(run_, written[r]),
+                       int(k) + 1 < points ? "" : "\n");
+        }
+        flush_out();
+    }
+
+  private:
+    // Where the decoder starts; --length says how long a sentence should become, for models of free length.
+    int start_of(int tokens) const {
+        int length = a_.length > 0 ? a_.length + 2 : tokens > 0 ? tokens : 12;
+        return run_.model.start_position(std::min(length, run_.model.options.max_length));
+    }
+
+    const LatentWriting& a_;
+    UniVaeRun& run_;
+    UniVaeDecoder decoder_;
+    SearchOptions options_;
+    std::uint64_t seed_;
+    Slice slice_;
+};
+
+}  // namespace
+
+void LatentWriting::declare(CLI::App& app) {
+    own = app.add_option_group("of univae");
+    CLI::Option* ways[] = {
+        own->add_flag("--reconstruct", reconstruct, "write every input line again"),
+        own->add_option("--resample", resample, "the same with these latents drawn anew: A:B or layers:A:B")
+            ->option_text("SLICE"),
+        own->add_option("--swap", swap, "lines A<TAB>B: A with these latents of B")->option_text("SLICE"),
+        own->add_flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
+    };
+    for (CLI::Option* one : ways)
+        for (CLI::Option* other : ways)
+            if (one != other) one->excludes(other);
+    number_option(*own, "--points", points, 2, 1000, "points of an interpolation (default: 5)");
+    own->add_option("--prior", prior,
+                    "of the latents: fitted after training (default, where there is one), or uniform: "
+                    "the one of training")
+        ->check(CLI::IsMember({"fitted", "uniform"}))
+        ->option_text("NAME");
+    number_option(*own, "--latent-temperature", latent_temperature, 0.0, 100.0,
+                  fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                              LatentPrior::default_temperature),
+                  "T");
+    number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+    number_option(*own, "--length", length, 1, 65536, "pieces wanted, of a model with free_length=true");
+}
+
+void LatentWriting::generate(UniVaeRun& run, const Common& common) const {
+    Generator generator(*this, run, common);
+    if (reads() && searching.count > 0)
+        throw BadUsage("--count is of samples: it does not go with what reads lines");
+    if (!reads()) return generator.samples(searching.count > 0 ? searching.count : 10);
+    each_batch_of_lines(
+        [&](const std::vector<std::string>& lines, std::uint32_t first) { generator.rewrite(lines, first); });
+}
+
+}  // namespace masquerade
