@@ -56,7 +56,7 @@ function call(line, text,    word, count, i, program, rest, pattern) {
         return
     } else if (program ~ /^(tests|tools)\//) {
         if (!(program in paths)) complain(line, text, "no such file")
-        if (program !~ /compare\.py$/) return
+        if (program != "tools/bench/compare.py") return
         i = 1
         program = "compare.py"
     } else {
