@@ -45,8 +45,9 @@ class Bench {
 
     // The machine and what the case says of its data: for the JSON, and lines for people.
     void begin(const Json& facts = Json::object(), const std::string& text = "");
-    // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is ours; others
-    // of ours stand beside it. `about` goes to the peer with the row. `more` completes the row: lines that follow the row's.
+    // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is
+    // ours; others of ours stand beside it. `about` goes to the peer with the row. `more` completes the row, and gives
+    // lines that follow it.
     void measure(Json row, Json about, const std::vector<Timed>& works,
                  const std::function<std::string(Json&)>& more = {});
     void end(bool complete);

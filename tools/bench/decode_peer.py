@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""generate of Hugging Face's transformers, measured for compare.py decode; see peer.serve. A BERT is made a decoder, and goes on
-from sources of one length; of the ways of calling generate the fastest is kept."""
+"""generate of Hugging Face's transformers, measured for compare.py decode; see peer.serve. A BERT is made a decoder,
+and goes on from sources of one length; of the ways of calling generate the fastest is kept."""
 import sys
 
 sys.dont_write_bytecode = True

@@ -119,7 +119,8 @@ void run(Bench& bench, const Options& o) {
         tokens += ids.back().size();
     }
     const WordPiece::Options& rules = tokenizer.options();
-    bench.begin({{"text", {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
+    bench.begin({{"text",
+                  {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
                  {"vocabulary", {{"file", o.vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
                 fmt::format("text        {}: {} lines, {} MB, {:.2f} M tokens\nvocabulary  {}: {} tokens, {}\n", text.name,
                             text.lines.size(), figures(text.megabytes()), double(tokens) / 1e6,
@@ -151,7 +152,9 @@ void run(Bench& bench, const Options& o) {
         for (std::string_view line : text.lines) encoder.append(line, into);
         expect(into.size());
     };
-    auto thread_names = [](const std::string& name, int n) { return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s"); };
+    auto thread_names = [](const std::string& name, int n) {
+        return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
+    };
     std::vector<int> counts = {1};  // 1, 2, 4 ... and the most
     while (counts.back() < threads()) counts.push_back(std::min(2 * counts.back(), threads()));
 

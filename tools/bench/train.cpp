@@ -59,7 +59,8 @@ class LargeProduct {
         call();
         runs_.push_back(seconds_of(call, budget, device_));
     }
-    double rate() const { return double(side_) * double(side_) * double(side_) / spread_of(runs_).median; }  // multiply-adds a second
+    // Multiply-adds a second.
+    double rate() const { return double(side_) * double(side_) * double(side_) / spread_of(runs_).median; }
 
   private:
     View view(const Buffer& block) const { return {block.data(), type_, device_, {side_, side_}, "large product"}; }
@@ -133,7 +134,8 @@ std::string details(const Json& row, std::int64_t side) {
         "  without dropout: loss {:.5f}, norm {:.5f}, after an update {:.5f}\n"
         "  memory: {:.0f} MiB, of it activations {:.0f} MiB, planned\n",
         number("/sizes/layers"), number("/sizes/width"), number("/sizes/heads"), number("/sizes/inner"),
-        number("/sizes/vocabulary"), latents > 0 ? fmt::format(", {} latents of {}", latents, number("/sizes/latent_size")) : "",
+        number("/sizes/vocabulary"),
+        latents > 0 ? fmt::format(", {} latents of {}", latents, number("/sizes/latent_size")) : "",
         number("/parameters") / 1e6, number("/sentences"), number("/amount"), number("/check/loss"), number("/check/norm"),
         number("/check/next"), number("/peak_bytes") / (1 << 20), number("/activation_bytes") / (1 << 20));
     out += fmt::format("  of a step, which took {} ms taken apart\n", figures(1e3 * step));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for compare.py train; see peer.serve. A form is a batch with the model that reads it: Bert,
-Split and Joint have a loss(), the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant
+"""Training steps in PyTorch, measured for compare.py train; see peer.serve. A form is a batch with the model that reads
+it: Bert, Split and Joint have a loss(), the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant
 is eager or compiled, with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32
 weights as ours does; f32 is multiplied as f32 on a GPU, never as TF32."""
 import contextlib
