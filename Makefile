@@ -175,7 +175,7 @@ endif
 # What reads options, writes tables or checks is slow to compile, for its headers, and never waited for: lightly optimised.
 ifeq ($(CONFIG),release)
 $(call object,$(filter %_test.cpp,$(tests))): flags += -O1
-$(call object,$(filter-out %_work.cpp tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
+$(call object,$(filter-out tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
 endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ if command -v python3 >/dev/null; then
         is "$case: one line says so" "$(grep -c '^note: .*/nowhere/python.*; ours is measured alone' "$folder/note")" 1
         is "$case: whole" 1 "$(grep -c '^  "complete": true' "$folder/saved")"
     done
-    refuses 'no such setting' 2 'there is no mode=fast; there are mode=eager|' tools/bench/compare.py train --variant mode=fast
-    refuses 'no such mark' 2 'there is no mark x' tools/bench/compare.py train --bench "$bench" --marks x
+    refuses 'no such setting' 2 'error: --variants: there is no fast; there are eager, ' tools/bench/compare.py train --bench "$bench" --variants fast
+    refuses 'no such mark' 2 '--marks: x not in' tools/bench/compare.py train --bench "$bench" --marks x
     refuses 'no program' 1 'there is no /nowhere' tools/bench/compare.py train --bench /nowhere
 else
     echo 'skipped: without python3 nothing can be set beside ours'

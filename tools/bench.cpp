@@ -3,23 +3,50 @@
 // same, where that is installed.
 #include <fmt/format.h>
 
-#include "tools/bench/session.h"
+#include "tools/bench/bench.h"
 
 using namespace masquerade;
 
+namespace {
+
+struct Case {
+    const char *name, *what;
+    int repeats;
+    RunCase (*add)(CLI::App& app);
+};
+constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", 5, tokenizer_case},
+                          {"train", "full training steps of BERT and UniVAE", 5, train_case},
+                          {"attention", "attention alone, on full, causal and prefix masks", 5, attention_case},
+                          {"decode", "writing: UniVAE greedily, UniLM by beams", 3, decode_case}};
+
+// A case that Ctrl-C stops ends well: its rows are whole.
+void run(Bench& bench, const RunCase& work) {
+    stop_requested();  // from here on Ctrl-C asks
+    bool complete = false;
+    try {
+        work(bench);
+        complete = true;
+    } catch (const Stopped&) {
+        if (!bench.options.turns) log_line("note: stopped as asked; the rows that are there are whole");
+    }
+    bench.end(complete);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    const std::unique_ptr<BenchCase> cases[] = {tokenizer_case(), train_case(), attention_case(), decode_case()};
     CLI::App* parsed = nullptr;
-    SessionOptions options[std::size(cases)];
+    Bench::Options options[std::size(cases)];
+    RunCase works[std::size(cases)];
     auto setup = [&](CLI::App& app) {
         parsed = &app;
         app.require_subcommand(0, 1);
         app.fallthrough();
         for (std::size_t i = 0; i < std::size(cases); i++) {
-            CLI::App& part = *app.add_subcommand(cases[i]->name, cases[i]->what);
-            SessionOptions& o = options[i];
-            o.repeats = cases[i]->repeats;
-            cases[i]->add_options(part);
+            CLI::App& part = *app.add_subcommand(cases[i].name, cases[i].what);
+            Bench::Options& o = options[i];
+            o.repeats = cases[i].repeats;
+            works[i] = cases[i].add(part);
             part.add_option("--repeats", o.repeats, fmt::format("runs of each; medians count (default: {})", o.repeats))
                 ->check(CLI::Range(1, 1000))
                 ->option_text("N");
@@ -30,26 +57,12 @@ int main(int argc, char** argv) {
         }
     };
     auto body = [&](const Common& common) {
-        for (std::size_t i = 0; i < std::size(cases); i++) {
-            if (!parsed->got_subcommand(cases[i]->name)) continue;
-            stop_requested();  // from here on Ctrl-C asks
-            Session session(cases[i]->name, options[i], common);
-            std::exception_ptr failed;
-            bool complete = false;
-            try {
-                cases[i]->run(session);
-                complete = true;
-            } catch (const Stopped&) {
-                show_progress("");
-                if (!options[i].turns) log_line("note: stopped as asked; the rows that are there are whole");
-            } catch (...) {
-                failed = std::current_exception();
+        for (std::size_t i = 0; i < std::size(cases); i++)
+            if (parsed->got_subcommand(cases[i].name)) {
+                Bench bench(cases[i].name, options[i], common);
+                return run(bench, works[i]);
             }
-            session.end(complete, cases[i]->beside);
-            if (failed) std::rethrow_exception(failed);
-            return;
-        }
-        for (const auto& one : cases) fmt::print("{:12}{}\n", one->name, one->what);
+        for (const Case& one : cases) fmt::print("{:12}{}\n", one.name, one.what);
         fmt::print("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py sets other software beside it", setup,

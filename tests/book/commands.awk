@@ -2,7 +2,7 @@
 # The commands of the pages: programs, options, settings, targets of make and test cases that there are. Used by names.awk.
 
 function is_command(text) {
-    return text ~ /^(\.\/[a-z]+|make|gdb|tests\/[a-z\/_]*\.(sh|py)|taskset|tools\/[a-z\/_]*\.sh)( |$)/
+    return text ~ /^(\.\/[a-z]+|make|gdb|tests\/[a-z\/_]*\.(sh|py)|taskset|tools\/[a-z\/_]*\.(sh|py))( |$)/
 }
 function option(line, text, program,    name) {
     name = text
@@ -56,14 +56,16 @@ function call(line, text,    word, count, i, program, rest, pattern) {
         return
     } else if (program ~ /^(tests|tools)\//) {
         if (!(program in paths)) complain(line, text, "no such file")
-        return
+        if (program != "tools/bench/compare.py") return
+        i = 1
+        program = "compare.py"
     } else {
         i = 1
         sub(/^\.\//, "", program)
         if (!((program "=") in options)) { complain(line, text, "no program is called ./" program); return }
-        if ((program == "inspect" || program == "bench") && word[2] ~ /^[a-z]+$/ && !((program " " word[2]) in options))
-            complain(line, text, "./" program " does no " word[2])
     }
+    if ((program == "inspect" || program == "bench" || program == "compare.py") && word[2] ~ /^[a-z]+$/ && !((program " " word[2]) in options))
+        complain(line, text, "./" program " does no " word[2])
     for (i++; i <= count; i++) {
         if (word[i] ~ /^--[a-z]/) option(line, word[i], program)
         else if (word[i] ~ /^[a-z_0-9]+=/ && word[i] !~ /QUOTED/) settings(line, word[i])

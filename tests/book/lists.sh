@@ -42,6 +42,10 @@ for source in tools/*.cpp; do
     printf '%s\n' "$program=" "$program --help" "$program --version"
     grep -hoE -- '--[a-z][a-z0-9-]+|"[a-z]+"' $own tools/*.h | tr -d '"' | sort -u | sed "s/^/$program /"
 done > "$lists/options"
+# compare.py takes the options of ./bench, too.
+{ echo compare.py=; sed -n 's/^bench /compare.py /p' "$lists/options"
+  grep -hoE -- '--[a-z][a-z-]+' tools/bench/compare.py | sed 's/^/compare.py /'; } > "$lists/compare"
+cat "$lists/compare" >> "$lists/options"
 { printf '%s\n' 'tests=' 'tests --test-case'; grep -hoE -- '--[a-z][a-z0-9-]+' $code | sort -u | sed 's/^/- /'; } >> "$lists/options"
 
 { sed -nE 's/^([a-z-]+( [a-z-]+)*): .*/\1/p; s/^([a-z-]+( [a-z-]+)*):$/\1/p; s/^\.PHONY: (.*)/\1/p' Makefile | tr ' ' '\n'

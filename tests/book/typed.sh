@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # typed.sh PAGE ...: the commands in the blocks of these pages are typed, page by page, in a folder that goes away; each must
 # end well. Trainings are made small: two steps of a small model, on text that is made here. Programs as `make` left them.
-# Not typed: make, gdb (transcripts.sh), ./bench, scripts of tests/, and commands on what the reader is to write.
+# Not typed: make, gdb (transcripts.sh), what measures (./bench, compare.py), scripts of tests/, and commands on what the reader is
+# to write.
 # RUN is a run, of UniVAE on the pages of UniVAE, else of UniLM; FOLDER a checkpoint of Hugging Face's.
 set -uo pipefail
 root=${root:-$PWD} pages=$PWD
@@ -45,7 +46,7 @@ small_form() {
     while IFS= read -r part; do
         part=$(sed -E 's/^ +| +$//g; s/^make .* ; //' <<< "$part")
         case $part in
-            make* | ./bench* | '') continue ;;
+            make* | ./bench* | *compare.py* | '') continue ;;
             ./train*)
                 part=$(sed -E 's/ --(steps|minutes|threads) [0-9]+//g; s/ schedule_(start|steps)=[0-9]+//g' <<< "$part")
                 model="$univae"

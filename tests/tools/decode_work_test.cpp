@@ -52,9 +52,3 @@ TEST_CASE("decode work: a prefix sees its source and what was written before, wi
     CHECK(better > 0);
     for (std::size_t i = 0; i < beams.size(); i++) CHECK(beams[i].size() == 1);
 }
-
-TEST_CASE("decode work: marks by name, others refused") {
-    for (const std::string& name : beam_mark_names()) CHECK(beam_mark(name).model.layers >= 3);
-    CHECK_THROWS_WITH_AS(beam_mark("gpt"),
-                         "there is no model gpt of beams; there are unilm-default and unilm-base", BadUsage);
-}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tools/bench/attention.h"
 #include "tools/bench/train_ours.h"
 
 #include <cmath>

@@ -2,86 +2,143 @@
 // ./bench attention: attention alone, forward and backward.
 #include <fmt/format.h>
 
-#include "tools/bench/attention_work.h"
+#include <cmath>
+
+#include "engine/ops/visible.h"
+#include "engine/tensor/numbers.h"
+#include "models/masks/mask.h"
+#include "tools/bench/attention.h"
+#include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/session.h"
 
 namespace masquerade {
 namespace {
 
-constexpr double run_seconds = 0.3;
-constexpr const char* columns = "{:<8}{:<6}{:>7}  {:<9}{:>9}{:>10}\n";
+SegmentGraph graph_of(const AttentionSizes& s) {
+    const int half = s.length / 2;
+    const Document one = s.mask == "prefix" ? Document{half, s.length - half} : Document{s.length, 0};
+    const Documents documents(std::size_t(s.documents), one);
+    if (s.mask == "full") return full_mask(documents);
+    return s.mask == "causal" ? causal_mask(documents) : unilm_mask(documents);
+}
 
-class AttentionCase : public BenchCase {
-  public:
-    AttentionCase()
-        : BenchCase("attention", "attention alone, on full, causal and prefix masks",
-                    "PyTorch's scaled_dot_product_attention") {}
-
-    void add_options(CLI::App& app) override {
-        app.add_option("--lengths", lengths_, "tokens of a document (default: 128,512,2048)")
-            ->delimiter(',')
-            ->check(CLI::Range(2, 1 << 20))
-            ->option_text("N,...");
-        app.add_option("--tokens", tokens_,
-                       "of all documents (default: 2048; with --device cuda 16384); at least one document is run")
-            ->check(CLI::Range(2, 1 << 24))
-            ->option_text("N");
-        app.add_option("--heads", heads_, "heads (default: 12)")->check(CLI::Range(1, 1024))->option_text("N");
-        app.add_option("--size", size_, "numbers of a head (default: 64)")
-            ->check(CLI::Range(1, 1024))
-            ->option_text("N");
-        app.add_option("--precision", precision_, "f32, bf16 or both (default: both)")
-            ->check(CLI::IsMember({"f32", "bf16", "both"}))
-            ->option_text("NAME");
-    }
-
-    void run(Session& session) override {
-        if (tokens_ == 0) tokens_ = session.common.device == Device::cuda ? 16384 : 2048;
-        session.begin("rows", {},
-                      '\n' + fmt::format(fmt::runtime(columns), "mask", "", "length", "", "ours, ms", "TFLOP/s"));
-        for (DType type : {DType::bf16, DType::f32})
-            for (int length : lengths_)
-                for (const char* mask : {"full", "causal", "prefix"})
-                    if (precision_ == "both" || precision_ == name_of(type))
-                        measure(session, {mask, std::max(1, tokens_ / length), length, heads_, size_, type});
-    }
-
-  private:
-    static void measure(Session& session, const AttentionSizes& s) {
-        const Device device = session.common.device;
-        const std::string precision = name_of(s.type);
-        AttentionWork work(s, device);
-        Json row = {{"mask", s.mask},           {"precision", precision}, {"length", s.length},
-                    {"documents", s.documents}, {"heads", s.heads},       {"size", s.size}};
-        Json about = row;
-        about["seconds"] = run_seconds;
-        session.start(about);
-        const auto runs = session.in_turns(
-            fmt::format("{} {} {}", s.mask, precision, s.length),
-            {[&] { return mean_seconds(run_seconds, device, [&] { work.forward(); }); },
-             [&] { return mean_seconds(run_seconds, device, [&] { work.forward(), work.backward(); }); }});
-        std::vector<std::string> lines;
-        auto add = [&](const char* key, const char* way, double multiply_adds, const std::vector<double>& ours) {
-            const double seconds = spread_of(ours).median;
-            row[key] = {{"multiply_adds", multiply_adds}, {"ours", ours}, {"seconds", seconds}};
-            lines.push_back(fmt::format(fmt::runtime(columns), s.mask, precision, s.length, way,
-                                        fmt::format("{:.3f}", 1e3 * seconds),
-                                        figures(2e-12 * multiply_adds / seconds)));
-        };
-        add("forward", "forward", work.forward_work(), runs[0]);
-        add("both", "both ways", work.forward_work() + work.backward_work(), runs[1]);
-        row["check"] = {{"y", work.mean_output()}, {"dq", work.mean_gradient()}};
-        session.add(row, lines);
-    }
-
-    std::vector<int> lengths_ = {128, 512, 2048};
-    int tokens_ = 0, heads_ = 12, size_ = 64;
-    std::string precision_ = "both";
+struct Options {
+    std::vector<int> lengths = {128, 512, 2048};
+    int tokens = 0, heads = 12, size = 64;
+    std::string precision = "both";
 };
+
+void measure(Bench& bench, const AttentionSizes& s) {
+    constexpr double run_seconds = 0.3;
+    const Device device = bench.common.device;
+    const std::string precision = name_of(s.type);
+    AttentionWork work(s, device);
+    work.forward();
+    work.backward();
+    const Json check = {{"y", work.mean_output()}, {"dq", work.mean_gradient()}};
+    for (const char* way : {"forward", "both ways"}) {
+        const bool both = way != std::string("forward");
+        auto call = [&] {
+            work.forward();
+            if (both) work.backward();
+        };
+        call();
+        bench.measure({{"name", fmt::format("{} {} {} {}", s.mask, precision, s.length, way)},
+                       {"amount", 2e-9 * (both ? 6 : 2) * work.product_work()}, {"unit", "GFLOP"},
+                       {"mask", s.mask}, {"precision", precision}, {"length", s.length}, {"documents", s.documents},
+                       {"heads", s.heads}, {"size", s.size}, {"both_ways", both}, {"check", check}},
+                      {{"budget", run_seconds}}, {{"ours", [&] { return seconds_of(call, run_seconds, device); }}});
+    }
+}
+
+void run(Bench& bench, Options o) {
+    if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
+    bench.begin();
+    for (DType type : {DType::bf16, DType::f32})
+        for (int length : o.lengths)
+            for (const char* mask : {"full", "causal", "prefix"})
+                if (o.precision == "both" || o.precision == name_of(type))
+                    measure(bench, {mask, std::max(1, o.tokens / length), length, o.heads, o.size, type});
+}
 
 }  // namespace
 
-std::unique_ptr<BenchCase> attention_case() { return std::make_unique<AttentionCase>(); }
+AttentionWork::AttentionWork(const AttentionSizes& s, Device device)
+    : sizes_(s),
+      device_(device),
+      given_(graph_of(s)),
+      pairs_(double(visible_pairs(given_))),
+      inputs_(device),
+      graph_(&inputs_.graph(given_)),
+      rule_{s.heads, 0, {}, {}},
+      q_(block(s.width(), s.type)),
+      kv_(block(2 * s.width(), s.type)),
+      y_(block(s.width(), s.type)),
+      lse_(block(s.heads, arithmetic_of(s.type))),
+      dy_(block(s.width(), s.type)),
+      dq_(block(s.width(), s.type)),
+      dkv_(block(2 * s.width(), s.type)) {
+    fill(q_, {0});
+    fill(kv_, {1, 2});
+    fill(dy_, {3});
+}
+
+AttentionWork::Block AttentionWork::block(std::int64_t columns, DType type) const {
+    Buffer memory(std::size_t(sizes_.rows() * columns) * bytes_of(type), device_);
+    const View view{memory.data(), type, device_, {sizes_.rows(), columns}, "attention"};
+    return {std::move(memory), view};
+}
+
+void AttentionWork::fill(const Block& block, const std::vector<int>& salts) const {
+    const std::int64_t C = sizes_.width();
+    std::vector<float> numbers;
+    for (std::int64_t row = 0; row < sizes_.rows(); row++)
+        for (int salt : salts)
+            for (std::int64_t c = 0; c < C; c++) numbers.push_back(float((37 * (row * C + c) + 11 * salt) % 97) / 48 - 1);
+    write_numbers(block.view, numbers.data());
+}
+
+void AttentionWork::forward() {
+    attention_forward(q_.view, Views{kv_.view}, *graph_, rule_, y_.view, lse_.view);
+}
+
+void AttentionWork::backward() {
+    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, *graph_, rule_,
+                       Grad{dq_.view, false}, Grads{Grad{dkv_.view, false}});
+}
+
+double AttentionWork::mean_of(const Block& block) {
+    const OnHost numbers(block.view);
+    double sum = 0;
+    for (std::int64_t i = 0; i < block.view.count(); i++) sum += std::fabs(numbers[i]);
+    return sum / double(block.view.count());
+}
+
+std::int64_t visible_pairs(const SegmentGraph& graph) {
+    std::int64_t pairs = 0;
+    for (const QuerySegment& q : graph.queries)
+        for (int i = q.begin; i < q.end; i++)
+            for (int s = q.sees_begin; s < q.sees_end; s++)
+                each_run(graph, q, i, graph.sees[std::size_t(s)], [&](int begin, int end) { pairs += end - begin; });
+    return pairs;
+}
+
+RunCase attention_case(CLI::App& app) {
+    auto o = std::make_shared<Options>();
+    app.add_option("--lengths", o->lengths, "tokens of a document (default: 128,512,2048)")
+        ->delimiter(',')
+        ->check(CLI::Range(2, 1 << 20))
+        ->option_text("N,...");
+    app.add_option("--tokens", o->tokens,
+                   "of all documents (default: 2048; with --device cuda 16384); at least one document is run")
+        ->check(CLI::Range(2, 1 << 24))
+        ->option_text("N");
+    app.add_option("--heads", o->heads, "heads (default: 12)")->check(CLI::Range(1, 1024))->option_text("N");
+    app.add_option("--size", o->size, "numbers of a head (default: 64)")->check(CLI::Range(1, 1024))->option_text("N");
+    app.add_option("--precision", o->precision, "f32, bf16 or both (default: both)")
+        ->check(CLI::IsMember({"f32", "bf16", "both"}))
+        ->option_text("NAME");
+    return [o](Bench& bench) { run(bench, *o); };
+}
 
 }  // namespace masquerade

@@ -1,38 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scaled_dot_product_attention of PyTorch, measured for compare.py attention; see peer_system.serve. It is asked:
-  {"do": "start", "device": "cpu" or "cuda", "threads": N}     imports torch, tells the version
-  {"do": "run", "precision": "f32" or "bf16", "mask": NAME, "documents": B, "length": N, "heads": H, "size": D,
-   "seconds": S}            the mean seconds of "forward" and of "both", forward and backward, in runs of so long; "y" and
-                            "dq", the means of the absolute values of the output and of the queries' gradient"""
-import platform
+"""scaled_dot_product_attention of PyTorch, measured for compare.py attention; see peer.serve."""
 import sys
 
 sys.dont_write_bytecode = True
 
-import peer_system as system  # noqa: E402
+import peer  # noqa: E402
 
 
-class Bench:
-    def __init__(self, request):
-        self.device = request["device"]
-        system.prepare(torch, request)
-
-    def mean(self, work, budget):
-        wait = (torch.cuda.synchronize, 8) if self.device == "cuda" else ()
-        return system.mean_seconds(work, budget, *wait)
+class Attention:
+    def __init__(self):
+        global torch
+        import torch
 
     def tensor(self, request, salt):
+        """The numbers of tools/bench/attention.h."""
         b, n, h, d = (request[name] for name in ("documents", "length", "heads", "size"))
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[request["precision"]]
         numbers = ((37 * torch.arange(b * n * h * d) + 11 * salt) % 97).float() / 48 - 1
-        return numbers.view(b, n, h, d).transpose(1, 2).contiguous().to(self.device, dtype)
+        return numbers.view(b, n, h, d).transpose(1, 2).contiguous().to(request["device"], dtype)
 
-    def run(self, request):
+    def work(self, request):
+        self.wait, self.request = peer.prepare(torch, request), request
         q, k, v, dy = (self.tensor(request, salt) for salt in range(4))
         n, mask, causal = request["length"], None, request["mask"] == "causal"
         if request["mask"] == "prefix":
-            place, half = torch.arange(n, device=self.device), n // 2
+            place, half = torch.arange(n, device=request["device"]), n // 2
             mask = (place[None] < half) | ((place[None] <= place[:, None]) & (place[:, None] >= half))
 
         def forward():
@@ -41,21 +34,22 @@ class Bench:
         def both():
             return torch.autograd.grad(forward(), (q, k, v), dy)
 
-        with torch.no_grad():
-            seconds = {"forward": self.mean(forward, request["seconds"])}
-            y = forward().float().abs().mean().item()
         for tensor in (q, k, v):
             tensor.requires_grad_(True)
-        seconds["both"] = self.mean(both, request["seconds"])
-        return dict(seconds, y=y, dq=both()[0].float().abs().mean().item())
+        self.call = both if request["both_ways"] else torch.no_grad()(forward)
+        theirs = {"y": forward().float().abs().mean().item(), "dq": both()[0].float().abs().mean().item()}
+        ours, tolerance = request["check"], 2e-2 if request["precision"] == "bf16" else 1e-4
+        return {
+            "version": peer.version(torch),
+            "said": ", ".join(f"mean |{name}| {ours[name]:.5f} {theirs[name]:.5f}" for name in theirs),
+            "check": theirs,
+            "agrees": all(abs(ours[name] - theirs[name]) <= tolerance * abs(theirs[name]) for name in theirs),
+        }
 
-
-def start(request):
-    global torch
-    import torch
-
-    return Bench(request), {"version": f"PyTorch {torch.__version__}, Python {platform.python_version()}"}
+    def turn(self):
+        together = 8 if self.request["device"] == "cuda" else 1
+        return {"seconds": peer.seconds_of(self.call, self.request["budget"], self.wait, together)}
 
 
 if __name__ == "__main__":
-    system.serve(start)
+    peer.serve(Attention)

@@ -12,12 +12,6 @@ namespace {
 
 constexpr int first_ordinary = 5, cls = 2, sep = 3;
 
-struct Mark {
-    const char* name;
-    int layers, width, vocabulary;
-};
-constexpr Mark marks[] = {{"unilm-default", 3, 256, 4000}, {"unilm-base", 12, 768, 30522}};
-
 BackboneOptions fitting(const BeamSizes& sizes) {
     BackboneOptions o = sizes.model;
     o.positions = sizes.source_tokens + sizes.target_tokens;
@@ -99,30 +93,6 @@ Batch UncachedUniLm::batch(const std::vector<Row>& rows) const {
 
 }  // namespace
 
-const std::vector<std::string>& beam_mark_names() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> all;
-        for (const Mark& m : marks) all.push_back(m.name);
-        return all;
-    }();
-    return names;
-}
-
-BeamSizes beam_mark(const std::string& name) {
-    for (const Mark& m : marks)
-        if (name == m.name) {
-            BeamSizes sizes;
-            sizes.model.layers = m.layers;
-            sizes.model.width = m.width;
-            sizes.model.heads = m.width / 64;
-            sizes.model.inner = 4 * m.width;
-            sizes.model.vocabulary = m.vocabulary;
-            sizes.model.rotary = false;
-            return sizes;
-        }
-    throw BadUsage(text("there is no model ", name, " of beams; there are unilm-default and unilm-base"));
-}
-
 BeamWork::BeamWork(const BeamSizes& s, Device device, std::uint64_t seed)
     : sizes(s),
       seed_(seed),
@@ -153,16 +123,19 @@ Written BeamWork::write(SourceReader& reader) const {
         SearchSource source;
         source.line = std::uint32_t(s.name);
         source.begin = sep;
-        source.ends = {end()};
+        source.ends = {sep};
         about.push_back(source);
     }
     return write_targets(reader, about, pointers_to(sources_), options_, seed_);
 }
 
-void BeamWork::save(const std::string& folder) const {
+nlohmann::ordered_json BeamWork::save(const std::string& folder) const {
     std::vector<std::string> tokens(std::begin(special_tokens), std::end(special_tokens));
     while (int(tokens.size()) < sizes.model.vocabulary) tokens.push_back(text("w", tokens.size()));
     save_hugging_face(folder, model_.backbone, parameters_, Vocabulary(tokens));
+    nlohmann::ordered_json about = {{"folder", folder}, {"forbidden", options_.forbidden}, {"end", sep}};
+    for (const Sentence& s : sources_) about["sources"].push_back(s.ids);
+    return about;
 }
 
 bool same(const Written& a, const Written& b) {

@@ -2,6 +2,7 @@
 // What ./bench decode lets a UniLM of random weights write: targets of one length for sources of one length, by beams.
 #pragma once
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,6 @@ struct BeamSizes {
     int sources = 1, beams = 4;
 };
 
-// unilm-default: that of ./train unilm, but for its positions, which BERT adds. unilm-base: a BERT-base.
-const std::vector<std::string>& beam_mark_names();
-BeamSizes beam_mark(const std::string& name);  // BadUsage
-
 using Written = std::vector<std::vector<Hypothesis>>;
 
 // Sources are read from left to right and have the segment id of targets: so a BERT reads that is made a decoder.
@@ -30,13 +27,9 @@ class BeamWork {
     Written with_cache() { return write(cached_); }
     Written without_cache() { return write(*uncached_); }
 
-    // A folder of Hugging Face's with these weights.
-    void save(const std::string& folder) const;
-
     const BeamSizes sizes;
-    const std::vector<Sentence>& sources() const { return sources_; }
-    const SearchOptions& search_options() const { return options_; }
-    int end() const { return 3; }
+    // What another program needs to write the same; the weights go into `folder`, as Hugging Face's library keeps them.
+    nlohmann::ordered_json save(const std::string& folder) const;
 
   private:
     Written write(SourceReader& reader) const;

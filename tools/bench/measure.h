@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,41 +25,23 @@ inline Spread spread_of(std::vector<double> values) {
     return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
 }
 
-// Amounts a second from seconds: the longest run is the slowest.
-inline Spread rate_of(double amount, const Spread& seconds) {
-    return {amount / seconds.median, amount / seconds.most, amount / seconds.least};
-}
-
 inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Seconds of one call of work(): the mean of as many as fill a fifth of a second.
+// Seconds of one call of work(): the mean of as many as fill `budget`. A GPU is waited for after several: it would be idle
+// between calls.
 template <class Work, class Clock = double (*)()>
-double seconds_of(Work work, Clock now = steady_seconds) {
-    const double start = now();
-    for (int calls = 1;; calls++) {
-        work();
-        const double passed = now() - start;
-        if (passed >= 0.2) return passed / calls;
-    }
-}
-
-// Seconds of one call: the mean of as many as fill `budget`, after one that is not counted. A GPU is waited
-// for after several: it would be idle between calls.
-template <class Work>
-double mean_seconds(double budget, Device device, Work work) {
+double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, Clock now = steady_seconds) {
     const int together = device == Device::cpu ? 1 : 8;
-    work();
     wait_for(device);
-    const double start = steady_seconds();
-    double now = start;
-    int times = 0;
-    for (; times == 0 || now - start < budget; times += together, now = steady_seconds()) {
+    const double start = now();
+    for (int calls = together;; calls += together) {
         for (int i = 0; i < together; i++) work();
         wait_for(device);
+        const double passed = now() - start;
+        if (passed >= budget) return passed / calls;
     }
-    return (now - start) / times;
 }
 
 // Three figures, as a table shows them: 1234, 312, 31.2, 3.12, 0.03.

@@ -1,143 +1,194 @@
 // SPDX-License-Identifier: MIT
-// ./bench tokenizer: encoding, decoding and training of WordPiece.
+// ./bench tokenizer: encoding, decoding and training of WordPiece, on lines in memory.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <optional>
+#include <cmath>
+#include <limits>
 
+#include "data/text.h"
+#include "data/training_text.h"
+#include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/trainer.h"
+#include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/memory.h"
-#include "tools/bench/tokenizer_work.h"
 
 namespace masquerade {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* columns = "{:<22}{:>7}{:>14}{:>8}\n";
+constexpr int trained_size = 8000;    // tokens; tokenizer_peer.py trains as many
+constexpr double default_size = 16e6;  // bytes that the default text is repeated to
 
-class TokenizerCase : public BenchCase {
-  public:
-    TokenizerCase()
-        : BenchCase("tokenizer", "encoding, decoding and training of WordPiece", "Hugging Face's tokenizers") {}
+// Where the results of work go that leaves nothing else behind, so that the compiler must do it.
+volatile std::size_t seen = 0;
 
-    void add_options(CLI::App& app) override {
-        app.add_option("--text", texts_, "text, one sentence a line; several may be given (default: corpus/)")
-            ->option_text("FILE");
-        app.add_option("--vocab", vocabulary_,
-                       "vocab.txt, tokenizer.json or a model's folder (default: learned)")
-            ->option_text("FILE");
-        app.add_flag("--cased", cased_, "keep upper case and accents (with a vocab.txt)");
-    }
-
-    void run(Session& session) override {
-        if (session.common.device != Device::cpu)
-            throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
-        const BenchText text = read_bench_text(texts_);
-        const WordPiece tokenizer = open(text);
-        const std::vector<TokenizerWork> all = tokenizer_work(text, tokenizer, path_, threads());
-        begin(session, text, tokenizer, std::int64_t(all.front().tokens));
-        tell(session, text, tokenizer);
-        for (const TokenizerWork& work : all) measure(session, work);
-    }
-
-  private:
-    WordPiece open(const BenchText& text) {
-        if (vocabulary_.empty()) {
-            WordPiece::Options options;
-            options.lower = !cased_;
-            Vocabulary learned = train_on(text.once(), options, threads());
-            std::string bytes;
-            for (int id = 0; id < learned.size(); id++) bytes += learned.token(id) + '\n';
-            path_ = learned_.emplace(bytes).path();
-            return WordPiece(std::move(learned), std::move(options));
-        }
-        path_ = vocabulary_;
-        HuggingFace read = read_tokenizer(path_);
-        for (const std::string& note : read.notes) log_line("note: ", path_, ": ", note);
-        if (cased_) {
-            if (fs::is_directory(path_) || fs::path(path_).extension() == ".json")
-                throw BadUsage(path_ + " says itself what becomes of upper case; --cased is for a vocab.txt");
-            read.options.lower = false;
-        }
-        return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
-    }
-
-    void begin(Session& session, const BenchText& text, const WordPiece& tokenizer, std::int64_t tokens) const {
-        const int size = tokenizer.vocabulary().size();
-        const bool lower = tokenizer.options().lower;
-        const std::string file = fs::path(vocabulary_).filename();
-        session.begin("rows",
-                      {{"text",
-                        {{"name", text.name},
-                         {"copies", text.copies}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()},
-                         {"tokens", tokens}}},
-                       {"vocabulary", {{"file", vocabulary_}, {"tokens", size}, {"lower", lower}}}},
-                      fmt::format("text        {}{}: {} lines, {} MB, {} M tokens\n"
-                                  "vocabulary  {}: {} tokens, {}\n\n",
-                                  fs::path(text.name).filename().string(),
-                                  text.copies > 1 ? fmt::format(", {} times", text.copies) : "", text.lines.size(),
-                                  figures(text.megabytes()), figures(double(tokens) / 1e6),
-                                  file.empty() ? "learned from it" : file, size, lower ? "lower case" : "cased") +
-                          fmt::format(fmt::runtime(columns), "", "MB/s", "range", "Mtok/s"));
-    }
-
-    // The text, the vocabulary and its options, and every line's ids by the other program's rules: how many, then those.
-    void tell(Session& session, const BenchText& text, const WordPiece& tokenizer) {
-        if (!session.options.turns) return;
-        const WordPiece::Options& o = tokenizer.options();
-        WordPiece::Options rules = o;
-        if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
-        const WordPiece alike(tokenizer.vocabulary(), rules, tokenizer.added());
-        Encoder encoder(alike);
-        std::vector<int> ids, line;
-        for (std::string_view one : text.lines) {
-            line.clear();
-            encoder.append(one, line);
-            ids.push_back(int(line.size()));
-            ids.insert(ids.end(), line.begin(), line.end());
-        }
-        lines_.emplace(text.bytes);
-        ids_.emplace(std::string_view(reinterpret_cast<const char*>(ids.data()), 4 * ids.size()));
-        std::string file = path_;  // of a model's folder that which read_tokenizer takes
-        if (fs::is_directory(path_))
-            file += fs::exists(path_ + "/tokenizer.json") ? "/tokenizer.json" : "/vocab.txt";
-        session.start({{"text", lines_->path()}, {"ids", ids_->path()}, {"bytes", text.bytes.size()},
-                       {"vocabulary", fs::absolute(file).string()}, {"recognise", o.recognise_special},
-                       {"normalizer",
-                        {{"lowercase", o.lower},
-                         {"clean_text", o.clean}, {"handle_chinese_chars", o.split_ideographs},
-                         {"strip_accents", o.strips()}}}});
-    }
-
-    static void measure(Session& session, const TokenizerWork& work) {
-        session.start({{"work", work.beside}, {"threads", work.threads}, {"label", work.label}});
-        work.run();  // fills caches and memory
-        const auto runs = session.in_turns(work.label, {[&] { return seconds_of(work.run); }})[0];
-        const Spread seconds = spread_of(runs);
-        Json ours = {{"seconds", {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}}},
-                     {"runs", runs}};
-        if (work.bytes > 0) ours["mb_per_second"] = work.bytes / 1e6 / seconds.median;
-        if (work.tokens > 0) ours["million_tokens_per_second"] = work.tokens / 1e6 / seconds.median;
-        const Spread s = work.bytes > 0
-                             ? rate_of(work.bytes / 1e6, seconds)
-                             : Spread{1e3 * seconds.median, 1e3 * seconds.least, 1e3 * seconds.most};
-        session.add({{"name", work.key}, {"bytes", std::int64_t(work.bytes)},
-                     {"tokens", std::int64_t(work.tokens)}, {"ours", ours}, {"threads", work.threads}},
-                    {fmt::format(fmt::runtime(columns), work.label + (work.bytes > 0 ? "" : ", ms"),
-                                 figures(s.median), figures(s.least) + " - " + figures(s.most),
-                                 work.tokens > 0 ? figures(work.tokens / 1e6 / seconds.median) : "-")});
-    }
-
-    std::vector<std::string> texts_;
-    std::string vocabulary_, path_;  // path_: of what is read, learned or not
-    bool cased_ = false;
-    std::optional<SharedFile> learned_, lines_, ids_;  // a vocabulary; what the other program reads
+struct Options {
+    std::vector<std::string> texts;
+    std::string vocabulary;
+    bool cased = false;
 };
+
+struct BenchText {
+    std::string name, bytes;              // every line ends in a line feed
+    std::vector<std::string_view> lines;  // in `bytes`, without it
+    std::size_t once = 0;                 // bytes of the text before it was repeated
+
+    double megabytes() const { return double(bytes.size()) / 1e6; }
+};
+
+void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
+    auto add = [&](const std::vector<std::string>& lines) {
+        for (const std::string& line : lines) t.bytes += line, t.bytes += '\n';
+    };
+    for (const std::string& path : files) {
+        add(read_text(path, {std::numeric_limits<std::size_t>::max()}).source);
+        t.name += (t.name.empty() ? "" : ", ") + fs::path(path).filename().string();
+    }
+    if (files.empty()) {
+        const TrainingText training = find_training_text("", "");
+        t.name = fs::path(training.origin.name).filename();
+        add(training.train);
+    }
+    t.once = t.bytes.size();
+    if (files.empty())
+        for (const std::string text = t.bytes; double(t.bytes.size()) + double(t.once) / 2 < default_size;) t.bytes += text;
+    for (std::size_t at = 0; at < t.bytes.size();) {
+        const std::size_t end = t.bytes.find('\n', at);
+        t.lines.push_back(std::string_view(t.bytes).substr(at, end - at));
+        at = end + 1;
+    }
+}
+
+Vocabulary train_on(std::string_view lines, const NormaliseOptions& options, int threads) {
+    VocabularyTrainer trainer{TrainerOptions(options)};
+    trainer.add_text(lines, threads);
+    return trainer.train(trained_size);
+}
+
+WordPiece tokenizer_of(HuggingFace read) {
+    return WordPiece(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
+}
+
+// The file of a vocabulary: of a model's folder that which read_tokenizer takes; learned where none is named.
+std::string vocabulary_file(const Options& o, const BenchText& text, const SharedFolder& folder) {
+    if (o.vocabulary.empty()) {
+        WordPiece::Options options;
+        options.lower = !o.cased;
+        const Vocabulary learned = train_on(std::string_view(text.bytes).substr(0, text.once), options, threads());
+        std::string bytes;
+        for (int id = 0; id < learned.size(); id++) bytes += learned.token(id) + '\n';
+        return folder.write("vocab.txt", bytes);
+    }
+    if (!fs::is_directory(o.vocabulary)) return fs::absolute(o.vocabulary);
+    const fs::path model = fs::absolute(o.vocabulary), json = model / "tokenizer.json";
+    return fs::exists(json) ? json : model / "vocab.txt";
+}
+
+// For the peer: every line's ids by the peer's rules, 32 bits each: how many, then those.
+std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
+    WordPiece::Options rules = tokenizer.options();
+    if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
+    const WordPiece alike(tokenizer.vocabulary(), rules, tokenizer.added());
+    Encoder encoder(alike);
+    std::vector<int> ids;
+    for (std::string_view line : text.lines) {
+        const std::size_t begin = ids.size();
+        ids.push_back(0);
+        encoder.append(line, ids);
+        ids[begin] = int(ids.size() - begin - 1);
+    }
+    return std::string(reinterpret_cast<const char*>(ids.data()), 4 * ids.size());
+}
+
+void run(Bench& bench, const Options& o) {
+    if (bench.common.device != Device::cpu)
+        throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
+    const SharedFolder folder;
+    BenchText text;
+    read_bench_text(o.texts, text);
+    const std::string file = vocabulary_file(o, text, folder);
+    HuggingFace read = read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased);
+    for (const std::string& note : read.notes) log_line("note: ", o.vocabulary, ": ", note);
+    const WordPiece tokenizer = tokenizer_of(std::move(read));
+    std::vector<std::vector<int>> ids;
+    std::size_t tokens = 0;
+    for (std::string_view line : text.lines) {
+        ids.push_back(tokenizer.encode(line));
+        tokens += ids.back().size();
+    }
+    const WordPiece::Options& rules = tokenizer.options();
+    bench.begin({{"text",
+                  {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
+                 {"vocabulary", {{"file", o.vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
+                fmt::format("text        {}: {} lines, {} MB, {:.2f} M tokens\nvocabulary  {}: {} tokens, {}\n", text.name,
+                            text.lines.size(), figures(text.megabytes()), double(tokens) / 1e6,
+                            o.vocabulary.empty() ? "learned from it" : o.vocabulary, tokenizer.vocabulary().size(),
+                            rules.lower ? "lower case" : "cased"));
+
+    Json about;  // what the peer needs to do the same
+    if (bench.options.turns)
+        about = {{"text", folder.write("text", text.bytes)}, {"ids", folder.write("ids", ids_alike(text, tokenizer))},
+                 {"vocabulary", file}, {"recognise", rules.recognise_special},
+                 {"normalizer",
+                  {{"lowercase", rules.lower},
+                   {"clean_text", rules.clean}, {"handle_chinese_chars", rules.split_ideographs},
+                   {"strip_accents", rules.strips()}}}};
+    auto measure = [&](const std::string& name, const char* work, int count, const std::function<void()>& call) {
+        const bool loads = work == std::string("load");
+        call();  // fills caches and memory
+        about["work"] = work;
+        bench.measure({{"name", name}, {"amount", loads ? 1 : text.megabytes()}, {"unit", loads ? "files" : "MB"},
+                       {"threads", count}},
+                      about, {{"ours", [&] { return seconds_of(call); }}});
+    };
+    auto expect = [&](std::size_t found) {
+        if (found != tokens) throw Error(masquerade::text(found, " tokens where encoding line by line gave ", tokens));
+    };
+    auto encode = [&](auto& into) {
+        into.clear();
+        Encoder encoder(tokenizer);
+        for (std::string_view line : text.lines) encoder.append(line, into);
+        expect(into.size());
+    };
+    auto thread_names = [](const std::string& name, int n) {
+        return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
+    };
+    std::vector<int> counts = {1};  // 1, 2, 4 ... and the most
+    while (counts.back() < threads()) counts.push_back(std::min(2 * counts.back(), threads()));
+
+    std::vector<int> all;
+    std::vector<Piece> pieces;
+    measure("encode", "encode", 1, [&] { encode(all); });
+    measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
+    for (int n : counts)
+        measure(thread_names("batch", n), "encode", n, [&] {
+            Frame plain;
+            plain.special = false;
+            expect(encode_batch(tokenizer, text.lines, plain, n).ids.size());
+        });
+    measure("decode", "decode", 1, [&] {
+        for (const std::vector<int>& line : ids) seen = seen + tokenizer.decode(line).size();
+    });
+    for (int n : counts)
+        if (n == 1 || n == threads())
+            measure(thread_names("train 8000", n), "train", n,
+                    [&] { seen = seen + std::size_t(train_on(text.bytes, rules, n).size()); });
+    measure("load vocabulary", "load", 1,
+            [&] { seen = seen + std::size_t(tokenizer_of(read_tokenizer(file)).vocabulary().size()); });
+}
 
 }  // namespace
 
-std::unique_ptr<BenchCase> tokenizer_case() { return std::make_unique<TokenizerCase>(); }
+RunCase tokenizer_case(CLI::App& app) {
+    auto o = std::make_shared<Options>();
+    app.add_option("--text", o->texts, "text, one sentence a line; several may be given (default: corpus/)")
+        ->option_text("FILE");
+    app.add_option("--vocab", o->vocabulary, "vocab.txt, tokenizer.json or a model's folder (default: learned)")
+        ->option_text("FILE");
+    app.add_flag("--cased", o->cased, "keep upper case and accents");
+    return [o](Bench& bench) { run(bench, *o); };
+}
 
 }  // namespace masquerade

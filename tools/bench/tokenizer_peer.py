@@ -1,23 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hugging Face tokenizers, measured for compare.py tokenizer; see peer_system.serve. It is asked:
-  {"do": "start", "text": PATH, "vocabulary": PATH, "ids": PATH, "normalizer": {...}, "recognise": BOOL}
-                                   reads text and vocabulary, and tells the versions
-  {"do": "compare"}                how many tokens ours and it find, and how many lines differ
-  {"do": "choose", "work": NAME}   tries the library's calls that do this work, on a part of the text
-  {"do": "run", "work": NAME}      seconds of the fastest of them on the whole text
-`normalizer` and `recognise` (whether "[SEP]" in the text is that token) are those of a vocab.txt; a
-tokenizer.json has its own."""
+"""Hugging Face tokenizers, measured for compare.py tokenizer; see peer.serve. Of the library's calls that do a work the fastest
+on a part of the text is measured."""
 import array
 import gc
 import os
-import platform
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
-import peer_system as system  # noqa: E402
+import peer  # noqa: E402
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SAMPLE = 1e6  # characters to choose a call by
@@ -27,72 +19,63 @@ def blocks(items, size):
     return (items[i : i + size] for i in range(0, len(items), size))
 
 
-def seconds(call):
-    """Of one call: the mean of as many as fill a fifth of a second."""
-    start, calls, passed = time.perf_counter(), 0, 0
-    while passed < 0.2:
-        call()
-        calls += 1
-        passed = time.perf_counter() - start
-    return passed / calls
-
-
 class Text:
-    """Lines, and the path of a file that holds them."""
+    """Lines, the path of a file that holds them, and their ids where somebody asks for them."""
 
     def __init__(self, lines, path):
-        self.lines, self.path = lines, path
-        self.ids = None
-
-    @classmethod
-    def read(cls, path):
-        with open(path, encoding="utf-8", newline="\n") as file:
-            lines = file.read().split("\n")
-        return cls(lines[:-1] if lines[-1] == "" else lines, path)
+        self.lines, self.path, self.ids = lines, path, None
 
     def sample(self):
         """Lines from everywhere in the text."""
         step = max(1, int(sum(map(len, self.lines)) / SAMPLE))
         file = os.memfd_create("sample")
-        lines = self.lines[::step]
         with open(f"/dev/fd/{file}", "w", encoding="utf-8", newline="\n") as out:
-            out.writelines(line + "\n" for line in lines)
-        return Text(lines, f"/dev/fd/{file}")
+            out.writelines(line + "\n" for line in self.lines[::step])
+        return Text(self.lines[::step], f"/dev/fd/{file}")
 
 
-class Bench:
-    def __init__(self, request):
-        self.vocabulary, self.normalizer = request["vocabulary"], request["normalizer"]
-        self.recognise, self.ours = request["recognise"], request["ids"]
-        self.text = Text.read(request["text"])
-        self.sample = self.text.sample()
-        self.tokenizer = self.load()
-        self.chosen = {}
+class Tokenizers:
+    def __init__(self):
+        global tokenizers, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+        import tokenizers
+        from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+        gc.disable()
+        self.text = None
+
+    def open(self, request):
+        """Once: all works are of one text and one vocabulary."""
+        self.request = request
+        with open(request["text"], encoding="utf-8", newline="\n") as file:
+            self.text = Text(file.read().split("\n")[:-1], request["text"])
+        self.sample, self.tokenizer = self.text.sample(), self.load()
+        self.different = self.compare(request["ids"])
 
     def bare(self, model):
         tokenizer = Tokenizer(model)
-        tokenizer.normalizer = normalizers.BertNormalizer(**self.normalizer)
+        tokenizer.normalizer = normalizers.BertNormalizer(**self.request["normalizer"])
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.decoder = decoders.WordPiece()
         return tokenizer
 
     def load(self):
-        if self.vocabulary.endswith(".json"):
-            tokenizer = Tokenizer.from_file(self.vocabulary)
+        """A tokenizer.json has its own normalizer, and knows whether "[SEP]" in the text is that token."""
+        vocabulary = self.request["vocabulary"]
+        if vocabulary.endswith(".json"):
+            tokenizer = Tokenizer.from_file(vocabulary)
             tokenizer.no_truncation()
             tokenizer.no_padding()
         else:
-            tokenizer = self.bare(models.WordPiece.from_file(self.vocabulary, unk_token="[UNK]"))
+            tokenizer = self.bare(models.WordPiece.from_file(vocabulary, unk_token="[UNK]"))
             tokenizer.add_special_tokens([t for t in SPECIAL if tokenizer.token_to_id(t) is not None])
-            tokenizer.encode_special_tokens = not self.recognise
+            tokenizer.encode_special_tokens = not self.request["recognise"]
         return tokenizer
 
     def train(self, start):
         tokenizer = self.bare(models.WordPiece(unk_token="[UNK]"))
-        trainer = trainers.WordPieceTrainer(
+        start(tokenizer, trainers.WordPieceTrainer(
             vocab_size=8000, min_frequency=2, show_progress=False, special_tokens=SPECIAL
-        )
-        start(tokenizer, trainer)
+        ))
 
     def ids_of(self, text):
         if text.ids is None:
@@ -103,83 +86,61 @@ class Bench:
 
     def calls(self, work, text):
         """The library's ways to do the work, by name."""
-        t = self.tokenizer
-        sizes = {"100 lines a call": 100, "1,000 lines a call": 1000}
-        if len(self.text.lines) < 2e6:  # it keeps about 2 kB a line
-            sizes["all lines in one call"] = len(text.lines)
-        found = {}
-        if work in ("encode", "pieces"):
-            batch = {"encode_batch": t.encode_batch}
+        t, lines = self.tokenizer, text.lines
+        if work == "load":
+            return {"from_file": self.load}
+        if work == "train":
+            return {
+                "train_from_iterator": lambda: self.train(lambda one, trainer: one.train_from_iterator(lines, trainer)),
+                "train, from a file": lambda: self.train(lambda one, trainer: one.train([text.path], trainer)),
+            }
+        if work == "decode":
+            items, batch, single = self.ids_of(text), {"decode_batch": t.decode_batch}, {"decode": t.decode}
+            more = {}
+        else:
+            items, batch, single = lines, {"encode_batch": t.encode_batch}, {"encode": t.encode}
             if work == "encode" and hasattr(t, "encode_batch_fast"):
                 batch["encode_batch_fast"] = t.encode_batch_fast  # leaves the offsets out
-            for call, function in batch.items():
-                for name, size in sizes.items():
-                    found[f"{call}, {name}"] = lambda function=function, size=size: [
-                        len(function(block, add_special_tokens=False)) for block in blocks(text.lines, size)
-                    ]
-            found["encode, a line a call"] = lambda: [
-                len(t.encode(line, add_special_tokens=False)) for line in text.lines
-            ]
-            found["encode, the text in one call"] = lambda: t.encode(
-                "\n".join(text.lines), add_special_tokens=False
-            )
-        elif work == "decode":
-            ids = self.ids_of(text)
-            for name, size in sizes.items():
-                found[f"decode_batch, {name}"] = lambda size=size: [
-                    len(t.decode_batch(block)) for block in blocks(ids, size)
-                ]
-            found["decode, a line a call"] = lambda: [len(t.decode(line)) for line in ids]
-        elif work == "train":
-            found["train_from_iterator"] = lambda: self.train(
-                lambda tokenizer, trainer: tokenizer.train_from_iterator(text.lines, trainer)
-            )
-            found["train, from a file"] = lambda: self.train(
-                lambda tokenizer, trainer: tokenizer.train([text.path], trainer)
-            )
-        elif work == "load":
-            name = "Tokenizer" if self.vocabulary.endswith(".json") else "WordPiece"
-            found[f"{name}.from_file"] = self.load
+            more = {"add_special_tokens": False}
+        sizes = {"100 lines a call": 100, "1,000 lines a call": 1000}
+        if len(self.text.lines) < 2e6:  # it keeps about 2 kB a line
+            sizes["all lines in one call"] = len(items)
+        found = {}
+        for name, call in batch.items():
+            for said, size in sizes.items():
+                found[f"{name}, {said}"] = lambda call=call, size=size: [len(call(b, **more)) for b in blocks(items, size)]
+        for name, call in single.items():
+            found[f"{name}, a line a call"] = lambda call=call: [len(call(one, **more)) for one in items]
         return found
 
-    def choose(self, request):
-        work = request["work"]
-        calls = self.calls(work, self.sample)
-        rounds = [{name: seconds(call) for name, call in calls.items()} for _ in range(2)]
-        tried = {name: min(times[name] for times in rounds) for name in calls}
-        self.chosen[work] = min(tried, key=tried.get)
-        return {"call": self.chosen[work], "tried": tried, "lines": len(self.sample.lines)}
+    def work(self, request):
+        if self.text is None:
+            self.open(request)
+        tried = {name: peer.seconds_of(call) for name, call in self.calls(request["work"], self.sample).items()}
+        fastest = min(tried, key=tried.get)
+        self.call = self.calls(request["work"], self.text)[fastest]
+        ids = f"ids differ in {self.different} lines" if self.different else "ids equal in every line"
+        return {
+            "version": peer.version(tokenizers),
+            "said": f"{fastest}; {ids}",
+            "tried": tried,
+            "agrees": self.different == 0,
+        }
 
-    def run(self, request):
-        work = request["work"]
-        return {"seconds": seconds(self.calls(work, self.text)[self.chosen[work]])}
+    def turn(self):
+        return {"seconds": peer.seconds_of(self.call)}
 
-    def compare(self, request):
-        """Ours: of each line how many, then those, 32 bits each."""
-        ours = array.array("i")
-        with open(self.ours, "rb") as file:
+    def compare(self, path):
+        """How many lines differ from ours: of each line how many ids, then those, 32 bits each."""
+        ours, at, different = array.array("i"), 0, 0
+        with open(path, "rb") as file:
             ours.frombytes(file.read())
-        found = {"tokens": 0, "peer_tokens": 0, "different_lines": 0, "first_different_line": 0}
-        at = 0
-        for number, theirs in enumerate(self.ids_of(self.text), 1):
+        for theirs in self.ids_of(self.text):
             line = ours[at + 1 : at + 1 + ours[at]]
             at += 1 + len(line)
-            found["tokens"] += len(line)
-            found["peer_tokens"] += len(theirs)
-            if list(line) != theirs:
-                found["different_lines"] += 1
-                found["first_different_line"] = found["first_different_line"] or number
-        return found
-
-
-def start(request):
-    global tokenizers, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-    import tokenizers
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    gc.disable()
-    return Bench(request), {"version": tokenizers.__version__, "python": platform.python_version()}
+            different += list(line) != theirs
+        return different
 
 
 if __name__ == "__main__":
-    system.serve(start)
+    peer.serve(Tokenizers)

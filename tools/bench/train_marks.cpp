@@ -2,7 +2,6 @@
 #include "tools/bench/train_marks.h"
 
 #include "engine/base/random.h"
-#include "models/latent/vmf.h"
 #include "models/runs/univae_run.h"
 
 namespace masquerade {
@@ -13,37 +12,33 @@ using Json = nlohmann::ordered_json;
 constexpr int cls = 2, sep = 3, first_word = 5;
 constexpr int shortest = 8, longest = 20;  // tokens of a sentence with [CLS] and [SEP]
 constexpr int document_tokens = 64;        // of a BERT
-constexpr int quantile_steps = 1024;
-constexpr int many_tokens = 16384;  // what keeps a GPU busy
 
 struct Sizes {
-    const char* name;
-    int width, heads, inner, layers, vocabulary, documents, sentences;
+    int width, heads, inner, layers, vocabulary;
 };
-constexpr Sizes sizes_of_marks[] = {{"small", 256, 4, 1024, 6, 8000, 32, 64},
-                                    {"base", 768, 12, 3072, 12, 21128, 8, 16}};
+constexpr Sizes small = {256, 4, 1024, 6, 8000}, base = {768, 12, 3072, 12, 21128};
+enum class Kind { bert, univae, settings };  // settings: those of ./train without arguments
 
-TrainMark sized(const Sizes& s) {
-    TrainMark m;
-    BackboneOptions& b = m.model.backbone;
-    b.width = s.width, b.heads = s.heads, b.inner = s.inner, b.layers = s.layers, b.vocabulary = s.vocabulary;
-    m.rule = {0.9, 0.999, 1e-8, 0.01, 1};
-    m.learning_rate = 1e-4;
-    return m;
-}
+struct Row {
+    const char* name;
+    Kind kind;
+    Sizes sizes;
+    int sentences, tokens;  // as many sentences, or as fit so many tokens
+    bool on_cpu, on_gpu;    // measured there where no mark is named
+};
+constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
+                        {"bert-base", Kind::bert, base, 8, 0, true, false},
+                        {"univae-small", Kind::univae, small, 64, 0, true, false},
+                        {"univae-base", Kind::univae, base, 16, 0, true, false},
+                        {"univae-default", Kind::settings, {}, 0, 0, true, true},
+                        {"univae-small-16k", Kind::univae, small, 0, 16384, false, true},
+                        {"univae-base-16k", Kind::univae, base, 0, 16384, false, true},
+                        {"unilm-base-16k", Kind::bert, base, 256, 0, false, true}};
 
-TrainMark bert(const Sizes& s, Sequence random) {
-    TrainMark m = sized(s);
-    BackboneOptions& b = m.model.backbone;
-    b.rotary = false;
-    b.dropout = b.attention_dropout = 0.1;
-    auto document = [&] {
-        std::vector<int> ids(document_tokens);
-        for (int& id : ids) id = int(random.below(std::uint32_t(s.vocabulary)));
-        return ids;
-    };
-    for (int i = 0; i < s.documents; i++) m.sentences.push_back(document()), m.targets.push_back(document());
-    return m;
+std::vector<int> document(Sequence& random, int vocabulary) {
+    std::vector<int> ids(document_tokens);
+    for (int& id : ids) id = int(random.below(std::uint32_t(vocabulary)));
+    return ids;
 }
 
 std::vector<int> sentence(Sequence& random, int vocabulary) {
@@ -54,50 +49,11 @@ std::vector<int> sentence(Sequence& random, int vocabulary) {
     return ids;
 }
 
-// Sentences as long as all their tokens are no more than `most`.
-void fill(TrainMark& m, int most, Sequence& random) {
-    while (true) {
-        std::vector<int> ids = sentence(random, m.model.backbone.vocabulary);
-        most -= int(ids.size());
-        if (most < 0) return;
-        m.sentences.push_back(std::move(ids));
-    }
-}
-
-// With a number of sentences, or with as many as fit `tokens`.
-TrainMark univae(const Sizes& s, Sequence random, int tokens = 0) {
-    TrainMark m = sized(s);
-    m.univae = true;
-    m.model.latent = {LatentKind::vmf, 16, 32};
-    m.model.backbone.positions = 2 * m.model.max_length;
-    if (tokens > 0)
-        fill(m, tokens, random);
-    else
-        for (int i = 0; i < s.sentences; i++) m.sentences.push_back(sentence(random, s.vocabulary));
-    return m;
-}
-
-TrainMark univae_default(Sequence random) {
-    const UniVaeSettings settings;
-    TrainMark m;
-    m.univae = true;
-    m.model = settings.model;
-    m.model.backbone.vocabulary = settings.vocabulary;
-    m.model.backbone.positions = 2 * m.model.max_length;
-    const TrainOptions& t = settings.train;
-    m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
-    m.learning_rate = 1e-4;
-    fill(m, settings.batch_tokens, random);
-    return m;
-}
-
-// The component of a vmf sample along its mean, at equal steps of its distribution function.
-std::vector<double> quantiles(const LatentOptions& o) {
-    const VonMisesFisher distribution(o.size, o.kappa);
-    std::vector<double> w;
-    for (int i = 0; i <= quantile_steps; i++)
-        w.push_back(distribution.quantile(std::clamp(double(i) / quantile_steps, 1e-7, 1 - 1e-7)));
-    return w;
+std::vector<std::string> names_where(const std::function<bool(const Row&)>& wanted) {
+    std::vector<std::string> names;
+    for (const Row& row : rows)
+        if (wanted(row)) names.push_back(row.name);
+    return names;
 }
 
 }  // namespace
@@ -117,49 +73,62 @@ Json TrainMark::sizes() const {
             {"max_length", model.max_length}};
 }
 
-Json TrainMark::batch() const {
-    Json batch = {{"sentences", sentences}};
-    if (univae)
-        batch["quantiles"] = quantiles(model.latent);
-    else
-        batch["targets"] = targets;
-    return batch;
-}
-
-Json TrainMark::optimiser() const {
-    return {{"rate", learning_rate}, {"beta1", rule.beta1}, {"beta2", rule.beta2},
-            {"eps", rule.eps},       {"decay", rule.decay}, {"clip", rule.clip}};
+Json TrainMark::about() const {
+    return {{"forms", univae ? Json{"split", "joint"} : Json{"bert"}}, {"ids", sentences}, {"targets", targets},
+            {"rule",
+             {{"rate", learning_rate}, {"beta1", rule.beta1}, {"beta2", rule.beta2},
+              {"eps", rule.eps}, {"decay", rule.decay}, {"clip", rule.clip}}}};
 }
 
 std::vector<std::string> train_mark_names() {
-    return {"bert-small",     "bert-base",        "univae-small",    "univae-base",
-            "univae-default", "univae-small-16k", "univae-base-16k", "unilm-base-16k"};
+    return names_where([](const Row&) { return true; });
 }
 
 std::vector<std::string> default_train_marks(Device device) {
-    if (device == Device::cuda)
-        return {"univae-default", "univae-small-16k", "univae-base-16k", "unilm-base-16k"};
-    return {"bert-small", "bert-base", "univae-small", "univae-base", "univae-default"};
+    return names_where([&](const Row& row) { return device == Device::cuda ? row.on_gpu : row.on_cpu; });
 }
 
 TrainMark train_mark(const std::string& name, std::uint64_t seed) {
-    const Sequence random(seed, "bench.train." + name);
-    TrainMark mark;
-    for (const Sizes& s : sizes_of_marks) {
-        if (name == text("bert-", s.name)) mark = bert(s, random);
-        if (name == text("univae-", s.name)) mark = univae(s, random);
-        if (name == text("univae-", s.name, "-16k")) mark = univae(s, random, many_tokens);
+    const Row* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return name == r.name; });
+    if (row == std::end(rows)) throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
+    TrainMark m;
+    m.name = name;
+    m.univae = row->kind != Kind::bert;
+    m.learning_rate = 1e-4;
+    m.rule = {0.9, 0.999, 1e-8, 0.01, 1};
+    BackboneOptions& b = m.model.backbone;
+    int room = row->tokens;
+    if (row->kind == Kind::settings) {
+        const UniVaeSettings settings;
+        const TrainOptions& t = settings.train;
+        m.model = settings.model;
+        b.vocabulary = settings.vocabulary;
+        m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
+        room = settings.batch_tokens;
+    } else {
+        const Sizes& s = row->sizes;
+        b.width = s.width, b.heads = s.heads, b.inner = s.inner, b.layers = s.layers, b.vocabulary = s.vocabulary;
     }
-    if (name == "univae-default") mark = univae_default(random);
-    if (name == "unilm-base-16k") {
-        Sizes many = sizes_of_marks[1];
-        many.documents = many_tokens / document_tokens;
-        mark = bert(many, random);
+    if (row->kind == Kind::univae) m.model.latent = {LatentKind::vmf, 16, 32};
+    if (m.univae) b.positions = 2 * m.model.max_length;
+
+    Sequence random(seed, "bench.train." + name);
+    if (!m.univae) {
+        b.rotary = false;
+        b.dropout = b.attention_dropout = 0.1;
+        for (int i = 0; i < row->sentences; i++) {
+            m.sentences.push_back(document(random, b.vocabulary));
+            m.targets.push_back(document(random, b.vocabulary));
+        }
+        return m;
     }
-    if (mark.sentences.empty())
-        throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
-    mark.name = name;
-    return mark;
+    while (row->sentences == 0 || int(m.sentences.size()) < row->sentences) {
+        std::vector<int> ids = sentence(random, b.vocabulary);
+        room -= int(ids.size());
+        if (row->sentences == 0 && room < 0) break;
+        m.sentences.push_back(std::move(ids));
+    }
+    return m;
 }
 
 }  // namespace masquerade

@@ -20,10 +20,9 @@ struct TrainMark {
 
     // What a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes from.
     int tokens() const;
-    // What the peer needs to build the same.
     nlohmann::ordered_json sizes() const;
-    nlohmann::ordered_json batch() const;
-    nlohmann::ordered_json optimiser() const;
+    // What a peer needs to build and train the same.
+    nlohmann::ordered_json about() const;
 };
 
 // bert-small, bert-base: an encoder with a tied head, documents of 64 tokens whose second half is causal and

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/train_ours.h"
 
-#include "engine/ops/visible.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
 #include "models/masks/mask.h"
+#include "tools/bench/attention.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
@@ -112,13 +112,13 @@ double OurTraining::step() {
         parameters_.start_gradients();
         tape_.backward(loss);
         parameters_.finish_gradients();
-        if (waits_) wait_for(tape_.device);
+        if (waits) wait_for(tape_.device);
         const double before = steady_seconds();
         optimiser_.update(step_ + 1, learning_rate_);
-        if (waits_) wait_for(tape_.device);
+        if (waits) wait_for(tape_.device);
         update_seconds_ = steady_seconds() - before;
     };
-    run_step(tape_, bucket, seed_, step_, graph_ && !waits_, work);
+    run_step(tape_, bucket, seed_, step_, graph && !waits, work);
     step_++;
     const double value = OnHost(loss->view())[0];
     tape_.end();
@@ -151,16 +151,6 @@ nlohmann::ordered_json OurTraining::noise() const {
     const LatentNoise noise = model_->noise();
     if (noise.w.empty()) return nullptr;
     return {{"w", noise.w}, {"e", noise.e}};
-}
-
-std::int64_t visible_pairs(const SegmentGraph& graph) {
-    std::int64_t pairs = 0;
-    for (const QuerySegment& q : graph.queries)
-        for (int i = q.begin; i < q.end; i++)
-            for (int s = q.sees_begin; s < q.sees_end; s++)
-                each_run(graph, q, i, graph.sees[std::size_t(s)],
-                         [&](int begin, int end) { pairs += end - begin; });
-    return pairs;
 }
 
 }  // namespace masquerade

@@ -24,10 +24,6 @@ class OurTraining {
     double norm() const { return optimiser_.norm(); }  // of the last gradient
     // Of the last clipping and AdamW; on a device only while steps are waited for in parts.
     double update_seconds() const { return update_seconds_; }
-    // The device is waited for before and after the update, too.
-    void wait_for_parts(bool on) { waits_ = on; }
-    // On a device: a step as one graph, or op by op.
-    void use_graph(bool on) { graph_ = on; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
     // Multiply-adds of the products that attention needs, forward and backward, over what its mask lets be seen.
@@ -40,6 +36,9 @@ class OurTraining {
     nlohmann::ordered_json weight_places() const;
     // Of the first step; null where the model has none.
     nlohmann::ordered_json noise() const;
+
+    bool waits = false;  // the device is waited for before and after the update, too
+    bool graph = true;   // on a device: a step as one graph, or op by op
 
   private:
     struct Model;
@@ -56,10 +55,6 @@ class OurTraining {
     const int width_;
     std::uint32_t step_ = 0;
     double update_seconds_ = 0;
-    bool waits_ = false, graph_ = true;
 };
-
-// Pairs of a row and a row that it sees.
-std::int64_t visible_pairs(const SegmentGraph& graph);
 
 }  // namespace masquerade

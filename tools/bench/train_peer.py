@@ -1,210 +1,410 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for compare.py train; see peer_system.serve. It is asked:
-  {"do": "start", "device": "cpu" or "cuda", "threads": N, "sizes": {}, "batch": {}, "rule": {},
-   "weights": {}}                       imports torch, tells the version and what it can
-  {"do": "check", "form": F, "variant": V}        loss, norm of the gradient, and loss after one update, without
-                                        dropout, from the weights and the noise that were given
-  {"do": "attempt", "form": F, "variant": V, "limit": S}   seconds of a step, or "failed"; gives up on one that takes
-                                        longer than S
-  {"do": "build", "form": F, "variant": V}        keeps the model for `run`; the loss of the first step
-  {"do": "run", "seconds": S}           steps for so long: seconds and page faults of each
-  {"do": "products", "products": [[m, n, k, order, type, add], ...], "seconds": S}   the mean of each, in runs of so long
-  {"do": "memory"}                      the most that was resident, or held in the GPU's memory, in bytes
-A GPU is waited for before a clock is read. f32 is multiplied as f32 there, never as TF32, as ours is.
-A variant is {"precision", "mode", "attention", "optimiser", "loss"}; see Training and train_peer_models.py."""
+"""Training steps in PyTorch, measured for compare.py train; see peer.serve. A form is a batch with the model that reads
+it: Bert, Split and Joint have a loss(), the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant
+is eager or compiled, with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32
+weights as ours does; f32 is multiplied as f32 on a GPU, never as TF32."""
 import contextlib
-import gc
-import platform
-import resource
+import math
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
-import peer_system as system  # noqa: E402
+import peer  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
 
 OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
+
+NOTHING = -1e9  # added to the score of a key that is not seen
+
+
+def drop(x, rate):
+    return F.dropout(x, rate) if rate > 0 else x
+
+
+def turned(x, turns):
+    """Pairs (2i, 2i + 1) of every head turned; turns is the cosines and the sines, (n, D/2) each."""
+    cosine, sine = turns
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack((a * cosine - b * sine, b * cosine + a * sine), -1).flatten(-2)
+
+
+class Attention(nn.Module):
+    def __init__(self, sizes, dropout, sdpa):
+        super().__init__()
+        width = sizes["width"]
+        self.heads, self.width, self.dropout, self.sdpa = sizes["heads"], width, dropout, sdpa
+        self.joined = nn.Linear(width, 3 * width)  # query, key, value
+        self.output = nn.Linear(width, width)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(self, x, bias, turns, memory, first_only):
+        """bias: added to the scores, or None, or "causal"; memory (B,C): one more key at position 0, in front."""
+        width, rows = self.width, x[:, :1] if first_only else x
+        if first_only:
+            query = F.linear(rows, self.joined.weight[:width], self.joined.bias[:width])
+            key, value = F.linear(x, self.joined.weight[width:], self.joined.bias[width:]).split(width, -1)
+        else:
+            query, key, value = self.joined(x).split(width, -1)
+        query, key, value = self.split(query), self.split(key), self.split(value)
+        if turns is not None:
+            here = (turns[0][:1], turns[1][:1]) if first_only else turns
+            query, key = turned(query, here).to(value.dtype), turned(key, turns).to(value.dtype)
+        if memory is not None:
+            own = F.linear(memory, self.joined.weight[width:], self.joined.bias[width:])[:, None]
+            first_key, first_value = own.split(width, -1)
+            key = torch.cat((self.split(first_key), key), 2)
+            value = torch.cat((self.split(first_value), value), 2)
+        rate = self.dropout[1]
+        if self.sdpa:
+            causal = isinstance(bias, str)
+            mask = None if causal or bias is None else bias.to(query.dtype)
+            y = F.scaled_dot_product_attention(query, key, value, mask, rate, causal)
+        else:
+            scores = torch.matmul(query * (1 / math.sqrt(query.shape[-1])), key.transpose(-1, -2))
+            if isinstance(bias, str):
+                bias = torch.full(scores.shape[-2:], NOTHING, device=scores.device).triu(1)
+            if bias is not None:
+                scores = scores + bias
+            y = torch.matmul(drop(scores.softmax(-1), rate).to(value.dtype), value)
+        return self.output(y.transpose(1, 2).flatten(-2))
+
+
+class Block(nn.Module):
+    def __init__(self, sizes, dropout, sdpa):
+        super().__init__()
+        width, inner, eps = sizes["width"], sizes["inner"], sizes["eps"]
+        self.attention = Attention(sizes, dropout, sdpa)
+        self.ffn = nn.ModuleDict({"up": nn.Linear(width, inner), "down": nn.Linear(inner, width)})
+        self.norm1, self.norm2 = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps)
+        self.dropout = dropout
+
+    def forward(self, x, bias=None, turns=None, memory=None, first_only=False):
+        a = self.attention(x, bias, turns, memory, first_only)
+        x = x[:, :1] if first_only else x
+        x = self.norm1(x + drop(a, self.dropout[0]))
+        f = self.ffn["down"](F.gelu(self.ffn["up"](x)))
+        return self.norm2(x + drop(f, self.dropout[0]))
+
+
+class Embedding(nn.Module):
+    def __init__(self, sizes, dropout):
+        super().__init__()
+        width = sizes["width"]
+        self.token, self.kind = nn.Embedding(sizes["vocabulary"], width), nn.Embedding(2, width)
+        if not sizes["rotary"]:
+            self.position = nn.Embedding(sizes["positions"], width)
+        self.norm, self.dropout = nn.LayerNorm(width, sizes["eps"]), dropout
+
+    def forward(self, ids, types):
+        x = self.token(ids) + self.kind(types)
+        if hasattr(self, "position"):
+            x = x + self.position.weight[: ids.shape[1]]
+        return drop(self.norm(x), self.dropout[0])
+
+
+class Head(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        width = sizes["width"]
+        self.dense, self.norm = nn.Linear(width, width), nn.LayerNorm(width, sizes["eps"])
+        self.bias = nn.Parameter(torch.zeros(sizes["vocabulary"]))
+
+    def forward(self, x, words, targets, weights):
+        """The mean loss of x (N,C), or its sum over the rows with weights (N); words (V,C): the embedding."""
+        h = self.norm(F.gelu(self.dense(x)))
+        logits = F.linear(h, words, self.bias).float()
+        if weights is None:
+            return F.cross_entropy(logits, targets)
+        return (F.cross_entropy(logits, targets, reduction="none") * weights).sum()
+
+
+class Latent(nn.Module):
+    """Von Mises-Fisher: y = In x, mu = y / |y|, z around mu, Out z."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.into = nn.Linear(sizes["width"], sizes["latent_size"])
+        self.out = nn.Linear(sizes["latent_size"], sizes["width"])
+
+    def forward(self, x, w, e):
+        """w (B): the share of mu; e (B,Z): normal numbers."""
+        with torch.autocast(x.device.type, enabled=False):
+            y = F.linear(x.float(), self.into.weight.float(), self.into.bias.float())
+            mu = F.normalize(y, dim=-1, eps=1e-6)
+            side = F.normalize(e - (e * mu).sum(-1, keepdim=True) * mu, dim=-1, eps=1e-6)
+            w = w[:, None]
+            z = w * mu + (1 - w * w).clamp(min=0).sqrt() * side
+        return self.out(z.to(self.out.weight.dtype))
+
+
+class Model(nn.Module):
+    def __init__(self, sizes, sdpa):
+        super().__init__()
+        dropout = [sizes["dropout"], sizes["attention_dropout"]]  # of hidden states and of attention probabilities
+        self.sizes, self.dropout = sizes, dropout
+        self.embedding = Embedding(sizes, dropout)
+        self.layer = nn.ModuleList(Block(sizes, dropout, sdpa) for _ in range(sizes["layers"]))
+        self.head = Head(sizes)
+        self.latent = nn.ModuleList(Latent(sizes) for _ in range(sizes["latent_layers"]))
+        if sizes["rotary"]:
+            pairs = sizes["width"] // sizes["heads"] // 2
+            rate = 10000.0 ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+            angle = torch.arange(sizes["positions"], dtype=torch.float64)[:, None] * rate
+            self.cosine, self.sine = angle.cos().float(), angle.sin().float()
+
+    def turns(self, begin, end):
+        return (self.cosine[begin:end], self.sine[begin:end]) if self.sizes["rotary"] else None
+
+    def score(self, x, targets, weights=None):
+        return self.head(x, self.embedding.token.weight, targets, weights)
+
+
+def padded(sentences, length):
+    ids = torch.zeros(len(sentences), length, dtype=torch.long)
+    for row, sentence in zip(ids, sentences):
+        row[: len(sentence)] = torch.tensor(sentence)
+    return ids
+
+
+class Bert:
+    """All documents as long as each other; the second half of each is causal and sees the first."""
+
+    def __init__(self, sizes, batch):
+        self.ids = torch.tensor(batch["ids"])
+        self.targets = torch.tensor(batch["targets"]).flatten()
+        length = self.ids.shape[1]
+        half = length // 2
+        self.types = (torch.arange(length) >= half).long()
+        self.bias = torch.zeros(length, length)
+        self.bias[:half, half:] = NOTHING
+        self.bias[half:, half:] = torch.full((half, half), NOTHING).triu(1)
+
+    def loss(self, model, noise):
+        x = model.embedding(self.ids, self.types)
+        for layer in model.layer:
+            x = layer(x, self.bias)
+        return model.score(x.flatten(0, 1), self.targets)
+
+
+class Sentences:
+    """What both forms of UniVAE share."""
+
+    def __init__(self, sizes, batch, length):
+        self.ids = padded(batch["ids"], length)
+        self.start, self.first = sizes["max_length"], sizes["layers"] - sizes["latent_layers"]
+
+
+class Split(Sentences):
+    """An encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss on real tokens."""
+
+    def __init__(self, sizes, batch):
+        length = max(map(len, batch["ids"]))
+        super().__init__(sizes, batch, length)
+        seen = self.ids[:, None, None, :] != 0
+        self.encoder_bias = torch.zeros(seen.shape).masked_fill(~seen, NOTHING)
+        causal = torch.full((length - 1, length - 1), NOTHING).triu(1)
+        self.latent_bias = F.pad(causal, (1, 0))
+        targets = self.ids[:, 1:].flatten()
+        self.scored = targets.nonzero()[:, 0]
+        self.targets = targets[self.scored]
+        self.zeros, self.ones = torch.zeros_like(self.ids), torch.ones_like(self.ids[:, 1:])
+
+    def loss(self, model, noise):
+        z = self.encode(model, noise)
+        x = model.embedding(self.ids[:, :-1], self.ones)
+        turns = model.turns(self.start, self.start + x.shape[1])
+        for i, layer in enumerate(model.layer):
+            if i < self.first:
+                x = layer(x, "causal", turns)
+            else:
+                x = layer(x, self.latent_bias, turns, z[i - self.first])
+        return model.score(x.flatten(0, 1)[self.scored], self.targets)
+
+    def encode(self, model, noise):
+        """Out z of every latent layer."""
+        found, (w, e) = [], noise
+        x = model.embedding(self.ids, self.zeros)
+        turns, last = model.turns(0, x.shape[1]), len(model.layer) - 1
+        for i, layer in enumerate(model.layer):
+            if i >= self.first:
+                l = i - self.first
+                found.append(model.latent[l](x[:, 0], w[l], e[l]))
+                if i == last:
+                    break
+                x = torch.cat((found[-1][:, None].to(x.dtype), x[:, 1:]), 1)
+            x = layer(x, self.encoder_bias, turns, None, i == last - 1)
+        return found
+
+
+class Joint(Sentences):
+    """The form of the reference: both halves in one sequence, padded to the greatest length, all positions through
+    all layers and the head, the loss over padded targets too (bojone/univae)."""
+
+    def __init__(self, sizes, batch):
+        length = sizes["max_length"]
+        super().__init__(sizes, batch, length)
+        self.both = torch.cat((self.ids, self.ids), 1)
+        self.types = (torch.arange(2 * length) >= length).long()
+        half = torch.arange(2 * length) // length
+        place = torch.arange(2 * length)
+        same = half[:, None] == half[None]
+        lower = same & ((half[:, None] == 0) | (place[None] <= place[:, None]))
+        upper = lower.clone()
+        upper[length:, 0] = True
+        real = (self.both != 0)[:, None, None, :]
+        self.lower = torch.zeros(()).where(lower & real, torch.tensor(NOTHING))
+        self.upper = torch.zeros(()).where(upper & real, torch.tensor(NOTHING))
+        self.targets = self.both[:, 1:].flatten()
+        weights = (place[1:] >= length).float().expand(len(self.ids), -1).flatten()
+        self.weights = weights / weights.sum()
+        self.decoder = (place[:-1] >= length).expand(len(self.ids), -1).flatten()
+
+    def weigh_real(self):
+        """From here on the loss is that of real tokens alone, as ours is. Gives back what it was."""
+        real, before = self.decoder & (self.targets != 0), self.weights
+        self.weights = real / real.sum()
+        return before
+
+    def loss(self, model, noise):
+        w, e = noise
+        x = model.embedding(self.both, self.types)
+        turns = model.turns(0, x.shape[1])
+        for i, layer in enumerate(model.layer):
+            bias = self.lower
+            if i >= self.first:
+                l, bias = i - self.first, self.upper
+                u = model.latent[l](x[:, 0], w[l], e[l])
+                x = torch.cat((u[:, None].to(x.dtype), x[:, 1:]), 1)
+            x = layer(x, bias, turns)
+        return model.score(x[:, :-1].flatten(0, 1), self.targets, self.weights)
 
 
 class Training:
     """A model in one form and variant, and its full training step."""
 
-    def __init__(self, bench, form, variant):
-        self.bench, self.variant, self.rule = bench, variant, bench.rule
+    def work(self, request):
+        self.request, self.wait = request, peer.prepare(torch, request)
         torch.manual_seed(1)
-        with bench.there():
-            kind = {"bert": models.Bert, "split": models.Split, "joint": models.Joint}[form]
-            self.form = kind(bench.sizes, bench.batch)
-            self.model = models.Model(bench.sizes, variant)
-        bench.load(self.model)
-        if variant["precision"] == "bf16":
-            self.model.to(torch.bfloat16)
-        self.loss = self.form.loss
+        with self.there():
+            self.form = {"bert": Bert, "split": Split, "joint": Joint}[request["form"]](request["sizes"], request)
+            self.noise = self.given_noise(request["noise"])
+        check = self.check()
+        self.build()
+        self.forget_peak()
+        self.step()
+        tolerances = {"loss": 1e-5, "norm": 1e-3, "next": 1e-4}
+        if request["precision"] == "bf16":
+            tolerances = {"loss": 5e-3, "norm": 5e-2, "next": 1e-2}
+        ours = request["check"]
+        agrees = all(abs(ours[k] - check[k]) <= tolerances[k] * max(1.0, abs(ours[k])) for k in tolerances)
+        numbers = f"loss {check['loss']:.5f}, norm {check['norm']:.5f}, after an update {check['next']:.5f}"
+        return {
+            "version": peer.version(torch),
+            "said": f"{request['variant']}; {numbers}",
+            "variant": request["variant"],
+            "check": check,
+            "agrees": agrees and sum(p.numel() for p in self.parameters) == request["parameters"],
+        }
+
+    def turn(self):
+        self.step()  # meets the caches as another program left them
+        return {"seconds": peer.seconds_of(self.step, self.request["budget"]), "peak_bytes": self.peak_bytes()}
+
+    def build(self, dropout=True):
+        """The model with our weights."""
+        request, rule = self.request, self.request["rule"]
+        with self.there():
+            self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
+        if not dropout:
+            self.model.dropout[:] = 0.0, 0.0
+        self.load_weights()
         self.parameters = list(self.model.parameters())
         groups = [
-            {"params": [p for p in self.parameters if p.dim() > 1], "weight_decay": self.rule["decay"]},
+            {"params": [p for p in self.parameters if p.dim() > 1], "weight_decay": rule["decay"]},
             {"params": [p for p in self.parameters if p.dim() < 2], "weight_decay": 0.0},
         ]
-        kind = variant["optimiser"]
-        choice = {kind: True} if kind in ("fused", "foreach") else {"foreach": False}
         self.optimiser = torch.optim.AdamW(
-            groups, self.rule["rate"], (self.rule["beta1"], self.rule["beta2"]), self.rule["eps"], **choice
+            groups, rule["rate"], (rule["beta1"], rule["beta2"]), rule["eps"], fused=True
         )
-        self.foreach = kind != "single"
-        if variant["mode"] != "eager":
-            system.forget_compiled()
-        if variant["mode"] == "compiled":
+        self.loss = self.form.loss
+        if request["variant"].startswith("compiled") and dropout:
             self.loss = torch.compile(self.form.loss, dynamic=False)
-        if variant["mode"] == "layers compiled":
-            for layer in (self.model.embedding, self.model.head, *self.model.layer):
-                layer.compile(dynamic=False)
 
-    def update(self):
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.rule["clip"], foreach=self.foreach)
-        self.optimiser.step()
-        return norm
-
-    def arithmetic(self):
-        if self.variant["precision"] == "autocast":
-            return torch.autocast(self.bench.device.type, dtype=torch.bfloat16)
-        return contextlib.nullcontext()
-
-    def step(self, noise=None):
-        noise = noise or self.form.noise()
+    def step(self):
         with self.arithmetic():
-            loss = self.loss(self.model, noise)
+            loss = self.loss(self.model, self.noise)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        self.norm = self.update()
+        self.norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.request["rule"]["clip"], foreach=True)
+        self.optimiser.step()
         value = loss.item()
-        self.bench.wait()
+        self.wait()
         return value
 
-
-class Bench:
-    def __init__(self, request):
-        self.sizes, self.batch, self.rule = request["sizes"], request["batch"], request["rule"]
-        self.weights = request["weights"]
-        self.training = None
-        self.device = torch.device(request["device"])
-        self.on_gpu = self.device.type == "cuda"
+    def check(self):
+        """Without dropout, from our weights with our noise; eager: what is compared is not the compiler."""
+        self.build(dropout=False)
+        weights = self.form.weigh_real() if isinstance(self.form, Joint) else None
+        loss, norm = self.step(), float(self.norm)
+        with torch.no_grad(), self.arithmetic():
+            found = {"loss": loss, "norm": norm, "next": self.loss(self.model, self.noise).item()}
+        if weights is not None:
+            self.form.weights = weights
+        return found
 
     def there(self):
         """Tensors made within it lie on the device."""
-        return self.device if self.on_gpu else contextlib.nullcontext()
+        return torch.device("cuda") if self.request["device"] == "cuda" else contextlib.nullcontext()
 
-    def wait(self):
-        if self.on_gpu:
-            torch.cuda.synchronize()
+    def arithmetic(self):
+        if self.request["precision"] == "bf16":
+            return torch.autocast(self.request["device"], dtype=torch.bfloat16)
+        return contextlib.nullcontext()
 
-    def load(self, model):
+    def given_noise(self, given):
+        if not given:
+            return None
+        w, e = (torch.tensor(given[name]) for name in ("w", "e"))
+        return w, e.view(*w.shape, -1)
+
+    def load_weights(self):
         """Our weights, found by our names."""
-        with open(self.weights["file"], "rb") as file, torch.no_grad():
+        with open(self.request["weights"], "rb") as file, torch.no_grad():
 
             def read(name, to):
-                file.seek(self.weights["tensors"][name])
+                file.seek(self.request["places"][name])
                 data = bytearray(file.read(4 * to.numel()))
                 to.copy_(torch.frombuffer(data, dtype=torch.float32).view(to.shape))
 
-            for name, p in model.named_parameters():
+            for name, p in self.model.named_parameters():
                 for theirs, ours in OUR_NAMES.items():
                     name = name.replace(theirs, ours)
                 if "joined" in name:
-                    width = self.sizes["width"]
+                    width = self.request["sizes"]["width"]
                     read(name.replace("joined", "query"), p[:width])
                     read(name.replace("joined", "key_value"), p[width:])
                 else:
                     read(name, p)
 
-    def noise(self):
-        given = self.batch.get("noise")
-        if not given:
-            return None
-        w, e = (torch.tensor(given[name], device=self.device) for name in ("w", "e"))
-        return w, e.view(*w.shape, -1)
-
-    def check(self, request):
-        training = Training(self, request["form"], request["variant"])
-        training.model.dropout[:] = 0.0, 0.0
-        training.form.weigh_real()
-        first = training.step(self.noise())
-        norm = float(training.norm)
-        with torch.no_grad(), training.arithmetic():
-            second = training.form.loss(training.model, self.noise()).item()
-        parameters = sum(p.numel() for p in training.parameters)
-        return {"loss": first, "norm": norm, "next": second, "parameters": parameters}
-
-    def attempt(self, request):
-        limit = request["limit"] or float("inf")
-        if self.on_gpu:  # what the last one left
-            gc.collect()
-            torch.cuda.empty_cache()
-        try:
-            training, times = Training(self, request["form"], request["variant"]), []
-            start = time.perf_counter()
-            training.step()
-            first = time.perf_counter() - start
-            compiled = request["variant"]["mode"] != "eager"
-            if first > 4 * limit and not compiled:
-                return {"seconds": first}
-            while len(times) < 3 or (len(times) < 20 and sum(times) < 1):
-                start = time.perf_counter()
-                training.step()
-                times.append(time.perf_counter() - start)
-                if times[-1] > limit and len(times) > compiled:
-                    break
-            return {"seconds": min(times), "first": first}
-        except Exception as e:
-            return {"failed": system.said(e)}
-
-    def build(self, request):
-        with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # the most that was resident is counted from here on
-        if self.on_gpu:
+    def forget_peak(self):
+        if self.request["device"] == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        self.training = Training(self, request["form"], request["variant"])
-        first = self.training.step(self.noise())
-        return {"loss": first}
+        else:
+            with open("/proc/self/clear_refs", "w") as file:
+                file.write("5")
 
-    def run(self, request):
-        self.training.step()  # meets the caches as another program left them
-        faults, start, steps = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, time.perf_counter(), 0
-        while steps < 2 or time.perf_counter() - start < request["seconds"]:
-            loss = self.training.step()
-            steps += 1
-        passed = time.perf_counter() - start
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
-        return {"seconds": passed / steps, "steps": steps, "faults": faults / steps, "loss": loss}
-
-    def products(self, request):
-        found = []
-        for m, n, k, order, kind, add in request["products"]:
-            dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
-            with self.there():
-                a = torch.rand(k, m, dtype=dtype).t() if order == "TN" else torch.rand(m, k, dtype=dtype)
-                b = torch.rand(n, k, dtype=dtype).t() if order == "NT" else torch.rand(k, n, dtype=dtype)
-                c = torch.zeros(m, n, dtype=dtype)
-            work = (lambda: torch.addmm(c, a, b, out=c)) if add else (lambda: torch.mm(a, b, out=c))
-            found.append(system.mean_seconds(work, request["seconds"], self.wait, 8 if self.on_gpu else 1))
-        return {"seconds": found}
-
-    def memory(self, request):
-        if self.on_gpu:
-            return {"bytes": torch.cuda.max_memory_allocated()}
+    def peak_bytes(self):
+        """The most that was resident, or held in the GPU's memory."""
+        if self.request["device"] == "cuda":
+            return torch.cuda.max_memory_allocated()
         with open("/proc/self/status") as status:
-            return {"bytes": 1024 * system.first_number(status, "VmHWM:")}
-
-
-def start(request):
-    global torch, models
-    import torch
-    import train_peer_models as models
-
-    system.prepare(torch, request)
-    chunked = hasattr(torch.nn, "LinearCrossEntropyOptions")
-    return Bench(request), {"version": f"{torch.__version__}, Python {platform.python_version()}", "chunked_loss": chunked}
+            return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":
-    system.serve(start)
+    peer.serve(Training)

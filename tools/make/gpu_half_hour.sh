@@ -87,7 +87,7 @@ if [ -n "${GPU_BRIEF-}" ]; then
     marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
     decode=(--models unilm-default --sources 1 --beams 1 --repeats 1 --cached-only)
 fi
-setting=mode=compiled,attention=sdpa,optimiser=fused,loss=logits  # of PyTorch, in stage 3
+setting=compiled-sdpa  # of PyTorch, in stage 3
 sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
     cross_entropy_backward embedding_forward embedding_backward layernorm_forward layernorm_backward)
 
@@ -215,8 +215,8 @@ case $stage in
         [ "$python" = none ] || bench=("$python" tools/bench/compare.py --bench "$pack/bench")
         case $stage$python in
             [23]none) record "PyTorch" FAILED 0 'is in no Python here; name one in GPU_PYTHON' ;;
-            2*) measure_all --eager ;;
-            3*) measure_training 0 --variant "$setting" ;;
+            2*) measure_all --variants eager,eager-sdpa ;;
+            3*) measure_training 0 --variants "$setting" ;;
             bench*) measure_all ;;
         esac ;;
     4)

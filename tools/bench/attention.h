@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention alone, on a packed batch of documents of one length, with numbers that another program can make,
-// too.
+// Attention alone, on a packed batch of documents of one length, with numbers that another program can make, too.
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tape/inputs.h"
@@ -9,8 +8,8 @@
 namespace masquerade {
 
 struct AttentionSizes {
-    std::string mask =
-        "full";  // of each document: full, causal, or prefix: its first half whole, the second causal
+    // of each document: full, causal, or prefix: its first half bidirectional, the second causal
+    std::string mask = "full";
     int documents = 1, length = 1;  // tokens of a document
     int heads = 12, size = 64;      // of a head
     DType type = DType::f32;
@@ -26,11 +25,9 @@ class AttentionWork {
 
     void forward();
     void backward();  // after forward: the gradients of queries, keys and values
-    // Multiply-adds over what the mask lets be seen: two products forward, four backward.
-    double forward_work() const { return 2 * pairs_ * sizes_.width(); }
-    double backward_work() const { return 4 * pairs_ * sizes_.width(); }
-    // Means of the absolute values of the output and of the queries' gradient, by which to know the same
-    // computation.
+    // Multiply-adds of one of the two products over what the mask lets be seen; two are forward, four backward.
+    double product_work() const { return pairs_ * sizes_.width(); }
+    // Means of absolute values, by which another program's are compared.
     double mean_output() const { return mean_of(y_); }
     double mean_gradient() const { return mean_of(dq_); }
 
@@ -39,9 +36,9 @@ class AttentionWork {
         Buffer memory;
         View view;
     };
-    Block block(std::int64_t rows, std::int64_t columns, DType type) const;
+    Block block(std::int64_t columns, DType type) const;
     // Number i of a tensor of rows of `width` numbers: ((37 i + 11 salt) mod 97) / 48 - 1.
-    void fill(const Block& block, std::vector<int> salts) const;
+    void fill(const Block& block, const std::vector<int>& salts) const;
     static double mean_of(const Block& block);
 
     AttentionSizes sizes_;
@@ -53,5 +50,8 @@ class AttentionWork {
     AttentionRule rule_;
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };
+
+// Pairs of a row and a row that it sees.
+std::int64_t visible_pairs(const SegmentGraph& graph);
 
 }  // namespace masquerade
