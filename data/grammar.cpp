@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "data/corpus.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 
@@ -241,14 +242,12 @@ std::vector<std::string> grammar_questions(std::uint64_t seed, int count) {
     return questions;
 }
 
-Corpus write_grammar_corpus(std::uint64_t seed, const std::string& folder) {
+std::string write_grammar_corpus(std::uint64_t seed, const std::string& folder) {
     std::vector<Entry> entries;
-    for (const std::string& question : grammar_questions(seed, 12000))
-        entries.push_back({question, question, ""});
-    CorpusWriter writer(folder, "built-in grammar of questions", "made up",
-                        text("12000 distinct questions, seed ", seed, "; held out by hash of the question"));
-    writer.add("questions", "txt", make_splits(std::move(entries)));
-    return writer.finish();
+    for (const std::string& question : grammar_questions(seed, 12000)) entries.push_back({question, question, ""});
+    return write_corpus(folder, "built-in grammar of questions", "made up",
+                        text("12000 distinct questions, seed ", seed, "; held out by hash of the question"),
+                        {{"questions", false, make_splits(std::move(entries))}});
 }
 
 }  // namespace masquerade
