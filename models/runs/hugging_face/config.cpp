@@ -102,9 +102,21 @@ GeluKind read_gelu(const Reader& config) {
 
 }  // namespace
 
+std::string file_of(const std::string& folder, const std::string& name) {
+    namespace fs = std::filesystem;
+    if (fs::exists(folder + "/" + name)) return folder + "/" + name;
+    std::string what_to_do;
+    for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.safetensors.index.json",
+                              "bert_model.ckpt.index"})
+        if (fs::exists(folder + "/" + other))
+            what_to_do = text("; docs/checkpoints.md shows how to convert ", other, " once");
+    throw BadInput(text("there is no ", folder, "/", name,
+                        "; a folder of Hugging Face's with config.json, model.safetensors and vocab.txt is expected",
+                        what_to_do));
+}
+
 HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
-    if (!std::filesystem::exists(config_file(folder))) refuse_folder(folder, "config.json");
-    const Reader config(config_file(folder));
+    const Reader config(file_of(folder, "config.json"));
     HuggingFaceConfig c;
     c.type = config.word("model_type", "");
     if (c.type != "bert" && c.type != "roformer")
