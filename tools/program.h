@@ -75,6 +75,12 @@ inline void reserve_standard_streams() {
         if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+// An option whose value --help shows as `shown`.
+template <class T>
+CLI::Option* add_option(CLI::App& app, const std::string& name, T& value, const std::string& shown, const std::string& help) {
+    return app.add_option(name, value, help)->option_text(shown);
+}
+
 // The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
 // largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
 inline std::string why_no_value(const std::string& type, const std::string& word) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "tools/inspect/gradients.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include "engine/base/random.h"
 #include "engine/tensor/numbers.h"
 #include "engine/check/ladder.h"
+#include "tools/inspect/inspect.h"
+#include "tools/inspect/small_model.h"
 
 namespace masquerade {
 namespace {

@@ -15,7 +15,7 @@
 #include "models/masks/mask.h"
 #include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tools/inspect/checkpoint.h"
+#include "tools/inspect/inspect.h"
 #include "tools/outputs.h"
 
 namespace masquerade {
