@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/runs/run.h"
-#include "tools/model_options.h"
 
 using namespace masquerade;
 

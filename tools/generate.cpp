@@ -3,7 +3,6 @@
 // decides. One line out for one line in.
 #include "models/runs/run.h"
 #include "tools/generate/generate.h"
-#include "tools/model_options.h"
 
 using namespace masquerade;
 

@@ -94,6 +94,14 @@ inline std::string why_no_value(const std::string& type, const std::string& word
     return "";
 }
 
+// Refuses the options of a group "of A and B" that are not of the run's model.
+inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
+    for (const CLI::Option* option : group->get_options())
+        if (option->count() > 0)
+            throw BadUsage(
+                text(option->get_name(), " is an option ", group->get_group(), ", and ", run, " is a run of ", model));
+}
+
 // Adds this check to every option of a program, and of its subcommands.
 inline void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
