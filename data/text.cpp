@@ -7,6 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
+#include "tokenizer/utf8.h"
 
 namespace masquerade {
 namespace {
@@ -21,20 +22,9 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Bytes of the code point that begins `rest`; 0 when none does (RFC 3629: no overlong form, no surrogate,
-// nothing above U+10FFFF) or when it is U+0000, which no text holds but UTF-16 is full of.
+// Bytes of the code point that begins `rest`; 0 when none does, or when it is U+0000, which no text holds but UTF-16 is full of.
 std::size_t code_point_bytes(std::string_view rest) {
-    auto byte = [&](std::size_t i) { return (unsigned char)rest[i]; };
-    unsigned lead = byte(0);
-    if (lead < 0x80) return lead != 0;
-    std::size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-    if (length == 0 || rest.size() < length) return 0;
-    unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;  // of the second byte
-    unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (byte(1) < low || byte(1) > high) return 0;
-    for (std::size_t i = 2; i < length; i++)
-        if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-    return length;
+    return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
 
 void refuse_binary(const TextCounts& counts, const std::string& name) {

@@ -13,7 +13,7 @@
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
-#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/names.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "models/runs/hugging_face/config.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/io/file.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {

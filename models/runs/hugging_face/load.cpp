@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/tensor/numbers.h"
-#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {

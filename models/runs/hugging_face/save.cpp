@@ -5,7 +5,7 @@
 
 #include "engine/tensor/numbers.h"
 #include "engine/io/file.h"
-#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {
