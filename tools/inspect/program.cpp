@@ -24,8 +24,7 @@ void print_times(const Clock& clock, int steps) {
 }  // namespace
 
 void print_program(const std::vector<std::string>& words, const std::string& folder, bool time, std::uint64_t seed) {
-    const SmallModel model(words, seed);
-    SmallStep step(model, model.settings->precision);
+    SmallStep step(words, seed);
     Clock clock;
     std::unique_ptr<Dump> dump;
     if (!folder.empty()) {
@@ -42,8 +41,8 @@ void print_program(const std::vector<std::string>& words, const std::string& fol
     if (time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(step.tape);
     fmt::print("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
-               step.tape.program(), model.kind.name, step.run->description(), step.run->parameters.count(),
-               step.asked(), step.bucket);
+               step.tape.program(), step.kind.name, step.run->description(), step.run->parameters.count(),
+               step.task->batch_tokens(), step.bucket);
     fmt::print("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
                double(step.arena.planned_bytes()) / 1024, double(step.arena.unplanned_bytes()) / 1024);
     if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", folder);
