@@ -81,6 +81,14 @@ CLI::Option* add_option(CLI::App& app, const std::string& name, T& value, const 
     return app.add_option(name, value, help)->option_text(shown);
 }
 
+// Refuses the options of a group "of A and B" that are not of the run's model.
+inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
+    for (const CLI::Option* option : group->get_options())
+        if (option->count() > 0)
+            throw BadUsage(
+                text(option->get_name(), " is an option ", group->get_group(), ", and ", run, " is a run of ", model));
+}
+
 // The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
 // largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
 inline std::string why_no_value(const std::string& type, const std::string& word) {
@@ -92,14 +100,6 @@ inline std::string why_no_value(const std::string& type, const std::string& word
     if (type.rfind("FLOAT", 0) == 0 && !std::isfinite(std::strtod(word.c_str(), nullptr)))
         return text("a finite number is expected, found ", word);
     return "";
-}
-
-// Refuses the options of a group "of A and B" that are not of the run's model.
-inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
-    for (const CLI::Option* option : group->get_options())
-        if (option->count() > 0)
-            throw BadUsage(
-                text(option->get_name(), " is an option ", group->get_group(), ", and ", run, " is a run of ", model));
 }
 
 // Adds this check to every option of a program, and of its subcommands.
