@@ -10,6 +10,7 @@ cd "$folder/base"
 # ---- good files: BERTs and a RoFormer, a run, a tokenizer, pairs ----
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'the red cup %s is here\tcup %s\n' $i $i; done > pairs.tsv
 cp -r "$golden/bert_google" bert
+cp -r "$golden/bert_shards" shards
 cp -r "$golden/roformer_char" roformer
 small="layers=1 width=16 heads=2 inner=16 vocabulary=64 max_length=16 max_target=8 batch_tokens=100"
 "$root/train" --device cpu unilm $small --data pairs.tsv --steps 2 --out run > ../made 2>&1 || { cat ../made; exit 1; }
@@ -170,6 +171,21 @@ inspect bert | nest 100000 '[' > bert/config.json
 inspect bert | deep 100000 > bert/config.json
 inspect bert | set_json bert/config.json hidden_size 65532
 inspect bert --save made | set_json bert/config.json vocab_size 40000000000
+# shards
+init shards | text shards/model.safetensors.index.json '{}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": 3}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": 3}}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": ""}}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "../bert/model.safetensors"}}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "/dev/zero"}}'
+init shards | text shards/model.safetensors.index.json '{"weight_map": {"a": "\u0000"}}'
+init shards | nest 100000 '{"weight_map":' > shards/model.safetensors.index.json
+init shards | text shards/model.safetensors.index.json "{\"weight_map\":{\"a\":$(deep 100000)}}"
+init shards | pipe shards/model.safetensors.index.json
+init shards | rm shards/model-00002-of-00003.safetensors
+init shards | cp shards/model-00001-of-00003.safetensors shards/model-00002-of-00003.safetensors
+init shards | pipe shards/model-00002-of-00003.safetensors
+init shards | cut_off shards/model-00003-of-00003.safetensors 100
 # vocabularies and tokenizer.json
 init bert | rm bert/vocab.txt
 init bert | directory bert/vocab.txt

@@ -100,6 +100,7 @@ void read_tensors(const std::string& path) {
 
 const char* const bert_files[] = {"bert/config.json", "bert/config.json", "bert/model.safetensors",
                                   "bert/vocab.txt"};
+const char* const shard_files[] = {"shards/model.safetensors.index.json", "shards/a.safetensors"};
 void load_bert(const std::string& folder) {
     const HuggingFaceConfig config = read_hugging_face_config(folder);
     read_tokenizer(folder);
@@ -237,6 +238,7 @@ std::vector<Target> reader_targets() {
     };
     return {target<tensor_files, read_tensors>("safetensors", false),
             target<bert_files, load_bert>("config.json", true),
+            target<shard_files, load_bert>("index.json", true),
             target<run_files, open_run>("run", true),
             links,
             target<settings_files, load_settings>("settings", false),

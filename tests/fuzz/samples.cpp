@@ -38,6 +38,23 @@ void make_bert(const std::string& folder) {
     write_file(folder + "/model.safetensors", without_checksum(read_file(folder + "/model.safetensors")));
 }
 
+// The tensors of a folder in two files.
+void make_shards(const std::string& folder, const std::string& whole) {
+    fs::create_directory(folder);
+    for (const char* name : {"config.json", "vocab.txt"}) fs::copy(whole + "/" + name, folder + "/" + name);
+    const TensorFile file(whole + "/model.safetensors");
+    std::vector<StoredTensor> parts[2];
+    nlohmann::json map;
+    for (const StoredTensor& tensor : file.tensors()) {
+        const bool second = parts[0].size() > parts[1].size();
+        parts[second].push_back(tensor);
+        map[tensor.name] = second ? "b.safetensors" : "a.safetensors";
+    }
+    write_safetensors(folder + "/a.safetensors", parts[0]);
+    write_safetensors(folder + "/b.safetensors", parts[1]);
+    write_file(folder + "/model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
+}
+
 void make_run(const std::string& folder) {
     RunFolder run = RunFolder::create(folder);
     run.write("run.json",
@@ -62,6 +79,7 @@ std::string make_all() {
     std::string path = (fs::temp_directory_path() / "masquerade-fuzz-XXXXXX").string();
     if (!mkdtemp(path.data())) fail_to("make", path);
     make_bert(path + "/bert");
+    make_shards(path + "/shards", path + "/bert");
     make_run(path + "/run");
     WordPiece::Options options;
     options.rules = Rules::hugging_face;

@@ -105,8 +105,7 @@ std::string file_of(const std::string& folder, const std::string& name) {
     namespace fs = std::filesystem;
     if (fs::exists(folder + "/" + name)) return folder + "/" + name;
     std::string what_to_do;
-    for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.safetensors.index.json",
-                              "bert_model.ckpt.index"})
+    for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
         if (fs::exists(folder + "/" + other))
             what_to_do = text("; docs/checkpoints.md shows how to convert ", other, " once");
     throw BadInput(text("there is no ", folder, "/", name,

@@ -32,16 +32,16 @@ struct HuggingFaceTensor {
 };
 
 struct HuggingFaceWeights {
-    std::vector<HuggingFaceTensor> tensors;  // all of the file
+    std::vector<HuggingFaceTensor> tensors;  // all of the folder, file by file
     std::vector<std::string> unused;  // those of them that have no place: pooler, classifiers, other buffers
     // false: the folder has none (a BertModel), and the parameters of `head` keep their first values
     bool head = true;
 };
 
-// Reads model.safetensors, of F16, BF16, F32 or F64, into parameters on any device, which are allocated with `seed`
-// where they are not: names with "bert.", "roformer." or neither, norms as weight and bias or gamma and beta. The model is
-// made from the folder's config with V = choice.size(vocab_size); dropouts, positions of a rotary one and fewer layers are
-// free.
+// Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any
+// device, which are allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as weight and bias or
+// gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); its dropouts,
+// positions of a rotary one and fewer layers are its own affair.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
                                      Parameters& parameters, const TokenChoice& choice = {},
                                      std::uint64_t seed = 1);

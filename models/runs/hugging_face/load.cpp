@@ -2,32 +2,36 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "engine/tensor/numbers.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
+#include "models/runs/hugging_face/weights.h"
 
 namespace masquerade {
 namespace {
 
 // What no shape betrays, and a model that was made otherwise would compute wrongly.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
-    const auto refuse = [&](const std::string& key, const auto& found, const auto& expected) {
-        throw BadInput(text(path, ": ", key, " is ", found, ", the model's is ", expected,
-                            "; make the model from the folder's config"));
+    auto same = [&](const char* key, const auto& found, const auto& expected) {
+        if (found != expected)
+            throw BadInput(text(path, ": ", key, " is ", found, ", the model's is ", expected,
+                                "; make the model from the folder's config"));
     };
+    auto gelu = [](GeluKind kind) { return kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"; };
     auto layout = [](const BackboneOptions& o) {
         return !o.rotary ? "bert" : o.rotary_value ? "roformer with rotary_value" : "roformer";
     };
     if (model.pre_norm)
-        throw BadInput(text(path, " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are "
-                                  "pre-LN (pre_norm), for which these weights mean nothing"));
-    if (const std::string found = layout(folder), expected = layout(model); found != expected)
-        refuse("model_type", found, expected);
-    const nlohmann::json found = hugging_face_sizes(folder), expected = hugging_face_sizes(model);
-    for (const char* key : {"hidden_size", "num_attention_heads", "hidden_act", "layer_norm_eps"})
-        if (found[key] != expected[key]) refuse(key, found[key], expected[key]);
+        throw BadInput(
+            text(path,
+                 " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
+                 "(pre_norm), for which these weights mean nothing"));
+    same("model_type", std::string(layout(folder)), std::string(layout(model)));
+    same("hidden_size", folder.width, model.width);
+    same("num_attention_heads", folder.heads, model.heads);
+    same("hidden_act", std::string(gelu(folder.gelu)), std::string(gelu(model.gelu)));
+    same("layer_norm_eps", folder.eps, model.eps);
 }
 
 class Loader {
@@ -40,7 +44,7 @@ class Loader {
           parameters_(parameters),
           choice_(choice),
           seed_(seed),
-          file_(file_of(folder, "model.safetensors")) {
+          files_(folder) {
         check_same(config_path_, config_.backbone, model_);
         choice_.check(config_.backbone.vocabulary, config_.pad);
         if (const int V = choice_.size(config_.backbone.vocabulary); V != model_.vocabulary)
@@ -61,36 +65,40 @@ class Loader {
         for (const HuggingFaceName& name : hugging_face_names(model_))
             if (loaded.head || !name.of_head()) take(name);
         parameters_.round();
-        for (const StoredTensor& tensor : file_.tensors()) {
-            loaded.tensors.push_back({tensor.name, tensor.element, tensor.shape, places_[tensor.name]});
-            if (loaded.tensors.back().place.empty()) loaded.unused.push_back(tensor.name);
-        }
+        for (const auto& file : files_.files())
+            for (const StoredTensor& tensor : file->tensors()) {
+                loaded.tensors.push_back({tensor.name, tensor.element, tensor.shape, places_[tensor.name]});
+                if (loaded.tensors.back().place.empty()) loaded.unused.push_back(tensor.name);
+            }
         return loaded;
     }
 
   private:
     void find_prefix() {
         for (const char* prefix : {"bert.", "roformer.", ""})
-            if (file_.find(prefix + word_embeddings)) {
+            if (files_.has(prefix + word_embeddings)) {
                 prefix_ = prefix;
                 return;
             }
-        throw BadInput(text(file_.path(), " has no ", word_embeddings, " among its ", file_.tensors().size(),
-                            " tensors, neither with \"bert.\" nor with \"roformer.\" before it; the weights of a BERT "
-                            "or RoFormer are expected"));
+        throw BadInput(text(
+            files_.path(), " has no ", word_embeddings, " among its ", files_.count(),
+            " tensors, neither with \"bert.\" nor with \"roformer.\" before it; the weights of a BERT or "
+            "RoFormer are expected"));
     }
 
     bool has_head() const {
-        const auto of_head = [](const StoredTensor& t) { return t.name.compare(0, 16, "cls.predictions.") == 0; };
-        return std::any_of(file_.tensors().begin(), file_.tensors().end(), of_head);
+        for (const auto& file : files_.files())
+            for (const StoredTensor& tensor : file->tensors())
+                if (tensor.name.compare(0, 16, "cls.predictions.") == 0) return true;
+        return false;
     }
 
     // The name that the folder has for it; of several spellings the first. Empty: none of them.
     std::string find(const std::string& name, bool of_head) const {
         const std::string full = of_head ? name : prefix_ + name;
-        if (file_.find(full)) return full;
-        if (file_.find(old_norm_name(full))) return old_norm_name(full);
-        return name == head_bias && file_.find(tied_bias) ? tied_bias : "";
+        if (files_.has(full)) return full;
+        if (files_.has(old_norm_name(full))) return old_norm_name(full);
+        return name == head_bias && files_.has(tied_bias) ? tied_bias : "";
     }
 
     const Tensor& parameter_of(const HuggingFaceName& name) const {
@@ -105,14 +113,17 @@ class Loader {
         if (by_token(name)) shape.size[0] = config_.backbone.vocabulary;
         const std::string found = find(name.name, name.of_head());
         if (found.empty())
-            throw BadInput(text(file_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name,
+            throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name,
                                 " ", shape, ", which the model needs for ", name.place(),
-                                "; do config.json and the weights come from one model?"));
-        const StoredTensor& tensor = file_.at(found);
+                                "; do config.json and the weights come from "
+                                "one model?"));
+        const TensorFile& file = *files_.holder(found);
+        const StoredTensor& tensor = file.at(found);
         if (tensor.shape != shape)
-            throw BadInput(text(file_.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape,
+            throw BadInput(text(file.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape,
                                 " is expected for ", name.place(), ". Set the sizes in ", config_path_,
-                                " right, or take both files from one model"));
+                                " right, or take both files from one "
+                                "model"));
         return found;
     }
 
@@ -123,29 +134,35 @@ class Loader {
     // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
     void take(const HuggingFaceName& name) const {
         const std::string found = find(name.name, name.of_head());
+        const TensorFile& file = *files_.holder(found);
         const View to = name.rows(parameters_.master(parameter_of(name)));
-        file_.expect_finite(found);
-        if (!by_token(name) || (choice_.keep.empty() && choice_.compounds.empty())) return file_.convert_to(found, to);
-        const Shape shape = file_.at(found).shape;
+        file.expect_finite(found);
+        if (by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty()))
+            take_chosen(file, found, file.at(found).shape, to);
+        else
+            file.convert_to(found, to);
+    }
+
+    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape, const View& to) const {
         std::vector<double> all(std::size_t(shape.count()));
-        file_.convert_to(found, View{all.data(), DType::f64, Device::cpu, shape, found.c_str()});
+        file.convert_to(name, View{all.data(), DType::f64, Device::cpu, shape, name.c_str()});
         write_numbers(to, choose_rows(choice_, all, int(shape[0])).data());
     }
 
     // This stack has one matrix for the words it reads and those it writes, and one bias.
     void check_tied(bool head) {
-        if (!config_.tied && head && !file_.find(tied_matrix))
-            throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", file_.path(),
+        if (!config_.tied && head && !files_.has(tied_matrix))
+            throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(),
                                 " has no ", tied_matrix,
                                 " that could be the embedding all the same; only tied models are read"));
         check_equal(tied_matrix, prefix_ + word_embeddings);
         check_equal(tied_bias, head_bias);
     }
     void check_equal(const std::string& second, const std::string& first) {
-        const StoredTensor *a = file_.find(first), *b = file_.find(second);
-        if (!a || !b) return;
-        if (a->shape != b->shape || a->element != b->element || std::memcmp(a->data, b->data, a->bytes()) != 0)
-            throw BadInput(text(file_.path(), ": ", second, " ", b->shape, " is not ", first, " ", a->shape,
+        if (!files_.has(second) || !files_.has(first)) return;
+        const StoredTensor &a = files_.holder(first)->at(first), &b = files_.holder(second)->at(second);
+        if (a.shape != b.shape || a.element != b.element || std::memcmp(a.data, b.data, a.bytes()) != 0)
+            throw BadInput(text(files_.path(), ": ", second, " ", b.shape, " is not ", first, " ", a.shape,
                                 " once more; only models that tie the two are read"));
         places_[second] = "as " + first;
     }
@@ -156,7 +173,7 @@ class Loader {
     Parameters& parameters_;
     const TokenChoice& choice_;
     const std::uint64_t seed_;
-    const TensorFile file_;
+    const WeightFiles files_;
     std::string prefix_;
     std::map<std::string, std::string> places_;  // of the tensors that were taken
 };

@@ -7,7 +7,7 @@ such files come, and what transformers makes of a batch. Needs torch, transforme
     tests/golden/hugging_face/make.py base DIR   only the sizes of bert-base-chinese and roformer_chinese_char_base,
                                                  random, into DIR, for check_saved.py
 
-A folder is a checkpoint, config.json and model.safetensors, and expected.safetensors: the ids, types
+A folder is a checkpoint, config.json and model.safetensors (or shards), and expected.safetensors: the ids, types
 and positions of all tokens, the sentences one after the other, `begin` of each, and for these rows `hidden.0` (what
 the first layer reads) to `hidden.L` and the `logits`. transformers runs them as one batch, padded, with an
 attention_mask, in double.
@@ -128,9 +128,9 @@ def main():
     make("bert_unilm", BertForMaskedLM, BertForMaskedLM,
          BertConfig(**{**bert, "hidden_size": 32, "num_attention_heads": 4}, hidden_act="gelu_new", type_vocab_size=6,
                     layer_norm_eps=1e-3))
-    # bf16.
-    make("bert_bf16", BertForMaskedLM, BertForMaskedLM, BertConfig(**bert, hidden_act="gelu_fast"),
-         dtype=torch.bfloat16)
+    # bf16, in shards.
+    make("bert_shards", BertForMaskedLM, BertForMaskedLM, BertConfig(**bert, hidden_act="gelu_fast"),
+         dtype=torch.bfloat16, max_shard_size="9KB")
     make("roformer_char", RoFormerForMaskedLM, RoFormerForMaskedLM, RoFormerConfig(**roformer))
     make("roformer_narrow", RoFormerForMaskedLM, RoFormerForMaskedLM,
          RoFormerConfig(**roformer, embedding_size=10, hidden_act="gelu_pytorch_tanh"), change=without_positions)

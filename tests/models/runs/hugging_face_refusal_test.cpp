@@ -166,13 +166,39 @@ TEST_CASE("hugging face: a model is not made before its tensors fit, and none of
     CHECK(refused(folder.path) == "");
 }
 
+TEST_CASE("hugging face: shards that are not whole") {
+    ChangedFolder folder("bert_shards");
+    const std::string index = folder.file("model.safetensors.index.json");
+    nlohmann::json map = read_json(index);
+    map["weight_map"]["bert.pooler.dense.weight"] = "model-00001-of-00003.safetensors";
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path),
+               index +
+                   " puts bert.pooler.dense.weight into model-00001-of-00003.safetensors, which "
+                   "does not hold it; copy the folder again");
+    map["weight_map"]["bert.pooler.dense.weight"] = 3;
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path),
+               "weight_map.bert.pooler.dense.weight is 3; the name of a file in the same folder is expected");
+    for (const char* elsewhere : {"../a", "/dev/zero", ""}) {
+        map["weight_map"]["bert.pooler.dense.weight"] = elsewhere;
+        folder.write("model.safetensors.index.json", map.dump());
+        CHECK_SAYS(refused(folder.path), "; the name of a file in the same folder is expected");
+    }
+    folder.write("model.safetensors.index.json", "{}");
+    CHECK_SAYS(refused(folder.path), "has no object \"weight_map\"");
+    map["weight_map"]["bert.pooler.dense.weight"] = "model-00004-of-00003.safetensors";
+    folder.write("model.safetensors.index.json", map.dump());
+    CHECK_SAYS(refused(folder.path), "model-00004-of-00003.safetensors");
+}
+
 TEST_CASE("hugging face: models that were made otherwise than the folder says") {
     const std::string bert = golden_folder("bert_google"), roformer = golden_folder("roformer_value");
     using O = BackboneOptions;
     CHECK_SAYS(refused(bert, [](O& o) { o.heads = 2; }),
                "num_attention_heads is 3, the model's is 2; make the model from");
     CHECK_SAYS(refused(bert, [](O& o) { o.gelu = GeluKind::tanh; }),
-               "hidden_act is \"gelu\", the model's is \"gelu_new\"");
+               "hidden_act is gelu (by erf), the model's is gelu_new (by tanh)");
     CHECK_SAYS(refused(bert, [](O& o) { o.eps = 1e-6; }), "layer_norm_eps is 1e-12, the model's is 1e-06");
     CHECK_SAYS(refused(bert, [](O& o) { o.rotary = true; }), "model_type is bert, the model's is roformer;");
     CHECK_SAYS(refused(roformer, [](O& o) { o.rotary_value = false; }),

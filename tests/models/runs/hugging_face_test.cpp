@@ -24,7 +24,7 @@ const std::vector<Golden> goldens = {
       "cls.seq_relationship.bias", "cls.seq_relationship.weight"}},
     {"bert_bare", false, {"pooler.dense.bias", "pooler.dense.weight"}},
     {"bert_unilm", true, {}},
-    {"bert_bf16", true, {}},
+    {"bert_shards", true, {}},
     {"roformer_char", true, {"roformer.encoder.embed_positions.weight"}},
     {"roformer_narrow", true, {}},
     {"roformer_value", true, {}}};
