@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "data/corpus.h"
-
 namespace masquerade {
 
 struct Package {
@@ -33,7 +31,7 @@ std::vector<Package> parse_packages(const std::vector<std::string>& packages_fil
 Catalogue read_catalogue(const std::string& folder);
 
 // synopses.{train,dev,test}.txt, titles.{train,dev,test}.tsv where there are long descriptions, and
-// SOURCE.json; held out by source package.
-Corpus write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);
+// SOURCE.json, and a table of them; held out by source package.
+std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string& folder);
 
 }  // namespace masquerade

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <tuple>
 #include <unordered_set>
 
@@ -27,27 +29,6 @@ std::string lower(std::string s) {
 std::uint64_t mixed_hash(std::string_view s) {
     Stream stream = make_stream(0, s, 0);
     return std::uint64_t(stream.key0) << 32 | stream.key1;
-}
-
-std::string hex(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
-
-std::uint64_t count_words(const std::string& line) {
-    std::string collapsed = collapse_space(line);
-    return collapsed.empty() ? 0 : std::uint64_t(std::count(collapsed.begin(), collapsed.end(), ' ')) + 1;
-}
-
-CorpusFile write_lines(const std::string& path, const std::string& name,
-                       const std::vector<std::string>& lines) {
-    CorpusFile file{name, lines.size()};
-    std::string bytes;
-    for (const std::string& line : lines) {
-        bytes += line + '\n';
-        file.words += count_words(line);
-    }
-    file.bytes = bytes.size();
-    file.hash = hash_of(bytes);
-    replace_file(path, bytes);
-    return file;
 }
 
 }  // namespace
@@ -85,55 +66,43 @@ Splits make_splits(std::vector<Entry> entries) {
     return splits;
 }
 
-CorpusWriter::CorpusWriter(std::string folder, std::string name, std::string date, std::string how)
-    : folder_(std::move(folder)) {
-    corpus_.name = std::move(name);
-    corpus_.date = std::move(date);
-    corpus_.how = std::move(how);
+std::string write_corpus(const std::string& folder, const std::string& name, const std::string& date,
+                         const std::string& how, const std::vector<CorpusPart>& parts) {
+    const std::string path = folder + "/SOURCE.json";
     std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error) throw BadInput(text(folder_, " cannot be made: ", error.message()));
-    std::filesystem::remove(folder_ + "/SOURCE.json", error);
-}
-
-void CorpusWriter::add(const std::string& stem, const std::string& extension, const Splits& splits) {
-    for (int split = 0; split < 3; split++) {
-        std::string name = stem + '.' + split_names[split] + '.' + extension, path = folder_ + '/' + name;
-        corpus_.files.push_back(write_lines(path, name, splits.lines[split]));
-        (extension == "tsv" ? corpus_.pairs : corpus_.sentences)[split] = path;
-    }
-}
-
-Corpus CorpusWriter::finish() {
-    nlohmann::ordered_json json{{"name", corpus_.name}, {"date", corpus_.date}, {"how", corpus_.how}};
-    auto names = [](const std::string (&paths)[3]) {
-        nlohmann::ordered_json of_split;
-        for (int split = 0; split < 3; split++)
-            of_split[split_names[split]] = std::filesystem::path(paths[split]).filename().string();
-        return of_split;
-    };
-    json["sentences"] = names(corpus_.sentences);
-    if (!corpus_.pairs[0].empty()) json["pairs"] = names(corpus_.pairs);
-    for (const CorpusFile& file : corpus_.files)
-        json["files"][file.name] = {
-            {"lines", file.lines}, {"words", file.words}, {"bytes", file.bytes}, {"hash", hex(file.hash)}};
-    std::string path = folder_ + "/SOURCE.json";
-    replace_file(path, json.dump(2) + '\n');
-    return corpus_;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw BadInput(text(folder, " cannot be made: ", error.message()));
+    std::filesystem::remove(path, error);
+    nlohmann::ordered_json source{{"name", name}, {"date", date}, {"how", how}}, files;
+    std::string table = fmt::format("{:<22} {:>8} {:>10} {:>12}\n", "file", "lines", "words", "bytes");
+    for (const CorpusPart& part : parts)
+        for (int split = 0; split < 3; split++) {
+            const std::string file = text(part.stem, '.', split_names[split], part.pairs ? ".tsv" : ".txt");
+            const std::vector<std::string>& lines = part.splits.lines[split];
+            std::string bytes;
+            for (const std::string& line : lines) bytes += line + '\n';
+            std::istringstream in(bytes);
+            const auto words = std::distance(std::istream_iterator<std::string>(in), {});
+            replace_file(folder + '/' + file, bytes);
+            source[part.pairs ? "pairs" : "sentences"][split_names[split]] = file;
+            files[file] = {{"lines", lines.size()},
+                           {"words", words},
+                           {"bytes", bytes.size()},
+                           {"hash", fmt::format("{:016x}", hash_of(bytes))}};
+            table += fmt::format("{:<22} {:>8} {:>10} {:>12}\n", file, lines.size(), words, bytes.size());
+        }
+    source["files"] = files;
+    replace_file(path, source.dump(2) + '\n');
+    return table;
 }
 
 Corpus read_corpus(const std::string& folder) {
-    std::string path = folder + "/SOURCE.json";
+    const std::string path = folder + "/SOURCE.json";
     if (!std::filesystem::exists(path))
         throw BadInput(text(folder, " holds no corpus: ", path, " is not there; `make data` makes one"));
-    const std::string bytes = read_bytes(path);
-    Corpus corpus;
+    const auto json = parse_input<BadInput>(read_bytes(path), path);
     try {
-        parse_input<BadInput>(bytes, path);  // within bounds; what keeps the order of the files has none
-        auto json = nlohmann::ordered_json::parse(bytes);
-        corpus.name = json.at("name");
-        corpus.date = json.at("date");
-        corpus.how = json.at("how");
+        Corpus corpus{json.at("name"), json.at("date"), {}, {}};
         for (int split = 0; split < 3; split++) {
             auto path_of = [&](const char* kind) {
                 return folder + '/' + json.at(kind).at(split_names[split]).get<std::string>();
@@ -141,23 +110,11 @@ Corpus read_corpus(const std::string& folder) {
             corpus.sentences[split] = path_of("sentences");
             if (json.contains("pairs")) corpus.pairs[split] = path_of("pairs");
         }
-        for (const auto& [name, file] : json.at("files").items())
-            corpus.files.push_back({name, file.at("lines"), file.at("words"), file.at("bytes"),
-                                    std::stoull(file.at("hash").get<std::string>(), nullptr, 16)});
-    } catch (const BadInput&) {
-        throw;
+        return corpus;
     } catch (const std::exception&) {  // a key that is missing, or of another type
         throw BadInput(
             text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
     }
-    return corpus;
-}
-
-std::string table_of(const Corpus& corpus) {
-    std::string table = fmt::format("{:<22} {:>8} {:>10} {:>12}\n", "file", "lines", "words", "bytes");
-    for (const CorpusFile& file : corpus.files)
-        table += fmt::format("{:<22} {:>8} {:>10} {:>12}\n", file.name, file.lines, file.words, file.bytes);
-    return table;
 }
 
 }  // namespace masquerade

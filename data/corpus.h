@@ -2,7 +2,6 @@
 // A corpus folder: sentences and pairs in train, dev and test files, and SOURCE.json, which says where they
 // come from.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,38 +28,24 @@ struct Splits {
 // entries.
 Splits make_splits(std::vector<Entry> entries);
 
-struct CorpusFile {
-    std::string name;
-    std::uint64_t lines = 0, words = 0, bytes = 0;
-    std::uint64_t hash = 0;  // FNV-1a of its bytes
-};
-
 struct Corpus {
     std::string name;                    // "Debian bookworm package catalogue"
     std::string date;                    // YYYY-MM-DD, or a word where there is none
-    std::string how;                     // one sentence: how it was made
     std::string sentences[3], pairs[3];  // paths of train, dev and test; pairs are empty where there are none
-    std::vector<CorpusFile> files;
 };
 
-// Writes the files of a folder. The old SOURCE.json goes first and the new one comes last: where it is, the
-// folder is whole.
-class CorpusWriter {
-  public:
-    CorpusWriter(std::string folder, std::string name, std::string date, std::string how);
-    // stem.train.extension and so on; extension is txt (sentences) or tsv (pairs).
-    void add(const std::string& stem, const std::string& extension, const Splits& splits);
-    Corpus finish();
-
-  private:
-    std::string folder_;
-    Corpus corpus_;
+struct CorpusPart {
+    std::string stem;  // of its files: stem.train.txt, or stem.train.tsv
+    bool pairs;        // else sentences
+    Splits splits;
 };
+
+// Writes the files of a folder and returns a table of them: lines, words, bytes. The old SOURCE.json goes first and the
+// new one comes last: where it is, the folder is whole. `how` says in one sentence how the corpus was made.
+std::string write_corpus(const std::string& folder, const std::string& name, const std::string& date,
+                         const std::string& how, const std::vector<CorpusPart>& parts);
 
 // What SOURCE.json says. Throws BadInput when the folder holds no corpus.
 Corpus read_corpus(const std::string& folder);
-
-// The files as a table: lines, words, bytes.
-std::string table_of(const Corpus& corpus);
 
 }  // namespace masquerade

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Usage: fetch_catalogue.sh FOLDER
 # Fetches the distribution's package lists, with descriptions in English and German, into a folder of its own,
-# as an ordinary user. apt keeps the machine's configuration (proxy, certificates, keys) but for what is
-# overridden below, and its sources but for third-party archives. Without network: the lists that the machine
-# already has, or dpkg's. Status 3, and one line on standard error, when there is nothing to be had.
+# as an ordinary user. apt keeps the machine's sources and configuration (proxy, certificates, keys) but for what is
+# overridden below; lists of third-party archives are removed afterwards. Without network: the lists that the
+# machine already has, or dpkg's. Status 3, and one line on standard error, when there is nothing to be had.
 set -euo pipefail
 shopt -s nullglob extglob
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
@@ -29,66 +29,6 @@ enough() {
     local found
     found=$(find "$lists" -maxdepth 1 -type f -exec grep -hE '^Description(-en)?: ' {} + | wc -l)
     [ "$found" -ge 5000 ] && echo "catalogue: $found descriptions $1"
-}
-
-# awk: is this the distribution's own archive? By the key that signs it; by its address where none is named.
-archive='
-function distribution(uri, key) {
-    if (key ~ /(debian|ubuntu|raspbian)-archive/) return 1
-    if (key ~ /^\// || uri ~ /ppa\.launchpad/) return 0
-    return uri ~ /mirror(\+[a-z]+)?:/ || uri ~ /\/\/[^\/]*\.(debian\.org|ubuntu\.com)(:[0-9]+)?(\/|$)/ ||
-           uri ~ /\/(debian|ubuntu|raspbian)(-security|-ports)?(\/|[ \t]|$)/
-}'
-
-# awk: those of the lines `deb [option=value ...] uri suite component ...`
-lines='
-/^[ \t]*deb[ \t]/ {
-    sub(/#.*/, "")
-    key = options = ""
-    rest = $0
-    if (match(rest, /\[[^]]*\]/)) {
-        options = substr(rest, RSTART + 1, RLENGTH - 2)
-        sub(/\[[^]]*\]/, "", rest)
-    }
-    if (match(options, /signed-by=[^ \t]*/)) key = substr(options, RSTART + 10, RLENGTH - 10)
-    split(rest, word)
-    if (distribution(word[2], key)) print
-}'
-
-# awk: those of the stanzas `Types: deb ...` `URIs: ...`
-stanzas='
-BEGIN { RS = ""; FS = "\n" }
-{
-    uri = key = types = enabled = entry = field = ""
-    for (i = 1; i <= NF; i++) {
-        if ($i ~ /^#/) continue
-        value = $i
-        if ($i !~ /^[ \t]/) {
-            field = tolower($i)
-            sub(/[ \t]*:.*/, "", field)
-            sub(/^[^:]*:[ \t]*/, "", value)
-        }
-        if (field == "types") types = types " " value " "
-        if (field == "uris") uri = uri " " value
-        if (field == "signed-by") key = key value
-        if (field == "enabled") enabled = tolower(value)
-        if (field != "types") entry = entry $i "\n"
-    }
-    if (types ~ / deb / && enabled !~ /^(no|false|off|without|disable|0)/ && distribution(uri, key))
-        print "Types: deb\n" entry
-}'
-
-own_sources() {
-    local sourcelist sourceparts file
-    eval "$(apt-config shell sourcelist Dir::Etc::sourcelist/f sourceparts Dir::Etc::sourceparts/d)"
-    mkdir "$work/parts"
-    for file in "$sourcelist" "$sourceparts"/*.list; do
-        [ ! -r "$file" ] || awk "$archive$lines" "$file" >>"$work/sources.list"
-    done
-    for file in "$sourceparts"/*.sources; do
-        [ ! -r "$file" ] || awk "$archive$stanzas" "$file" >"$work/parts/$(basename "$file")"
-    done
-    [ -n "$(find "$work/parts" "$work/sources.list" -type f -size +0 2>/dev/null)" ]
 }
 
 own_configuration() {
@@ -121,8 +61,6 @@ Acquire::GzipIndexes "false";
 Acquire::Retries "1";
 APT::Architectures { "$architecture"; };
 APT::Sandbox::User "$(id -un)";
-Dir::Etc::sourcelist "$work/sources.list";
-Dir::Etc::sourceparts "$work/parts";
 Dir::State::lists "$lists";
 Dir::Cache "$work/cache";
 END
@@ -130,7 +68,6 @@ END
 
 from_network() {
     command -v apt-get >/dev/null || { why="apt is not here"; return 1; }
-    own_sources || { why="apt has no Debian or Ubuntu archive among its sources"; return 1; }
     own_configuration >"$work/apt.conf"
     mkdir -p "$lists/partial" "$work/cache"
     echo "catalogue: fetching the package lists (about 20 MB)"

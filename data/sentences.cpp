@@ -55,7 +55,7 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
 // Fisher-Yates from the identity: the order of an epoch depends on nothing that came before.
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
-    Sequence random(seed_, "data.shuffle", std::uint32_t(place_.epoch));
+    Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));
     for (std::size_t i = order_.size(); i > 1; i--)
         std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
 }
@@ -63,32 +63,29 @@ void SentenceSource::shuffle() {
 std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
     std::vector<const Sentence*> taken;
     for (std::size_t used = 0;;) {
-        if (place_.next == order_.size()) {
-            place_ = Place{place_.epoch + 1, 0};
+        if (next_ == order_.size()) {
+            epoch_++;
+            next_ = 0;
             shuffle();
             if (!taken.empty())
                 break;  // a batch does not reach over the end of an epoch: no sentence twice in it
         }
-        const Sentence& s = sentences_[order_[std::size_t(place_.next)]];
+        const Sentence& s = sentences_[order_[std::size_t(next_)]];
         if (!taken.empty() && used + s.size() > tokens) break;
         used += s.size();
         taken.push_back(&s);
-        place_.next++;
+        next_++;
     }
     return taken;
 }
 
 void SentenceSource::move_to(const std::vector<std::uint64_t>& numbers) {
     if (numbers.size() != 2) throw BadInput("the checkpoint does not say where in the data it stands");
-    move_to(Place{numbers[0], numbers[1]});
-}
-
-void SentenceSource::move_to(const Place& place) {
-    place_ = place;
-    if (place_.next > order_.size())
-        throw BadInput(text("the checkpoint stands at sentence ", place.next,
-                            " of an epoch, the data has only ", order_.size(),
-                            "; resume with the data the run was started with"));
+    epoch_ = numbers[0];
+    next_ = numbers[1];
+    if (next_ > order_.size())
+        throw BadInput(text("the checkpoint stands at sentence ", next_, " of an epoch, the data has only ",
+                            order_.size(), "; resume with the data the run was started with"));
     shuffle();
 }
 

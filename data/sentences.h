@@ -30,23 +30,18 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector
 
 class SentenceSource {
   public:
-    struct Place {
-        std::uint64_t epoch = 0, next = 0;
-    };
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
     // Sentences until the next would exceed `tokens`; at least one.
     std::vector<const Sentence*> take(std::size_t tokens);
-    Place place() const { return place_; }
-    void move_to(const Place& place);
-    // The same as numbers, for a checkpoint; BadInput where these are not two.
-    std::vector<std::uint64_t> numbers() const { return {place_.epoch, place_.next}; }
+    // Epoch and place in it, for a checkpoint. BadInput where they are of another text.
+    std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 
   private:
     void shuffle();
     const std::vector<Sentence>& sentences_;
     std::uint64_t seed_;
-    Place place_;
+    std::uint64_t epoch_ = 0, next_ = 0;
     std::vector<std::uint32_t> order_;
 };
 

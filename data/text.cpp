@@ -7,6 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
+#include "tokenizer/utf8.h"
 
 namespace masquerade {
 namespace {
@@ -21,20 +22,9 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Bytes of the code point that begins `rest`; 0 when none does (RFC 3629: no overlong form, no surrogate,
-// nothing above U+10FFFF) or when it is U+0000, which no text holds but UTF-16 is full of.
+// Bytes of the code point that begins `rest`; 0 when none does, or when it is U+0000, which no text holds but UTF-16 is full of.
 std::size_t code_point_bytes(std::string_view rest) {
-    auto byte = [&](std::size_t i) { return (unsigned char)rest[i]; };
-    unsigned lead = byte(0);
-    if (lead < 0x80) return lead != 0;
-    std::size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-    if (length == 0 || rest.size() < length) return 0;
-    unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;  // of the second byte
-    unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (byte(1) < low || byte(1) > high) return 0;
-    for (std::size_t i = 2; i < length; i++)
-        if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-    return length;
+    return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
 
 void refuse_binary(const TextCounts& counts, const std::string& name) {
@@ -43,14 +33,14 @@ void refuse_binary(const TextCounts& counts, const std::string& name) {
                             " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it"));
 }
 
-std::string warning_about(const TextCounts& counts, const std::string& name, const TextOptions& options) {
+std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest) {
     std::string what;
     auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
         if (count == 0) return;
         what += text(what.empty() ? ": " : ", ", count, ' ', noun, count == 1 ? " " : "s ", fate);
     };
     add(counts.invalid_bytes, "invalid byte", "dropped");
-    add(counts.cut, "sentence", text("cut to ", options.longest, " bytes"));
+    add(counts.cut, "sentence", text("cut to ", longest, " bytes"));
     add(counts.halves, "line", "without both a source and a target skipped");
     add(counts.further, "line", "cut after the second column");
     return what.empty() ? what : name + what;
@@ -108,7 +98,7 @@ std::string collapse_space(std::string_view line) {
     return kept;
 }
 
-Text parse_text(std::string_view bytes, const std::string& name, const TextOptions& options) {
+Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest) {
     Text result;
     TextCounts& counts = result.counts;
     counts.bytes = bytes.size();
@@ -119,8 +109,8 @@ Text parse_text(std::string_view bytes, const std::string& name, const TextOptio
         std::string_view line = take(bytes, '\n');
         counts.lines++;
         if (is_blank(line)) continue;
-        std::string source = clean_line(pairs ? take(line, '\t') : line, options.longest, counts);
-        std::string target = clean_line(pairs ? take(line, '\t') : "", options.longest, counts);
+        std::string source = clean_line(pairs ? take(line, '\t') : line, longest, counts);
+        std::string target = clean_line(pairs ? take(line, '\t') : "", longest, counts);
         if (is_blank(source) || (pairs && is_blank(target))) {
             counts.halves += pairs;
             continue;
@@ -133,18 +123,18 @@ Text parse_text(std::string_view bytes, const std::string& name, const TextOptio
     if (result.source.empty())
         throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
                             " lines; one sentence a line, or source<TAB>target, is expected"));
-    result.warning = warning_about(counts, name, options);
+    result.warning = warning_about(counts, name, longest);
     return result;
 }
 
-Text read_text(const std::string& path, const TextOptions& options) {
-    Text result = parse_text(read_bytes(path), path, options);
+Text read_text(const std::string& path, std::size_t longest) {
+    Text result = parse_text(read_bytes(path), path, longest);
     if (!result.warning.empty()) log_line("warning: ", result.warning);
     return result;
 }
 
-LineReader::LineReader(std::istream& in, std::string name, const TextOptions& options)
-    : in_(in), name_(std::move(name)), options_(options) {}
+LineReader::LineReader(std::istream& in, std::string name, std::size_t longest)
+    : in_(in), name_(std::move(name)), longest_(longest) {}
 
 bool LineReader::next(std::string& line) {
     std::string raw;
@@ -156,13 +146,13 @@ bool LineReader::next(std::string& line) {
     counts_.bytes += raw.size() + !in_.eof();
     std::string_view rest = raw;
     if (counts_.lines++ == 0 && rest.substr(0, 3) == byte_order_mark) rest.remove_prefix(3);
-    line = clean_line(rest, options_.longest, counts_);
+    line = clean_line(rest, longest_, counts_);
     return true;
 }
 
 void LineReader::finish() const {
     refuse_binary(counts_, name_);
-    std::string warning = warning_about(counts_, name_, options_);
+    std::string warning = warning_about(counts_, name_, longest_);
     if (!warning.empty()) log_line("warning: ", warning);
 }
 

@@ -15,15 +15,14 @@
 
 namespace masquerade {
 
-struct TextOptions {
-    std::size_t longest = 10000;  // bytes of a sentence; a longer one is cut, between two code points
-};
+// Bytes of a sentence; a longer one is cut, between two code points.
+constexpr std::size_t longest_sentence = 10000;
 
 // What was found in the file or stream. Lines are those of the file, empty ones included.
 struct TextCounts {
     std::uint64_t lines = 0, bytes = 0;
     std::uint64_t invalid_bytes = 0;  // not UTF-8, or zero
-    std::uint64_t cut = 0;            // sentences longer than TextOptions::longest
+    std::uint64_t cut = 0;            // sentences that were too long
     std::uint64_t halves = 0;         // lines of a pair file without a source or without a target
     std::uint64_t further = 0;        // pairs with a column after the target, which is not read
 };
@@ -38,15 +37,15 @@ struct Text {
 // The sentences of a file; a warning is logged. Lines of nothing but white space are skipped. The file
 // holds pairs when at least half of its other lines have a tab: lines that lack a source or a target are
 // then skipped, and columns after the second are not read. Throws BadInput.
-Text read_text(const std::string& path, const TextOptions& options = {});
+Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 
 // The same from memory, without logging; `name` is for messages.
-Text parse_text(std::string_view bytes, const std::string& name, const TextOptions& options = {});
+Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence);
 
 // A stream line by line, for programs whose output lines match their input lines: empty lines are lines too.
 class LineReader {
   public:
-    LineReader(std::istream& in, std::string name, const TextOptions& options = {});
+    LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
     bool next(std::string& line);  // false at the end
     void finish() const;           // logs the warning; throws BadInput when too much was invalid
     const TextCounts& counts() const { return counts_; }
@@ -54,7 +53,7 @@ class LineReader {
   private:
     std::istream& in_;
     std::string name_;
-    TextOptions options_;
+    std::size_t longest_;
     TextCounts counts_;
 };
 

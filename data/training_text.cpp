@@ -39,17 +39,6 @@ void read_held_out(TrainingText& t, const std::string& file) {
     if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
 }
 
-// The held-out lines are those of the file, if one is named; the lines to train on are the same either way.
-TrainingText grammar_text(const std::string& held_out_file) {
-    TrainingText t;
-    t.origin.name = "built-in grammar of questions";
-    t.train = grammar_questions(1, 12000);
-    t.origin.lines = t.train.size();
-    hold_out(t);
-    if (!held_out_file.empty()) read_held_out(t, held_out_file);
-    return t;
-}
-
 TrainingText text_of(const std::string& name, const std::string& file, const std::string& held_out_file,
                      TextKind wanted) {
     TrainingText t;
@@ -61,11 +50,21 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
     t.origin.pairs = wanted != TextKind::sentences && !read.target.empty();
     t.train = std::move(read.source);
     if (t.origin.pairs) t.train_targets = std::move(read.target);
-    if (held_out_file.empty()) {
+    if (held_out_file.empty())
         hold_out(t);
-        return t;
-    }
-    read_held_out(t, held_out_file);
+    else
+        read_held_out(t, held_out_file);
+    return t;
+}
+
+// The held-out lines are those of the file, if one is named; the lines to train on are the same either way.
+TrainingText grammar_text(const std::string& held_out_file) {
+    TrainingText t;
+    t.origin.name = "built-in grammar of questions";
+    t.train = grammar_questions(1, 12000);
+    t.origin.lines = t.train.size();
+    hold_out(t);
+    if (!held_out_file.empty()) read_held_out(t, held_out_file);
     return t;
 }
 
@@ -78,21 +77,18 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted) {
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);
-    if (!std::filesystem::exists("corpus/SOURCE.json")) {
-        if (wanted == TextKind::pairs)
-            throw BadInput(
-                "there is no corpus/ here (make data builds one), and the built-in grammar holds no pairs; "
-                "give --data FILE with source<TAB>target on every line");
-        log_line(
-            "note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
+    const bool here = std::filesystem::exists("corpus/SOURCE.json");
+    const Corpus corpus = here ? read_corpus("corpus") : Corpus{};
+    const bool has_pairs = !corpus.pairs[0].empty();
+    if (wanted == TextKind::pairs && !has_pairs)
+        throw BadInput(text(here ? "the corpus/ here"
+                                 : "there is no corpus/ here (make data builds one), and the built-in grammar",
+                            " holds no pairs; give --data FILE with source<TAB>target on every line"));
+    if (!here) {
+        log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
         return grammar_text(held_out_file);
     }
-    Corpus corpus = read_corpus("corpus");
-    const bool pairs = wanted == TextKind::pairs || (wanted == TextKind::any && !corpus.pairs[0].empty());
-    const std::string* files = pairs ? corpus.pairs : corpus.sentences;
-    if (files[0].empty())
-        throw BadInput(
-            "the corpus/ here holds no pairs; give --data FILE with source<TAB>target on every line");
+    const std::string* files = wanted != TextKind::sentences && has_pairs ? corpus.pairs : corpus.sentences;
     return text_of(corpus.name + ", " + corpus.date, files[0],
                    held_out_file.empty() ? files[1] : held_out_file, wanted);
 }

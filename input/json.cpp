@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "input/input.h"
@@ -10,35 +10,15 @@ namespace {
 
 using nlohmann::json;
 
-// Walks over the text and notes how far the parser is.
-struct Cursor {
-    using iterator_category = std::input_iterator_tag;
-    using value_type = char;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const char*;
-    using reference = const char&;
-    const char* at;
-    const char** seen;
-
-    reference operator*() const { return *at; }
-    Cursor& operator++() {
-        *seen = ++at;
-        return *this;
-    }
-    bool operator==(const Cursor& other) const { return at == other.at; }
-    bool operator!=(const Cursor& other) const { return at != other.at; }
-};
-
 // Builds the value. A parser with a callback would go over all that an object holds whenever a part of it ends.
 class Builder : public nlohmann::json_sax<json> {
   public:
     Builder(const std::string& text, json& root, std::size_t offset)
-        : text_(text), root_(root), offset_(offset), seen_(text.data()) {}
+        : text_(text), in_(text), root_(root), offset_(offset) {}
 
     std::string run() {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
-        const char* end = text_.data() + text_.size();
-        json::sax_parse(Cursor{text_.data(), &seen_}, Cursor{end, &seen_}, this);
+        json::sax_parse(in_, this);
         return problem_;
     }
 
@@ -73,8 +53,10 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
   private:
-    std::string byte() const {
-        return " byte " + std::to_string(offset_ + std::size_t(seen_ - text_.data())) + " of the file";
+    // As far as the parser has read.
+    std::string byte() {
+        const auto read = in_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in);
+        return " byte " + std::to_string(offset_ + std::size_t(read)) + " of the file";
     }
     bool put(json value) {
         json* in = open_.empty() ? nullptr : open_.back();
@@ -104,9 +86,9 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
     const std::string& text_;
+    std::istringstream in_;
     json& root_;
     std::size_t offset_;
-    const char* seen_;
     std::vector<json*> open_;  // the lists and objects around the next value
     json* slot_ = nullptr;     // of the last key, or the last value
     std::string problem_;

@@ -20,9 +20,10 @@ int main(int argc, char** argv) {
             command->add_option("--out", out, "folder of the corpus")->capture_default_str();
     };
     auto body = [&](const Common& common) {
-        Corpus corpus = build->parsed() ? write_catalogue_corpus(read_catalogue(lists), out)
-                                        : write_grammar_corpus(common.seed, out);
-        std::cout << corpus.name << ", " << corpus.date << ", in " << out << "/\n" << table_of(corpus);
+        const std::string table = build->parsed() ? write_catalogue_corpus(read_catalogue(lists), out)
+                                                  : write_grammar_corpus(common.seed, out);
+        const Corpus corpus = read_corpus(out);
+        std::cout << corpus.name << ", " << corpus.date << ", in " << out << "/\n" << table;
     };
     return run_program(argc, argv, "corpus", "Builds the default corpora", setup, body);
 }

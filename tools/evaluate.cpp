@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/runs/run.h"
+
 using namespace masquerade;
 
 namespace {

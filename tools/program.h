@@ -75,6 +75,27 @@ inline void reserve_standard_streams() {
         if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+// An option whose value --help shows as `shown`.
+template <class T>
+CLI::Option* add_option(CLI::App& app, const std::string& name, T& value, const std::string& shown, const std::string& help) {
+    return app.add_option(name, value, help)->option_text(shown);
+}
+
+// An option that is a number from `least` to `most`, called `unit` in --help.
+template <class Value, class Number>
+CLI::Option* number_option(CLI::App& app, const std::string& name, Value& value, Number least, Number most,
+                           const std::string& what, const std::string& unit = "N") {
+    return app.add_option(name, value, what)->check(CLI::Range(least, most))->option_text(unit);
+}
+
+// Refuses the options of a group "of A and B" that are not of the run's model.
+inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
+    for (const CLI::Option* option : group->get_options())
+        if (option->count() > 0)
+            throw BadUsage(
+                text(option->get_name(), " is an option ", group->get_group(), ", and ", run, " is a run of ", model));
+}
+
 // The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
 // largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
 inline std::string why_no_value(const std::string& type, const std::string& word) {

@@ -205,40 +205,29 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
-            app.add_option("words", a.words, "univae (default), unilm or seq2seq, then settings as key=value")
-                ->option_text("[MODEL] [KEY=VALUE ...]");
-            app.add_option("--config", a.config, "settings from a file; key=value goes over it")
-                ->option_text("FILE");
-            app.add_option(
-                   "--data", a.data,
-                   "text, one sentence a line, or source<TAB>target for unilm and seq2seq (default: corpus/)")
-                ->option_text("FILE");
-            app.add_option("--dev", a.dev, "held-out text (default: one line in fifty)")->option_text("FILE");
-            app.add_option("--vocab", a.vocab, "vocab.txt (default: learned from the text)")
-                ->option_text("FILE");
-            app.add_option("--init", a.init,
-                           "unilm and seq2seq: start with the weights and the vocabulary of this run (of "
-                           "unilm; for seq2seq of either), or of a BERT or RoFormer of Hugging Face's")
-                ->option_text("FOLDER");
-            app.add_option("--out", a.out, "run folder (default: runs/MODEL-NNN)")->option_text("DIR");
-            app.add_option("--resume", a.resume, "go on with this run")->option_text("DIR");
-            app.add_option("--fit-prior", a.fit_prior,
-                           "train nothing: fit the prior of this run's latents anew")
-                ->option_text("RUN");
-            app.add_option("--steps", a.steps, "stop after so many steps")
-                ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40))
-                ->option_text("N");
-            app.add_option("--minutes", a.minutes, "stop after so long (default: 10; 0: no limit)")
-                ->check(CLI::Range(0.0, 1e6))
-                ->option_text("M");
-            app.add_option("--precision", a.precision,
-                           "f32, or bf16 with f32 master weights (default: bf16 on a GPU "
-                           "and where the processor multiplies it)")
-                ->check(CLI::IsMember({"f32", "bf16"}))
-                ->option_text("TYPE");
-            app.add_option("--trace", a.trace, "nan: stop at the first number that is not finite")
-                ->check(CLI::IsMember({"nan"}))
-                ->option_text("WHAT");
+            add_option(app, "words", a.words, "[MODEL] [KEY=VALUE ...]",
+                       "univae (default), unilm or seq2seq, then settings as key=value");
+            add_option(app, "--config", a.config, "FILE", "settings from a file; key=value goes over it");
+            add_option(app, "--data", a.data, "FILE",
+                       "text, one sentence a line, or source<TAB>target for unilm and seq2seq (default: corpus/)");
+            add_option(app, "--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
+            add_option(app, "--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
+            add_option(app, "--init", a.init, "FOLDER",
+                       "unilm and seq2seq: start with the weights and the vocabulary of this run (of "
+                       "unilm; for seq2seq of either), or of a BERT or RoFormer of Hugging Face's");
+            add_option(app, "--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
+            add_option(app, "--resume", a.resume, "DIR", "go on with this run");
+            add_option(app, "--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
+            add_option(app, "--steps", a.steps, "N", "stop after so many steps")
+                ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40));
+            add_option(app, "--minutes", a.minutes, "M", "stop after so long (default: 10; 0: no limit)")
+                ->check(CLI::Range(0.0, 1e6));
+            add_option(app, "--precision", a.precision, "TYPE",
+                       "f32, or bf16 with f32 master weights (default: bf16 on a GPU "
+                       "and where the processor multiplies it)")
+                ->check(CLI::IsMember({"f32", "bf16"}));
+            add_option(app, "--trace", a.trace, "WHAT", "nan: stop at the first number that is not finite")
+                ->check(CLI::IsMember({"nan"}));
             app.footer(settings_tables());
         },
         [&](const Common& common) {

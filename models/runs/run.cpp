@@ -13,6 +13,7 @@
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
+#include "models/runs/hugging_face/names.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
@@ -35,22 +36,6 @@ std::string model_type(const nlohmann::json& config) {
     return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
 
-nlohmann::json hugging_face_sizes(const BackboneOptions& b) {
-    return {{"vocab_size", b.vocabulary},
-            {"hidden_size", b.width},
-            {"num_hidden_layers", b.layers},
-            {"num_attention_heads", b.heads},
-            {"intermediate_size", b.inner},
-            {"hidden_act", b.gelu == GeluKind::erf ? "gelu" : "gelu_new"},
-            {"hidden_dropout_prob", b.dropout},
-            {"attention_probs_dropout_prob", b.attention_dropout},
-            {"max_position_embeddings", b.positions},
-            {"type_vocab_size", b.types},
-            {"layer_norm_eps", b.eps},
-            {"initializer_range", b.deviation},
-            {"pad_token_id", 0}};
-}
-
 }  // namespace
 
 void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
@@ -68,6 +53,13 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
+}
+
+void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
+    c.add("types", &b.types, "segment ids there are", 1, 65536);
+    c.add("embedding", &b.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
+    c.add("rotary_value", &b.rotary_value, "rotary positions turn values, too");
+    c.add("norm_eps", &b.eps, "epsilon of the layer norms", 0, 1);
 }
 
 void RunSettings::declare_training(Config& c) {
@@ -167,6 +159,7 @@ void Run::save_config(const std::string& folder) {
     Config keys;
     settings_to_change().declare(keys);
     nlohmann::json config = hugging_face_sizes(sizes.first);
+    config["pad_token_id"] = 0;
     if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
     config["model_type"] = model;
     config["architectures"] = {common().architecture()};

@@ -44,8 +44,11 @@ struct RunSettings {
     virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
     virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
 
-  protected:
+    // The settings of a stack: those of every model, and those that are otherwise in checkpoints from elsewhere alone.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
+    static void declare_foreign(Config& config, BackboneOptions& backbone);
+
+  protected:
     void declare_training(Config& config);
 };
 

@@ -107,13 +107,6 @@ std::string in_one_stack(const std::string& path) {
 // decoder.layer.0.cross.query.weight, decoder.layer.0.norm_cross.bias
 bool of_cross_attention(const std::string& path) { return path.find("cross.") != path.npos; }
 
-std::string as_text(bool value) { return value ? "true" : "false"; }
-std::string as_text(GeluKind kind) { return kind == GeluKind::erf ? "erf" : "tanh"; }
-template <class T>
-std::string as_text(T value) {
-    return text(value);
-}
-
 std::string layers(int taken, int there) {
     return taken == there ? text("all ", there, " layers")
                           : text("the first ", taken, " of ", there, " layers");
@@ -130,30 +123,29 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
 // Beside shapes, what no shape betrays.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
-    const BackboneOptions &a = theirs.first, &b = ours.first;
-    auto same = [&](const char* key, auto found, auto expected) {
+    BackboneOptions a = theirs.first, b = ours.first;
+    auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
-            throw BadInput(text(source(), " has ", key, "=", as_text(found), ", this model ",
-                                as_text(expected), "; its sizes must be those of the checkpoint: leave ", key,
-                                " out"));
+            throw BadInput(text(source(), " has ", key, "=", found, ", this model ", expected,
+                                "; its sizes must be those of the checkpoint: leave ", key, " out"));
     };
-    same("width", a.width, b.width);
-    same("heads", a.heads, b.heads);
-    same("inner", a.inner, b.inner);
-    same("types", a.types, b.types);
-    same("embedding", a.embedding_width(), b.embedding_width());
-    same("rotary", a.rotary, b.rotary);
-    same("rotary_value", a.rotary_value, b.rotary_value);
-    same("pre_norm", a.pre_norm, b.pre_norm);
-    same("gelu", a.gelu, b.gelu);
-    same("norm_eps", a.eps, b.eps);
+    Config of_a, of_b;
+    for (const auto& [config, stack] : {std::pair{&of_a, &a}, {&of_b, &b}}) {
+        stack->embedding = stack->embedding_width();
+        RunSettings::declare_backbone(*config, *stack);
+        RunSettings::declare_foreign(*config, *stack);
+    }
+    for (const char* key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
+                            "gelu", "norm_eps"})
+        same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",
                             "positions ask for ", b.positions, "; choose them so that it is as many"));
     expect_layers("layers", b.layers, a.layers);
     if (!ours.decoder) return;
     expect_layers("decoder_layers", ours.decoder->layers, theirs.decoder ? theirs.decoder->layers : a.layers);
-    if (theirs.decoder) same("rotary_cross", theirs.decoder->rotary_cross, ours.decoder->rotary_cross);
+    const auto crossing = [](const Stacks& stacks) { return stacks.decoder->rotary_cross ? "true" : "false"; };
+    if (theirs.decoder) same("rotary_cross", crossing(theirs), crossing(ours));
 }
 
 std::string Start::give_weights(TargetRun& run) const {

@@ -13,10 +13,7 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &target_type, "segment id of a target", 0, 65535);
-    c.add("types", &stack.types, "segment ids there are", 1, 65536);
-    c.add("embedding", &stack.embedding, "E, width of the tables and the head; 0: the model's", 0, 65536);
-    c.add("rotary_value", &stack.rotary_value, "rotary positions turn values, too");
-    c.add("norm_eps", &stack.eps, "epsilon of the layer norms", 0, 1);
+    declare_foreign(c, stack);
 }
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {

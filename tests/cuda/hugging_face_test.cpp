@@ -28,7 +28,7 @@ TEST_CASE("hugging face: onto a device and back") {
     FakeDevice device;
     TokenChoice choice;
     choice.keep = {0, 1, 9, 7};
-    choice.compounds = {{{2}, {3, 2}}, {}};
+    choice.compounds = {{2, 3, 3}, {}};
     choice.unk = 1;
     for (const TokenChoice& tokens : {TokenChoice(), choice})
         for (const char* golden : {"bert_shards", "roformer_value"})

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/corpus.h"
 #include "data/text.h"
 #include "engine/base/error.h"
 #include "tests/folder.h"
@@ -98,7 +99,8 @@ TEST_CASE("catalogue: a folder of lists becomes a corpus") {
     CHECK(catalogue.name == "Debian bookworm");
     CHECK(catalogue.date == "2024-10-31");
     CHECK(catalogue.packages.size() == 3);
-    Corpus corpus = write_catalogue_corpus(catalogue, folder.path + "/corpus");
+    write_catalogue_corpus(catalogue, folder.path + "/corpus");
+    const Corpus corpus = read_corpus(folder.path + "/corpus");
     CHECK(corpus.name == "Debian bookworm package catalogue");
     std::string sentences, pairs;
     for (int split = 0; split < 3; split++) {
@@ -119,8 +121,9 @@ TEST_CASE("catalogue: binaries of one source package never part") {
                                           source + " part " + std::to_string(part), "about " + source});
         }
     TemporaryFolder folder;
-    Corpus corpus = write_catalogue_corpus(catalogue, folder.path);
-    for (const std::string (*paths)[3] : {&corpus.sentences, &corpus.pairs})
+    write_catalogue_corpus(catalogue, folder.path);
+    const Corpus corpus = read_corpus(folder.path);
+    for (const auto* paths : {&corpus.sentences, &corpus.pairs})
         for (int split = 0; split < 3; split++) {
             Text text = read_text((*paths)[split]);
             CHECK(text.source.size() % 4 == 0);

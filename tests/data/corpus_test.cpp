@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "data/text.h"
@@ -95,29 +98,27 @@ TEST_CASE("corpus: a folder is written and read back") {
     splits.lines[1] = {"four"};
     Splits pairs;
     pairs.lines[0] = {"a b\tc"};
-    CorpusWriter writer(path, "name", "2001-02-03", "by hand");
-    writer.add("words", "txt", splits);
-    writer.add("both", "tsv", pairs);
-    CHECK_THROWS_AS(read_corpus(path), BadInput);  // not finished
-    Corpus written = writer.finish(), read = read_corpus(path);
+    CHECK_THROWS_AS(read_corpus(path), BadInput);
+    const std::string table = write_corpus(path, "name", "2001-02-03", "by hand", {{"words", false, splits}, {"both", true, pairs}});
+    const Corpus read = read_corpus(path);
     CHECK(read.name == "name");
     CHECK(read.date == "2001-02-03");
-    CHECK(read.how == "by hand");
-    CHECK(read.files.size() == 6);
-    for (std::size_t i = 0; i < read.files.size(); i++) CHECK(read.files[i].hash == written.files[i].hash);
-    CHECK(read.files[0].name == "words.train.txt");
-    CHECK(read.files[0].lines == 2);
-    CHECK(read.files[0].words == 3);
-    CHECK(read.files[0].bytes == 14);
-    CHECK(read.files[0].hash == hash_of("one two\nthree\n"));
-    CHECK(read.files[3].words == 3);
+    const auto source = nlohmann::json::parse(read_bytes(path + "/SOURCE.json"));
+    CHECK(source["how"] == "by hand");
+    CHECK(source["files"].size() == 6);
+    const nlohmann::json words = source["files"]["words.train.txt"];
+    CHECK(words["lines"] == 2);
+    CHECK(words["words"] == 3);
+    CHECK(words["bytes"] == 14);
+    CHECK(words["hash"] == fmt::format("{:016x}", hash_of("one two\nthree\n")));
+    CHECK(source["files"]["both.train.tsv"]["words"] == 3);
     CHECK(read_bytes(read.sentences[0]) == "one two\nthree\n");
     CHECK(read_bytes(read.sentences[1]) == "four\n");
     CHECK(read_bytes(read.pairs[0]) == "a b\tc\n");
-    CHECK(table_of(read).find("words.train.txt") != std::string::npos);
+    CHECK(table.find("words.train.txt ") < table.find("both.train.tsv "));
     folder.write("a/b/SOURCE.json", "{\"name\": \"x\"}");
     CHECK_THROWS_AS(read_corpus(path), BadInput);
-    CHECK_THROWS_AS(CorpusWriter(folder.write("file", "") + "/x", "", "", ""), BadInput);
+    CHECK_THROWS_AS(write_corpus(folder.write("file", "") + "/x", "", "", "", {}), BadInput);
 }
 
 }  // namespace masquerade

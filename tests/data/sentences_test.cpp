@@ -61,7 +61,7 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
     CHECK(epochs[1] != epochs[2]);
 
     SentenceSource again(all, 3), other(all, 4);
-    again.move_to(SentenceSource::Place{1, 10});
+    again.move_to({1, 10});
     const std::vector<int> rest = next_names(again, 30, 20);
     CHECK(rest == std::vector<int>(epochs[1].begin() + 10, epochs[1].end()));
     CHECK(next_names(other, 40, 20) != epochs[0]);

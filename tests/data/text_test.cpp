@@ -92,9 +92,7 @@ TEST_CASE("text: a long sentence is cut between code points, each half of a pair
     CHECK(cleaned("abc", 3) == "abc");
     CHECK(cleaned("abcd", 3) == "abc");
     CHECK(cleaned("ab\xC3\xA9z", 3) == "ab");
-    TextOptions options;
-    options.longest = 4;
-    Text text = parse_text("123456\t1234567\nab\tabcd\n", "x", options);
+    Text text = parse_text("123456\t1234567\nab\tabcd\n", "x", 4);
     CHECK(text.source == Lines{"1234", "ab"});
     CHECK(text.target == Lines{"1234", "abcd"});
     CHECK(text.warning == "x: 2 sentences cut to 4 bytes");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/runs/target_run.h"
-#include "tools/model_options.h"
+#include "tools/program.h"
 
 namespace masquerade {
 

@@ -53,50 +53,43 @@ def numbers_at(pointer, dtype, count):
     return numbers[::2] if dtype == 3 else numbers
 
 
-class Numbers:
-    """Where numbers lie: a View, or the value or gradient of a Tensor."""
+def read_numbers(value, data, most=None):
+    """The numbers at `data`, all or the first of them, of the type and shape of `value`; or a word, why there are none."""
+    if not int(data):
+        return "absent"
+    if int(value["device"]) != 0:
+        return "on the GPU"
+    count = math.prod(sizes_of(value["shape"]))
+    try:
+        return numbers_at(data, int(value["dtype"]), count if most is None else min(count, most))
+    except gdb.MemoryError:
+        return "unreadable"
 
-    def __init__(self, value, data):
-        self.pointer, self.dtype = int(data), int(value["dtype"])
-        self.on_cpu = int(value["device"]) == 0
-        self.sizes = sizes_of(value["shape"])
 
-    def read(self, count):
-        return numbers_at(self.pointer, self.dtype, count)
+def first_of(value, data):
+    """The first few numbers: what fits into the line of a printer."""
+    numbers = read_numbers(value, data, FIRST)
+    if isinstance(numbers, str):
+        return numbers
+    shown = " ".join("%.4g" % x for x in numbers)
+    return "[" + shown + (" ...]" if math.prod(sizes_of(value["shape"])) > FIRST else "]")
 
-    def first(self):
-        """The first few: what fits into the line of a printer."""
-        if not self.pointer:
-            return "absent"
-        if not self.on_cpu:
-            return "on the GPU"
-        count = math.prod(self.sizes)
-        try:
-            shown = " ".join("%.4g" % x for x in self.read(min(count, FIRST)))
-        except gdb.MemoryError:
-            return "unreadable"
-        return "[" + shown + (" ...]" if count > FIRST else "]")
 
-    def summary(self):
-        """All of them: first, smallest, largest, mean; the finite ones alone where some are not."""
-        if not self.pointer or not self.on_cpu:
-            return self.first()
-        try:
-            numbers = self.read(math.prod(self.sizes))
-        except gdb.MemoryError:
-            return "unreadable"
-        finite = [x for x in numbers if math.isfinite(x)]
-        line = self.first()
-        if finite:
-            mean = math.fsum(finite) / len(finite)
-            line += "  min %.4g  max %.4g  mean %.4g" % (min(finite), max(finite), mean)
-        bad = len(numbers) - len(finite)
-        if bad == 0:
-            return line + "  all finite"
-        at = next(i for i, x in enumerate(numbers) if not math.isfinite(x))
-        columns = self.sizes[-1] if self.sizes else 1
-        return line + "  %d of %d NOT FINITE, first [%d,%d] = %g" % (
-            bad, len(numbers), at // columns, at % columns, numbers[at])
+def summary_of(value, data):
+    """All numbers: first, smallest, largest, mean; the finite ones alone where some are not."""
+    numbers = read_numbers(value, data)
+    if isinstance(numbers, str):
+        return numbers
+    finite = [x for x in numbers if math.isfinite(x)]
+    line = first_of(value, data)
+    if finite:
+        line += "  min %.4g  max %.4g  mean %.4g" % (min(finite), max(finite), math.fsum(finite) / len(finite))
+    if len(finite) == len(numbers):
+        return line + "  all finite"
+    at = next(i for i, x in enumerate(numbers) if not math.isfinite(x))
+    columns = (sizes_of(value["shape"]) or [1])[-1]
+    return line + "  %d of %d NOT FINITE, first [%d,%d] = %g" % (
+        len(numbers) - len(finite), len(numbers), at // columns, at % columns, numbers[at])
 
 
 def head_of(value):
@@ -106,11 +99,11 @@ def head_of(value):
 
 
 def tensor_line(value):
-    return head_of(value) + " " + Numbers(value, value["value"]).first()
+    return head_of(value) + " " + first_of(value, value["value"])
 
 
 def view_line(value):
-    return head_of(value) + " " + Numbers(value, value["data"]).first() if int(value["data"]) else "absent"
+    return head_of(value) + " " + first_of(value, value["data"]) if int(value["data"]) else "absent"
 
 
 def grad_line(value):
@@ -143,7 +136,7 @@ LINES = {
     "masquerade::Tensor": tensor_line,
     "masquerade::View": view_line,
     "masquerade::Grad": grad_line,
-    "masquerade::Shape": lambda value: shape_text(value),
+    "masquerade::Shape": shape_text,
     "masquerade::Ints": ints_line,
     "masquerade::Record": record_line,
 }
@@ -166,16 +159,11 @@ class OneLine:
         return LINES[name](self.value)
 
 
-class Printers:
-    name = "masquerade"
-    enabled = True
-
-    def __call__(self, value):
-        return OneLine(value) if type_name(value) in LINES else None
+def masquerade(value):
+    return OneLine(value) if type_name(value) in LINES else None
 
 
-gdb.pretty_printers[:] = [p for p in gdb.pretty_printers if getattr(p, "name", "") != "masquerade"]
-gdb.pretty_printers.insert(0, Printers())
+gdb.pretty_printers.insert(0, masquerade)
 
 
 def object_of(value):
@@ -186,29 +174,31 @@ def object_of(value):
     return value
 
 
-def tape():
-    """The Tape whose member function is on the stack, seen from the selected frame."""
+def frames():
+    """The selected frame and those that called it, with their names."""
     frame = gdb.selected_frame()
     while frame is not None:
-        if (frame.name() or "").startswith("masquerade::Tape::"):
-            return object_of(frame.read_var("this"))
+        yield frame, frame.name() or ""
         frame = frame.older()
+
+
+def tape():
+    """The Tape whose member function is on the stack, seen from the selected frame."""
+    for frame, name in frames():
+        if name.startswith("masquerade::Tape::"):
+            return object_of(frame.read_var("this"))
     raise gdb.GdbError("no tape on the stack; stop inside a forward or backward of an op (gradstep)")
 
 
 def running_record():
     """The record that runs in the selected frame or in one that called it. In a forward the tape does not list it yet."""
-    frame = gdb.selected_frame()
-    while frame is not None:
-        name = frame.name() or ""
-        try:
-            if name.startswith("masquerade::record::"):
-                return object_of(frame.read_var("r"))
-            if name.startswith("masquerade::Tape::"):
-                return object_of(frame.read_var("record"))
-        except ValueError:  # this frame has none
-            pass
-        frame = frame.older()
+    for frame, name in frames():
+        for place, variable in (("masquerade::record::", "r"), ("masquerade::Tape::", "record")):
+            if name.startswith(place):
+                try:
+                    return object_of(frame.read_var(variable))
+                except ValueError:  # this frame has none
+                    pass
     return None
 
 
@@ -244,28 +234,22 @@ A path names a tensor of the tape on the stack: tensor decoder.layer.0.norm1"""
             print("add to" if value["add"] else "store into")
             value, name = value["view"], "masquerade::View"
         if name == "masquerade::View":
-            print("%s\n  %s" % (head_of(value), Numbers(value, value["data"]).summary()))
+            print("%s\n  %s" % (head_of(value), summary_of(value, value["data"])))
         elif name == "masquerade::Tensor":
             print(head_of(value))
-            print("  value     " + Numbers(value, value["value"]).summary())
-            print("  gradient  " + Numbers(value, value["grad"]).summary())
+            print("  value     " + summary_of(value, value["value"]))
+            print("  gradient  " + summary_of(value, value["grad"]))
         else:
             raise gdb.GdbError("%s is a %s; expected a Tensor, View or Grad" % (argument, name))
 
 
 def tensor_of_backward(frame):
-    """The path that a cpu::*_backward works for: that of its first view, the gradient it receives."""
+    """The first view of a cpu::*_backward, the gradient it receives; None where no argument is known."""
     block = frame.block()
     while block is not None and block.function is None:
         block = block.superblock
-    if block is None:
-        return None
-    for symbol in block:
-        if symbol.is_argument:
-            value = frame.read_var(symbol)
-            if type_name(value) == "masquerade::View":
-                return value
-    return None
+    arguments = [frame.read_var(symbol) for symbol in block or () if symbol.is_argument]
+    return next((value for value in arguments if type_name(value) == "masquerade::View"), None)
 
 
 class BackwardStop(gdb.Breakpoint):

@@ -9,7 +9,7 @@
 
 #include "data/text.h"
 #include "models/runs/target_run.h"
-#include "tools/model_options.h"
+#include "tools/program.h"
 
 namespace masquerade {
 

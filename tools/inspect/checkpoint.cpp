@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "tools/inspect/checkpoint.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "engine/io/safetensors.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/run.h"
+#include "tools/inspect/inspect.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "tools/inspect/gradients.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include "engine/base/random.h"
 #include "engine/tensor/numbers.h"
 #include "engine/check/ladder.h"
+#include "tools/inspect/inspect.h"
+#include "tools/inspect/small_model.h"
 
 namespace masquerade {
 namespace {
@@ -22,8 +22,7 @@ void report(const std::vector<std::string>& faults) {
 }
 
 // The gradients of all parameters of one step, in double.
-std::vector<std::vector<double>> gradients_in(const SmallModel& model, DType type) {
-    SmallStep step(model, type);
+std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
     std::vector<std::vector<double>> all;
     for (const Tensor& p : step.run->parameters.all()) {
@@ -99,10 +98,9 @@ void check_ops(const std::vector<std::string>& names) {
 
 void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     constexpr double allowed = 1e-11;
-    const SmallModel model(words, seed);
-    const auto exact = gradients_in(model, DType::f64), f32 = gradients_in(model, DType::f32),
-               bf16 = gradients_in(model, DType::bf16);
-    SmallStep step(model, DType::c128);
+    const auto exact = gradients_of(SmallStep(words, seed, DType::f64)), f32 = gradients_of(SmallStep(words, seed, DType::f32)),
+               bf16 = gradients_of(SmallStep(words, seed, DType::bf16));
+    SmallStep step(words, seed, DType::c128);
     std::vector<std::string> faults;
     double longest = 0;
     for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
@@ -119,7 +117,7 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
             faults.push_back(text("the gradient of ", p.path, " misses the complex step by ", error));
         i++;
     }
-    fmt::print("\n{}: {}; of a batch in bucket {}\n", model.kind.name, step.run->description(), step.bucket);
+    fmt::print("\n{}: {}; of a batch in bucket {}\n", step.kind.name, step.run->description(), step.bucket);
     fmt::print(
         "gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
         "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",

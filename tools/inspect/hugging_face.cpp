@@ -15,7 +15,7 @@
 #include "models/masks/mask.h"
 #include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tools/inspect/checkpoint.h"
+#include "tools/inspect/inspect.h"
 #include "tools/outputs.h"
 
 namespace masquerade {
@@ -96,8 +96,7 @@ PackedBatch read_lines(const Model& model) {
     auto input = [&](std::size_t i) {
         const std::string_view line = lines[i];
         const std::size_t tab = line.find('\t');
-        if (tab == line.npos) return Input{line, {}};
-        return Input{line.substr(0, tab), line.substr(tab + 1)};
+        return tab == line.npos ? Input{line, {}} : Input{line.substr(0, tab), line.substr(tab + 1)};
     };
     return encode_batch(WordPiece(model.tokens.vocabulary, model.reading), lines.size(), input, frame);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "tools/inspect/program.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "engine/tape/trace.h"
+#include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
 
 namespace masquerade {
@@ -24,30 +23,29 @@ void print_times(const Clock& clock, int steps) {
 
 }  // namespace
 
-void print_program(const std::vector<std::string>& words, const ProgramOptions& options, std::uint64_t seed) {
-    const SmallModel model(words, seed);
-    SmallStep step(model, model.settings->precision);
+void print_program(const std::vector<std::string>& words, const std::string& folder, bool time, std::uint64_t seed) {
+    SmallStep step(words, seed);
     Clock clock;
     std::unique_ptr<Dump> dump;
-    if (!options.dump.empty()) {
-        dump = std::make_unique<Dump>(options.dump);
+    if (!folder.empty()) {
+        dump = std::make_unique<Dump>(folder);
         step.tape.observe(dump.get());
     }
-    if (options.time) step.tape.observe(&clock);
-    const int steps = options.time ? 4 : 1;  // the first one plans memory and is not timed
+    if (time) step.tape.observe(&clock);
+    const int steps = time ? 4 : 1;  // the first one plans memory and is not timed
     for (int i = 0; i < steps; i++) {
         if (i == 1) clock.clear();
         step.backward(step.loss());
         step.tape.end();
     }
-    if (options.time) return print_times(clock, steps - 1);
+    if (time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(step.tape);
     fmt::print("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
-               step.tape.program(), model.kind.name, step.run->description(), step.run->parameters.count(),
-               step.asked(), step.bucket);
+               step.tape.program(), step.kind.name, step.run->description(), step.run->parameters.count(),
+               step.task->batch_tokens(), step.bucket);
     fmt::print("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
                double(step.arena.planned_bytes()) / 1024, double(step.arena.unplanned_bytes()) / 1024);
-    if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", options.dump);
+    if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", folder);
 }
 
 }  // namespace masquerade

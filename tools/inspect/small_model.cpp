@@ -54,26 +54,23 @@ bool describes_model(const std::vector<std::string>& words) {
            });
 }
 
-SmallModel::SmallModel(const std::vector<std::string>& words, std::uint64_t seed)
+SmallStep::SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type)
     : kind(kind_of(words)),
       settings(small_settings(kind, words, seed)),
       text(questions(kind.reads, std::clamp(settings->batch_tokens / 4, 200, 12000), seed)),
-      vocabulary(learn_vocabulary(*settings, text)) {}
-
-SmallStep::SmallStep(const SmallModel& m, DType storage)
-    : run(m.kind.fresh(*m.settings, m.vocabulary, storage, Device::cpu)),
-      task_(run->task(m.text)),
-      seed_(m.settings->train.seed),
-      arena(Device::cpu, m.settings->train.blocks()),
+      storage(type ? *type : settings->precision),
+      run(kind.fresh(*settings, learn_vocabulary(*settings, text), storage, Device::cpu)),
+      task(run->task(text)),
+      arena(Device::cpu, settings->train.blocks()),
       tape(arena, storage),
-      bucket(task_->next_batch(step)) {
-    const std::string& recompute = m.settings->train.recompute;
+      bucket(task->next_batch(step)) {
+    const std::string& recompute = settings->train.recompute;
     if (!recompute.empty()) tape.recompute(recompute);
 }
 
 Tensor* SmallStep::loss() {
-    tape.begin(bucket, seed_, std::uint32_t(step), true);
-    return task_->loss(tape, step, step);
+    tape.begin(bucket, settings->train.seed, std::uint32_t(step), true);
+    return task->loss(tape, step, step);
 }
 
 void SmallStep::backward(Tensor* total) {

@@ -2,6 +2,8 @@
 // A model small enough to be looked at, of any kind and with any settings, in the middle of a training step. It
 // reads questions of the built-in grammar.
 #pragma once
+#include <optional>
+
 #include "models/runs/run.h"
 #include "tools/new_model.h"
 
@@ -10,30 +12,20 @@ namespace masquerade {
 // Whether these words name a model or its settings.
 bool describes_model(const std::vector<std::string>& words);
 
-struct SmallModel {
-    SmallModel(const std::vector<std::string>& words, std::uint64_t seed);
-    const ModelKind& kind;
-    std::unique_ptr<RunSettings> settings;
-    TrainingText text;
-    Vocabulary vocabulary;
-};
-
-// One step of it in a type; always on the same batch, so that steps in two types can be compared.
-class SmallStep {
-  public:
-    SmallStep(const SmallModel& model, DType storage);
+// The model of these words and seed, and one step of it; always on the same batch, so that steps in two types can be compared.
+struct SmallStep {
+    // Stored in the precision of its settings, unless another type is given.
+    SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});
     // Begins the step on the tape; what the forward left there stays until tape.end().
     Tensor* loss();
     void backward(Tensor* loss);
-    std::int64_t asked() const { return task_->batch_tokens(); }  // tokens
 
-    std::unique_ptr<Run> run;
-
-  private:
-    std::unique_ptr<Task> task_;
-    std::uint64_t seed_;
-
-  public:
+    const ModelKind& kind;
+    const std::unique_ptr<RunSettings> settings;
+    const TrainingText text;
+    const DType storage;
+    const std::unique_ptr<Run> run;
+    const std::unique_ptr<Task> task;
     Arena arena;
     Tape tape;
     const std::string bucket;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "models/runs/hugging_face/config.h"
-
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/io/file.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {
@@ -23,6 +24,27 @@ constexpr GeluName gelu_names[] = {{"gelu", GeluKind::erf},
                                    {"gelu_pytorch_tanh", GeluKind::tanh},
                                    {"gelu_fast", GeluKind::tanh}};
 
+using B = BackboneOptions;
+
+// A number of a stack, and the values that config.json may give it.
+template <class T>
+struct Number {
+    const char* key;
+    T B::*member;
+    T low, high;
+    std::optional<T> missing = {};  // what a file without the key means; none: it must be there
+};
+constexpr Number<int> whole_numbers[] = {{"vocab_size", &B::vocabulary, 1, 1 << 24},
+                                         {"hidden_size", &B::width, 1, 65536},
+                                         {"num_hidden_layers", &B::layers, 1, 1024},
+                                         {"num_attention_heads", &B::heads, 1, 1024},
+                                         {"intermediate_size", &B::inner, 1, 262144},
+                                         {"type_vocab_size", &B::types, 1, 65536, 2}};
+constexpr Number<double> real_numbers[] = {{"layer_norm_eps", &B::eps, 0, 1, 1e-12},
+                                           {"initializer_range", &B::deviation, 0, 10, 0.02},
+                                           {"hidden_dropout_prob", &B::dropout, 0, 0.99, 0.1},
+                                           {"attention_probs_dropout_prob", &B::attention_dropout, 0, 0.99, 0.1}};
+
 class Reader {
   public:
     explicit Reader(const std::string& path) : path_(path), all_(read_json(path)) {
@@ -30,36 +52,19 @@ class Reader {
             throw BadInput(text(path, " holds ", in_words(all_), "; a JSON object is expected"));
     }
 
-    // null counts as missing, as in transformers.
-    const json* find(const char* key) const {
-        auto found = all_.find(key);
-        return found == all_.end() || found->is_null() ? nullptr : &*found;
+    template <class T>
+    T number(const char* key, T low, T high, std::optional<T> missing) const {
+        constexpr bool whole = std::is_integral_v<T>;
+        const auto fits = [&](const json& v) {
+            return (whole ? v.is_number_integer() : v.is_number()) && v.get<double>() >= low && v.get<double>() <= high;
+        };
+        return value<T>(key, missing, fits, text(whole ? "a whole number from " : "a number from ", low, " to ", high));
     }
-    int whole(const char* key, int low, int high, int otherwise = -1) const {
-        const json* found = find(key);
-        if (!found && otherwise >= 0) return otherwise;
-        if (!found || !found->is_number_integer() || *found < low || *found > high)
-            refuse(key, text("a whole number from ", low, " to ", high));
-        return found->get<int>();
+    bool flag(const char* key, bool missing) const {
+        return value<bool>(key, missing, [](const json& v) { return v.is_boolean(); }, "true or false");
     }
-    double number(const char* key, double otherwise, double high) const {
-        const json* found = find(key);
-        if (!found) return otherwise;
-        if (!found->is_number() || !(found->get<double>() >= 0 && found->get<double>() <= high))
-            refuse(key, text("a number from 0 to ", high));
-        return found->get<double>();
-    }
-    bool flag(const char* key, bool otherwise) const {
-        const json* found = find(key);
-        if (!found) return otherwise;
-        if (!found->is_boolean()) refuse(key, "true or false");
-        return found->get<bool>();
-    }
-    std::string word(const char* key, const char* otherwise) const {
-        const json* found = find(key);
-        if (!found) return otherwise;
-        if (!found->is_string()) refuse(key, "a word in quotes");
-        return found->get<std::string>();
+    std::string word(const char* key, const char* missing) const {
+        return value<std::string>(key, missing, [](const json& v) { return v.is_string(); }, "a word in quotes");
     }
     [[noreturn]] void refuse(const char* key, const std::string& expected) const {
         const json* found = find(key);
@@ -68,6 +73,19 @@ class Reader {
     }
 
   private:
+    // null counts as missing, as in transformers.
+    const json* find(const char* key) const {
+        auto found = all_.find(key);
+        return found == all_.end() || found->is_null() ? nullptr : &*found;
+    }
+    template <class T, class Fits>
+    T value(const char* key, std::optional<T> missing, Fits fits, const std::string& expected) const {
+        const json* found = find(key);
+        if (!found && missing) return *missing;
+        if (!found || !fits(*found)) refuse(key, expected);
+        return found->get<T>();
+    }
+
     std::string path_;
     json all_;
 };
@@ -83,9 +101,20 @@ GeluKind read_gelu(const Reader& config) {
 
 }  // namespace
 
+std::string file_of(const std::string& folder, const std::string& name) {
+    namespace fs = std::filesystem;
+    if (fs::exists(folder + "/" + name)) return folder + "/" + name;
+    std::string what_to_do;
+    for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
+        if (fs::exists(folder + "/" + other))
+            what_to_do = text("; docs/checkpoints.md shows how to convert ", other, " once");
+    throw BadInput(text("there is no ", folder, "/", name,
+                        "; a folder of Hugging Face's with config.json, model.safetensors and vocab.txt is expected",
+                        what_to_do));
+}
+
 HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
-    if (!std::filesystem::exists(config_file(folder))) refuse_folder(folder, "config.json");
-    const Reader config(config_file(folder));
+    const Reader config(file_of(folder, "config.json"));
     HuggingFaceConfig c;
     c.type = config.word("model_type", "");
     if (c.type != "bert" && c.type != "roformer")
@@ -95,16 +124,12 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
         !rotary && positions != "absolute")
         config.refuse("position_embedding_type", "\"absolute\": there are no relative ones here, and it");
     BackboneOptions& b = c.backbone;
-    b.vocabulary = config.whole("vocab_size", 1, 1 << 24);
-    b.width = config.whole("hidden_size", 1, 65536);
-    b.heads = config.whole("num_attention_heads", 1, 1024);
-    b.layers = config.whole("num_hidden_layers", 1, 1024);
-    b.inner = config.whole("intermediate_size", 1, 262144);
-    b.positions = config.whole("max_position_embeddings", 1, 1 << 20, rotary ? 1536 : 512);
-    b.types = config.whole("type_vocab_size", 1, 65536, 2);
+    for (const auto& n : whole_numbers) b.*n.member = config.number(n.key, n.low, n.high, n.missing);
+    for (const auto& n : real_numbers) b.*n.member = config.number(n.key, n.low, n.high, n.missing);
+    b.positions = config.number<int>("max_position_embeddings", 1, 1 << 20, rotary ? 1536 : 512);
     b.rotary = rotary;
     if (rotary) {
-        const int E = config.whole("embedding_size", 1, 65536, b.width);
+        const int E = config.number<int>("embedding_size", 1, 65536, b.width);
         b.embedding = E == b.width ? 0 : E;
         b.rotary_value = config.flag("rotary_value", false);
     }
@@ -116,48 +141,33 @@ HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
                       text("a number of positions for which heads of size ", b.width / b.heads,
                            " have at most ", 1 << 26, " turns"));
     b.gelu = read_gelu(config);
-    b.eps = config.number("layer_norm_eps", 1e-12, 1);
-    b.deviation = config.number("initializer_range", 0.02, 10);
-    b.dropout = config.number("hidden_dropout_prob", 0.1, 0.99);
-    b.attention_dropout = config.number("attention_probs_dropout_prob", 0.1, 0.99);
     c.tied = config.flag("tie_word_embeddings", true);
-    c.pad = config.whole("pad_token_id", 0, 1 << 24, 0);
+    c.pad = config.number<int>("pad_token_id", 0, 1 << 24, 0);
     return c;
+}
+
+json hugging_face_sizes(const BackboneOptions& b) {
+    json sizes = {{"max_position_embeddings", b.positions}};
+    for (const auto& n : whole_numbers) sizes[n.key] = b.*n.member;
+    for (const auto& n : real_numbers) sizes[n.key] = b.*n.member;
+    const auto same_kind = [&](const GeluName& known) { return known.kind == b.gelu; };
+    sizes["hidden_act"] = std::find_if(std::begin(gelu_names), std::end(gelu_names), same_kind)->name;
+    return sizes;
 }
 
 std::string hugging_face_config(const BackboneOptions& b, DType dtype, int pad) {
     if (b.pre_norm)
-        throw BadUsage(
-            "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
-            "is "
-            "nothing that could load it; only post-LN stacks are written");
+        throw BadUsage("pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
+                       "is nothing that could load it; only post-LN stacks are written");
     if (!b.rotary && b.embedding_width() != b.width)
-        throw BadUsage(
-            text("the embedding has a width of ", b.embedding, ", the layers of ", b.width,
-                 ": Hugging Face's BERT knows one width; only a rotary stack (RoFormer) is written so"));
-    const std::string type = hugging_face_type(b);
-    json config = {{"architectures", {b.rotary ? "RoFormerForMaskedLM" : "BertForMaskedLM"}},
-                   {"model_type", type},
-                   {"vocab_size", b.vocabulary},
-                   {"hidden_size", b.width},
-                   {"num_hidden_layers", b.layers},
-                   {"num_attention_heads", b.heads},
-                   {"intermediate_size", b.inner},
-                   {"hidden_act", ""},
-                   {"hidden_dropout_prob", b.dropout},
-                   {"attention_probs_dropout_prob", b.attention_dropout},
-                   {"max_position_embeddings", b.positions},
-                   {"type_vocab_size", b.types},
-                   {"layer_norm_eps", b.eps},
-                   {"initializer_range", b.deviation},
-                   {"pad_token_id", pad},
-                   {"tie_word_embeddings", true},
-                   {"torch_dtype", dtype == DType::f64 ? "float64" : "float32"}};
-    for (const GeluName& known : gelu_names)
-        if (known.kind == b.gelu) {
-            config["hidden_act"] = known.name;
-            break;
-        }
+        throw BadUsage(text("the embedding has a width of ", b.embedding, ", the layers of ", b.width,
+                            ": Hugging Face's BERT knows one width; only a rotary stack (RoFormer) is written so"));
+    json config = hugging_face_sizes(b);
+    config["architectures"] = {b.rotary ? "RoFormerForMaskedLM" : "BertForMaskedLM"};
+    config["model_type"] = hugging_face_type(b);
+    config["pad_token_id"] = pad;
+    config["tie_word_embeddings"] = true;
+    config["torch_dtype"] = dtype == DType::f64 ? "float64" : "float32";
     if (b.rotary) {
         config["embedding_size"] = b.embedding_width();
         config["rotary_value"] = b.rotary_value;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "engine/tensor/numbers.h"
-#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 #include "models/runs/hugging_face/weights.h"
 
@@ -38,7 +38,7 @@ class Loader {
   public:
     Loader(const std::string& folder, const Backbone& backbone, Parameters& parameters,
            const TokenChoice& choice, std::uint64_t seed)
-        : config_path_(config_file(folder)),
+        : config_path_(file_of(folder, "config.json")),
           config_(read_hugging_face_config(folder)),
           model_(backbone.options),
           parameters_(parameters),
@@ -143,14 +143,10 @@ class Loader {
             file.convert_to(found, to);
     }
 
-    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape,
-                     const View& to) const {
-        Buffer all(std::size_t(shape.count()) * bytes_of(to.dtype));
-        const View from{all.data(), to.dtype, Device::cpu, shape, name.c_str()};
-        file.convert_to(name, from);
-        const OnHost here = OnHost::to_write(to);
-        choose_rows(choice_, from, here.view());
-        here.store();
+    void take_chosen(const TensorFile& file, const std::string& name, const Shape& shape, const View& to) const {
+        std::vector<double> all(std::size_t(shape.count()));
+        file.convert_to(name, View{all.data(), DType::f64, Device::cpu, shape, name.c_str()});
+        write_numbers(to, choose_rows(choice_, all, int(shape[0])).data());
     }
 
     // This stack has one matrix for the words it reads and those it writes, and one bias.

@@ -2,19 +2,6 @@
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {
-namespace {
-
-class Names {
-  public:
-    void add(const std::string& name, const std::string& path) { all.push_back({name, path}); }
-    // weight and bias of a matrix or a norm
-    void add_pair(const std::string& name, const std::string& path, int part = 0, int parts = 1) {
-        for (const char* end : {".weight", ".bias"}) all.push_back({name + end, path + end, part, parts});
-    }
-    std::vector<HuggingFaceName> all;
-};
-
-}  // namespace
 
 std::string HuggingFaceName::place() const {
     return parts == 1 ? path : path + (part == 0 ? ", keys" : ", values");
@@ -28,27 +15,32 @@ View HuggingFaceName::rows(const View& whole) const {
 }
 
 std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
-    Names n;
-    n.add(word_embeddings, "embedding.token.weight");
-    if (!o.rotary) n.add("embeddings.position_embeddings.weight", "embedding.position.weight");
-    n.add("embeddings.token_type_embeddings.weight", "embedding.type.weight");
-    n.add_pair("embeddings.LayerNorm", "embedding.norm");
-    if (o.embedding_width() != o.width) n.add_pair("embeddings_project", "embedding.project");
+    std::vector<HuggingFaceName> names;
+    const auto add = [&](const std::string& name, const std::string& path) { names.push_back({name, path}); };
+    // weight and bias of a matrix or a norm
+    const auto add_pair = [&](const std::string& name, const std::string& path, int part = 0, int parts = 1) {
+        for (const char* end : {".weight", ".bias"}) names.push_back({name + end, path + end, part, parts});
+    };
+    add(word_embeddings, "embedding.token.weight");
+    if (!o.rotary) add("embeddings.position_embeddings.weight", "embedding.position.weight");
+    add("embeddings.token_type_embeddings.weight", "embedding.type.weight");
+    add_pair("embeddings.LayerNorm", "embedding.norm");
+    if (o.embedding_width() != o.width) add_pair("embeddings_project", "embedding.project");
     for (int i = 0; i < o.layers; i++) {
         const std::string theirs = text("encoder.layer.", i, "."), ours = text("layer.", i, ".");
-        n.add_pair(theirs + "attention.self.query", ours + "attention.query");
-        n.add_pair(theirs + "attention.self.key", ours + "attention.key_value", 0, 2);
-        n.add_pair(theirs + "attention.self.value", ours + "attention.key_value", 1, 2);
-        n.add_pair(theirs + "attention.output.dense", ours + "attention.output");
-        n.add_pair(theirs + "attention.output.LayerNorm", ours + "norm1");
-        n.add_pair(theirs + "intermediate.dense", ours + "ffn.up");
-        n.add_pair(theirs + "output.dense", ours + "ffn.down");
-        n.add_pair(theirs + "output.LayerNorm", ours + "norm2");
+        add_pair(theirs + "attention.self.query", ours + "attention.query");
+        add_pair(theirs + "attention.self.key", ours + "attention.key_value", 0, 2);
+        add_pair(theirs + "attention.self.value", ours + "attention.key_value", 1, 2);
+        add_pair(theirs + "attention.output.dense", ours + "attention.output");
+        add_pair(theirs + "attention.output.LayerNorm", ours + "norm1");
+        add_pair(theirs + "intermediate.dense", ours + "ffn.up");
+        add_pair(theirs + "output.dense", ours + "ffn.down");
+        add_pair(theirs + "output.LayerNorm", ours + "norm2");
     }
-    n.add_pair("cls.predictions.transform.dense", "head.dense");
-    n.add_pair("cls.predictions.transform.LayerNorm", "head.norm");
-    n.add(head_bias, "head.bias");
-    return n.all;
+    add_pair("cls.predictions.transform.dense", "head.dense");
+    add_pair("cls.predictions.transform.LayerNorm", "head.norm");
+    add(head_bias, "head.bias");
+    return names;
 }
 
 std::string old_norm_name(const std::string& name) {

@@ -5,7 +5,7 @@
 
 #include "engine/tensor/numbers.h"
 #include "engine/io/file.h"
-#include "models/runs/hugging_face/config.h"
+#include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
 namespace masquerade {
@@ -54,7 +54,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
     write_safetensors(folder + "/model.safetensors", std::move(tensors), {{"format", "pt"}});
     vocabulary.save(folder + "/vocab.txt");
-    replace_file(config_file(folder), config);
+    replace_file(folder + "/config.json", config);
 }
 
 }  // namespace masquerade

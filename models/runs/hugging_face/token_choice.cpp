@@ -2,43 +2,11 @@
 #include "models/runs/hugging_face/token_choice.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
+#include "engine/base/error.h"
 #include "tokenizer/simplify.h"
 
 namespace masquerade {
-namespace {
-
-template <class T>
-void mean_row(const std::vector<TokenChoice::Part>& parts, const T* kept, std::int64_t columns, T* to) {
-    double weights = 0;
-    for (const TokenChoice::Part& part : parts) weights += part.weight;
-    for (std::int64_t c = 0; c < columns; c++) {
-        double sum = 0;
-        for (const TokenChoice::Part& part : parts) sum += part.weight * double(kept[part.id * columns + c]);
-        to[c] = T(sum / weights);
-    }
-}
-
-template <class T>
-void choose(const TokenChoice& choice, const T* from, std::int64_t rows, std::int64_t columns, T* to) {
-    const std::int64_t kept = choice.kept(int(rows));
-    for (std::int64_t r = 0; r < kept; r++)
-        std::memcpy(to + r * columns,
-                    from + (choice.keep.empty() ? r : choice.keep[std::size_t(r)]) * columns,
-                    std::size_t(columns) * sizeof(T));
-    T* row = to + kept * columns;
-    for (const auto& parts : choice.compounds) {
-        if (parts.empty())
-            std::memcpy(row, to + choice.unk * columns, std::size_t(columns) * sizeof(T));
-        else
-            mean_row(parts, to, columns, row);
-        row += columns;
-    }
-}
-
-}  // namespace
 
 void TokenChoice::check(int rows, int pad) const {
     for (std::size_t i = 0; i < keep.size(); i++)
@@ -54,29 +22,29 @@ void TokenChoice::check(int rows, int pad) const {
         if (compounds[i].empty() && (unk < 0 || unk > last))
             throw BadInput(text(name, " is made of no others, and starts as [UNK], but that is token ", unk,
                                 " of 0 to ", last, " that are kept; keep [UNK]"));
-        for (const Part& part : compounds[i]) {
-            if (part.id < 0 || part.id > last)
-                throw BadInput(text(name, " is to be made of token ", part.id, "; of 0 to ", last,
+        for (int part : compounds[i])
+            if (part < 0 || part > last)
+                throw BadInput(text(name, " is to be made of token ", part, "; of 0 to ", last,
                                     ", the kept ones, is expected"));
-            if (!(part.weight > 0) || !std::isfinite(part.weight))
-                throw BadInput(text(name, " is to be made of token ", part.id, " by the weight ", part.weight,
-                                    "; a number above 0 is expected"));
-        }
     }
 }
 
-void choose_rows(const TokenChoice& choice, const View& from, const View& to) {
-    const bool table = from.shape.rank > 1;
-    const std::int64_t rows = from.shape[0], columns = table ? from.columns() : 1;
-    Shape expected = from.shape;
-    expected.size[0] = choice.size(int(rows));
-    if (to.shape != expected || to.dtype != from.dtype || from.device != Device::cpu ||
-        to.device != Device::cpu)
-        throw Error(text("rows of ", from.path, " ", from.shape, " ", name_of(from.dtype), " go to ", to.path,
-                         " ", to.shape, " ", name_of(to.dtype), "; ", expected,
-                         " of the same type, on the cpu, is expected"));
-    if (from.dtype == DType::f64) return choose(choice, from.as<double>(), rows, columns, to.as<double>());
-    choose(choice, from.as<float>(), rows, columns, to.as<float>());
+std::vector<double> choose_rows(const TokenChoice& choice, const std::vector<double>& from, int rows) {
+    const std::size_t E = from.size() / std::size_t(rows);
+    std::vector<double> to;
+    for (std::size_t id = 0; id < std::size_t(choice.kept(rows)); id++) {
+        const double* row = from.data() + E * (choice.keep.empty() ? id : std::size_t(choice.keep[id]));
+        to.insert(to.end(), row, row + E);
+    }
+    for (const std::vector<int>& compound : choice.compounds) {
+        const std::vector<int> parts = compound.empty() ? std::vector<int>{choice.unk} : compound;
+        for (std::size_t i = 0; i < E; i++) {
+            double sum = 0;
+            for (int id : parts) sum += to[E * std::size_t(id) + i];
+            to.push_back(sum / double(parts.size()));
+        }
+    }
+    return to;
 }
 
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
@@ -105,10 +73,10 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
             throw BadInput(text("line ", id + 1, " of the wanted vocabulary is \"", token,
                                 "\", a token of the model, after the new token \"", wanted.token(first_new),
                                 "\" in line ", first_new + 1, "; put all new tokens last"));
-        std::vector<TokenChoice::Part> parts;
+        std::vector<int> parts;
         for (int piece : model.encode(continues(token) ? token.substr(2) : token))
             if (piece != known.unk() && place[std::size_t(piece)] >= 0)
-                parts.push_back({place[std::size_t(piece)]});
+                parts.push_back(place[std::size_t(piece)]);
         choice.compounds.push_back(std::move(parts));
     }
     return chosen;

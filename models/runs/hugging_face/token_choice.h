@@ -4,32 +4,25 @@
 #pragma once
 #include <vector>
 
-#include "engine/tensor/view.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
 struct TokenChoice {
-    struct Part {
-        int id;  // in the reduced table: of the kept tokens
-        double weight = 1;
-    };
     std::vector<int> keep;  // [new id]: the old id; empty: all stay as they are
-    std::vector<std::vector<Part>>
-        compounds;  // of the tokens after them: their mean by weight; empty: as [UNK]
-    int unk = -1;   // [UNK] in the reduced table, for empty compounds
+    // The tokens that follow: each is the mean of kept ones, which have their new ids here; of none: as [UNK].
+    std::vector<std::vector<int>> compounds;
+    int unk = -1;  // new id of [UNK], for empty compounds
 
     int kept(int rows) const { return keep.empty() ? rows : int(keep.size()); }
     // Tokens of the new model, where the old one has `rows`.
     int size(int rows) const { return kept(rows) + int(compounds.size()); }
-    // BadInput where an id is not there, weights are not numbers above 0, or [PAD], the old id `pad`, is not
-    // the new id 0.
+    // BadInput where an id is not there, or [PAD], the old id `pad`, is not the new id 0.
     void check(int rows, int pad) const;
 };
 
-// to(V) = from(rows) or to(V,E) = from(rows,E), both on the CPU and of the same type, f32 or f64: kept rows
-// bit by bit.
-void choose_rows(const TokenChoice& choice, const View& from, const View& to);
+// (V,E), the rows of the new tokens, by (rows,E), those of the old ones. Kept rows stay bit by bit.
+std::vector<double> choose_rows(const TokenChoice& choice, const std::vector<double>& from, int rows);
 
 struct ChosenTokens {
     Vocabulary vocabulary;  // of the new model

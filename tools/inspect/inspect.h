@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// ./inspect checkpoint.
+// The parts of ./inspect.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace masquerade {
 
@@ -10,6 +11,16 @@ class Backbone;
 class Parameters;
 class Vocabulary;
 
+// ./inspect program: one step of a small model. What the tape recorded, or the time that each op took; every value and
+// gradient into the folder `dump` unless it is empty.
+void print_program(const std::vector<std::string>& words, const std::string& dump, bool time, std::uint64_t seed);
+
+// ./inspect gradients: a line for every tensor of every op whose name begins with one of `names` (none: of every op), or
+// for every parameter of a small model. Both throw where a gradient is wrong, after all is printed.
+void check_ops(const std::vector<std::string>& names);
+void check_model(const std::vector<std::string>& words, std::uint64_t seed);
+
+// ./inspect checkpoint
 struct CheckpointSettings {
     std::string path;                  // a file, or a folder of ours or of Hugging Face's
     std::string save, tokens, logits;  // of Hugging Face's alone; empty: not asked for
