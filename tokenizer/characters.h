@@ -103,6 +103,9 @@ class Characters {
 // what decomposes to punctuation.
 bool stands_alone(char32_t c);
 
+// Whether words are made of it: letters, marks, digits, connectors (\w of Unicode's regular expressions).
+bool is_word_character(char32_t c);
+
 // The Unicode version of the tables.
 const char* unicode_version();
 
