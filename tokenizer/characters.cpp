@@ -194,11 +194,6 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     }
 }
 
-bool stands_alone(char32_t c) {
-    static const Characters reference(NormaliseOptions{});
-    return reference[c].is(Character::alone);
-}
-
 bool is_word_character(char32_t c) {
     static const auto ranges = [] {
         std::vector<std::pair<char32_t, char32_t>> all;  // last, first
