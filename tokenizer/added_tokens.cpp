@@ -8,7 +8,6 @@
 #include "tokenizer/normalise.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
-#include "tokenizer/word_characters.h"
 
 namespace masquerade {
 
@@ -97,12 +96,6 @@ bool any_normalised(const std::vector<AddedToken>& tokens) {
 }
 
 }  // namespace
-
-bool is_word_character(char32_t c) {
-    auto range = std::lower_bound(std::begin(word_ranges), std::end(word_ranges), c,
-                                  [](const WordRange& r, char32_t value) { return r.last < value; });
-    return range != std::end(word_ranges) && range->first <= c;
-}
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special)
     : AddedTokens(tokens, any_normalised(tokens) ? normaliser_of(characters) : nullptr, special) {}

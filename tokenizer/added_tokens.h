@@ -72,7 +72,4 @@ class AddedTokens {
     Set exact_, normalised_;
 };
 
-// Whether words are made of it: letters, marks, digits, connectors (\w of Unicode's regular expressions).
-bool is_word_character(char32_t c);
-
 }  // namespace masquerade

@@ -22,7 +22,7 @@ struct Chunk {
     std::vector<int> ids;
     std::vector<Piece> pieces;
     struct Sequence {
-        int input, length, first_type;  // tokens in all, and of type 0
+        int length, first_type;  // tokens in all, and of type 0
     };
     std::vector<Sequence> sequences;
     std::size_t tokens_before = 0, sequences_before = 0;  // in the chunks before this one
@@ -83,29 +83,28 @@ class Worker {
   private:
     void encode(std::size_t number) {
         Input input = inputs_(number);
-        if (!frame_.with_pieces && frame_.max_length == 0) return encode_whole(number, input);
+        if (!frame_.with_pieces && frame_.max_length == 0) return encode_whole(input);
         read(input.first, first_);
         std::optional<int> second_length;
         if (input.second) {
             read(*input.second, second_);
             second_length = int(second_.ids.size());
         }
-        cut(frame_, tokenizer_.options().rules, int(first_.ids.size()), second_length, shares_);
-        for (const Share& share : shares_)
-            frame(
-                number, input, [&] { copy(first_, share.first); }, [&] { copy(second_, share.second); });
+        Share kept = cut(frame_, tokenizer_.options().rules, int(first_.ids.size()), second_length);
+        frame(
+            input, [&] { copy(first_, kept.first); }, [&] { copy(second_, kept.second); });
     }
 
     // Where nothing is cut the ids go at once where they belong.
-    void encode_whole(std::size_t number, const Input& input) {
+    void encode_whole(const Input& input) {
         frame(
-            number, input, [&] { encoder_.append(input.first, made_.ids); },
+            input, [&] { encoder_.append(input.first, made_.ids); },
             [&] { encoder_.append(*input.second, made_.ids); });
     }
 
     // A sequence of what first() and second() append.
     template <class First, class Second>
-    void frame(std::size_t number, const Input& input, First first, Second second) {
+    void frame(const Input& input, First first, Second second) {
         std::size_t begin = made_.ids.size();
         special(tokenizer_.vocabulary().cls());
         first();
@@ -115,7 +114,7 @@ class Worker {
             second();
             special(tokenizer_.vocabulary().sep());
         }
-        made_.sequences.push_back({int(number), int(made_.ids.size() - begin), int(middle - begin)});
+        made_.sequences.push_back({int(made_.ids.size() - begin), int(middle - begin)});
     }
 
     struct Encoded {
@@ -150,7 +149,6 @@ class Worker {
     const Frame& frame_;
     Encoder encoder_;
     Encoded first_, second_;
-    std::vector<Share> shares_;
     Chunk made_;
 };
 
@@ -177,7 +175,6 @@ void lay_out(std::vector<Chunk>& chunks, const Frame& frame, int threads, Packed
         throw TokenizerError("a batch of " + std::to_string(tokens) +
                              " tokens, expected less than 2^31: encode the texts in parts");
     batch.starts.resize(sequences + 1);
-    if (frame.windows) batch.inputs.resize(sequences);
     share_out(std::min(threads, 3), 3, [&] {
         return [&](std::size_t i) {
             if (i == 0 && frame.with_pieces) batch.pieces.resize(tokens);
@@ -196,7 +193,6 @@ void copy(const Chunk& chunk, PackedBatch& batch) {
         std::size_t end = token + std::size_t(sequence.length);
         std::fill(batch.types.begin() + std::ptrdiff_t(token) + sequence.first_type,
                   batch.types.begin() + std::ptrdiff_t(end), 1);
-        if (!batch.inputs.empty()) batch.inputs[b] = sequence.input;
         batch.starts[++b] = int(end);
         token = end;
     }

@@ -19,12 +19,11 @@ struct Input {
     std::optional<std::string_view> second;
 };
 
-// Sequence b is tokens [starts[b], starts[b + 1]).
+// Sequence b, of input b, is tokens [starts[b], starts[b + 1]).
 struct PackedBatch {
     std::vector<int> ids;
     std::vector<int> types;      // 0: of the first text, 1: of the second (frame.h)
     std::vector<int> starts{0};  // one more than there are sequences
-    std::vector<int> inputs;     // with windows: the input each sequence is of; else empty, as b is input b
     std::vector<Piece> pieces;   // with_pieces: bytes and word of each token in its own text. [CLS] and [SEP]
                                  // have bytes [0, 0) and word -1: this is the mask of special tokens
     int size() const { return int(starts.size()) - 1; }

@@ -12,21 +12,34 @@ namespace masquerade {
 
 namespace {
 
+using unicode::Fact;
 using Map = std::map<char32_t, std::u32string>;  // a code point, what becomes of it
 
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 
-template <class Use>
-void each_of(const ShiftRange& r, Use use) {
-    for (char32_t c = r.first; c <= r.last; c += char32_t(r.step)) use(c, char32_t(int(c) + r.shift));
+// use(first, last, value) for each row.
+template <std::size_t n, class Use>
+void each_run(const unicode::Run (&runs)[n], Use use) {
+    char32_t first = 0;
+    for (const unicode::Run& run : runs) {
+        first += run.skipped;
+        use(first, first + run.length - 1, run.value);
+        first += run.length;
+    }
 }
 
-template <class Shifts, class Expansions>
-Map make_map(const Shifts& shifts, const Expansions& expansions) {
-    Map map;
-    for (const ShiftRange& r : shifts) each_of(r, [&](char32_t c, char32_t to) { map[c] = {to}; });
-    for (const Expansion& e : expansions) map[e.from] = e.to;
-    return map;
+template <std::size_t n>
+void add(const unicode::Change (&changes)[n], Map& map) {
+    for (const unicode::Change& change : changes) {
+        char32_t c = change.first;
+        map[c].clear();
+        for (char32_t to : change.to) {
+            if (to == ' ')
+                map[++c].clear();
+            else
+                map[c] += to;
+        }
+    }
 }
 
 }  // namespace
@@ -55,12 +68,12 @@ Character& Characters::make(char32_t c) {
 
 void Characters::set_flags(const NormaliseOptions& options) {
     bool google = options.rules == Rules::google;
-    auto set = [&](const FlagRange& r) {
+    auto set = [&](char32_t first, char32_t last, std::uint32_t facts) {
         std::uint32_t flags = 0;
         auto translate = [&](std::uint32_t fact, Character::Flag flag) {
-            if (r.flags & fact) flags |= flag;
+            if (facts & fact) flags |= flag;
         };
-        if (options.clean && (r.flags & Fact::control)) {
+        if (options.clean && (facts & Fact::control)) {
             flags = Character::drop;
         } else {
             translate(Fact::space, Character::space);
@@ -75,34 +88,33 @@ void Characters::set_flags(const NormaliseOptions& options) {
             translate(Fact::cased, Character::cased);
             translate(Fact::ignorable, Character::ignorable);
         }
-        for (char32_t c = r.first; c <= r.last; c++) make(c).flags = flags & 0x7FF;
+        for (char32_t c = first; c <= last; c++) make(c).flags = flags & 0x7FF;
     };
-    for (const FlagRange& r : flag_ranges) set(r);
-    if (!google)
-        for (const FlagRange& r : hugging_face_flags) set(r);
+    each_run(unicode::flags, set);
+    if (!google) each_run(unicode::hugging_face_flags, set);
     for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
 }
 
 // Lower case, then decomposition, each code point by itself: their order makes no difference to any.
 void Characters::set_results(const NormaliseOptions& options) {
-    Map lower, strip;
-    if (options.lower) lower = make_map(lower_shifts, lower_expansions);
-    if (options.strips()) strip = make_map(strip_shifts, strip_expansions);
-    for (const CombiningClass& k : combining_classes) classes_.push_back({k.c, k.value});
-    if (options.rules == Rules::hugging_face) {
-        if (options.lower)
-            for (const Expansion& e : hugging_face_lower) lower[e.from] = e.to;
-        if (options.strips())
-            for (const Expansion& e : hugging_face_strip) strip[e.from] = e.to;
-        for (const CombiningClass& k : hugging_face_classes) classes_.push_back({k.c, k.value});
-    }
-    for (const auto& [c, result] : strip)
-        if (lower.count(c) == 0) set_result(c, result);
-    for (const auto& [c, lowered] : lower) {
+    const bool library = options.rules == Rules::hugging_face;
+    Map lowered, stripped;
+    if (options.lower) add(unicode::lower, lowered);
+    if (options.lower && library) add(unicode::hugging_face_lower, lowered);
+    if (options.strips()) add(unicode::strip, stripped);
+    if (options.strips() && library) add(unicode::hugging_face_strip, stripped);
+    auto set_class = [&](char32_t first, char32_t last, std::uint32_t value) {
+        for (char32_t c = first; c <= last; c++) classes_.push_back({c, int(value)});
+    };
+    each_run(unicode::combining_classes, set_class);
+    if (library) each_run(unicode::hugging_face_classes, set_class);
+    for (const auto& [c, result] : stripped)
+        if (lowered.count(c) == 0) set_result(c, result);
+    for (const auto& [c, small] : lowered) {
         std::u32string result;
-        for (char32_t l : lowered) {
-            auto found = strip.find(l);
-            if (found != strip.end())
+        for (char32_t l : small) {
+            auto found = stripped.find(l);
+            if (found != stripped.end())
                 result += found->second;
             else if (!(*this)[l].is(Character::mark))
                 result += l;
@@ -182,11 +194,18 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     }
 }
 
-bool stands_alone(char32_t c) {
-    static const Characters reference(NormaliseOptions{});
-    return reference[c].is(Character::alone);
+bool is_word_character(char32_t c) {
+    static const auto ranges = [] {
+        std::vector<std::pair<char32_t, char32_t>> all;  // last, first
+        each_run(unicode::word_characters, [&](char32_t first, char32_t last, std::uint32_t) {
+            all.push_back({last, first});
+        });
+        return all;
+    }();
+    auto range = std::lower_bound(ranges.begin(), ranges.end(), std::make_pair(c, char32_t(0)));
+    return range != ranges.end() && range->second <= c;
 }
 
-const char* unicode_version() { return unicode_data_version; }
+const char* unicode_version() { return unicode::version; }
 
 }  // namespace masquerade

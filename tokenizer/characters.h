@@ -99,9 +99,8 @@ class Characters {
     std::unordered_map<char32_t, std::string> replaced_;
 };
 
-// Whether a character is always a word by itself in lower case, by BERT's reference: ideographs, punctuation, and
-// what decomposes to punctuation.
-bool stands_alone(char32_t c);
+// Whether words are made of it: letters, marks, digits, connectors (\w of Unicode's regular expressions).
+bool is_word_character(char32_t c);
 
 // The Unicode version of the tables.
 const char* unicode_version();

@@ -22,7 +22,7 @@ std::vector<std::string> recognised(const WordPiece& tokenizer) {
     return texts;
 }
 
-bool is_digit_word(std::string_view word) { return spacing::is_digit(char32_t(word[0])); }
+bool is_digit_word(std::string_view word) { return is_digit(char32_t(word[0])); }
 
 }  // namespace
 
@@ -100,7 +100,7 @@ void Decoder::end_word(std::string& text) {
     if (!standing_ && !guarded_) {
         CodePoint c = decode_utf8(spacing_.text(), 0);
         bool one = std::size_t(c.length) == spacing_.text().size();
-        bool digit = spacing::is_digit(c.value);
+        bool digit = is_digit(c.value);
         if (one && !digit && tokenizer_.characters()[c.value].is(Character::alone))
             kind = Spacing::Kind::alone;
     }

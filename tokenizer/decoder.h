@@ -15,9 +15,9 @@ namespace masquerade {
 // token ends the word before it, but plain decoding looks past it. [UNK], and every special token that is
 // written, is a word, spelled as in the vocabulary.
 //
-// Text comes in whole words, and a word waits until the two after it are complete, for the rules of spacing
-// look at them: what push() holds back is three words at most, the last of which may go on. Plain decoding
-// holds nothing back. For one thread; the tokenizer must outlive it.
+// Text comes in whole words, and a word waits until the next one is complete, for the rules of spacing look at
+// it: what push() holds back is two words at most, the last of which may go on. Plain decoding holds nothing
+// back. For one thread; the tokenizer must outlive it.
 class Decoder {
   public:
     enum class Spaces {

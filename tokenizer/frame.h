@@ -5,7 +5,6 @@
 // and what is cut off where that is too long. UniLM's source and target are such a pair.
 #pragma once
 #include <optional>
-#include <vector>
 
 #include "tokenizer/characters.h"
 
@@ -16,7 +15,6 @@ enum class Truncation {
     longest_first,  // the longer one, until both are equally long; then each in turn
     only_first,     // never all of it: that is an error
     only_second,    // the same
-    refuse,         // none: an error
 };
 
 struct Frame {
@@ -24,35 +22,31 @@ struct Frame {
     int max_length = 0;   // of a sequence, its special tokens counted; 0: any length
     Truncation truncation = Truncation::longest_first;
     bool cut_left = false;     // what is cut off is the beginning, not the end
-    bool windows = false;      // nothing is lost: a text that is too long becomes several sequences,
-    int overlap = 0;           // each of which begins with the last tokens of the one before
     bool with_pieces = false;  // keep where each token comes from
 
     int special_tokens(bool pair) const { return !special ? 0 : pair ? 3 : 2; }
 };
 
-// Of a text's tokens those in [begin, end).
+// Tokens [begin, end) of a text.
 struct Stretch {
     int begin, end;
-    int length() const { return end - begin; }
     bool operator==(const Stretch& other) const { return begin == other.begin && end == other.end; }
 };
 
-// What one sequence holds of each text.
+// The part of each text that a sequence holds.
 struct Share {
     Stretch first, second;
     bool operator==(const Share& other) const { return first == other.first && second == other.second; }
 };
 
-// What is kept of a text of `first` tokens, or of a pair: one share, with windows several. A left cut gives the
-// windows from the last to the first, as Hugging Face does. `shares` is overwritten.
+// What is kept of a text of `first` tokens, or of a pair.
 //
 // The rules differ where both texts of a pair are cut and an odd number of tokens is kept: BERT's reference
 // (_truncate_seq_pair of create_pretraining_data.py) gives the odd one to the first text, Hugging Face's library
 // to the text that was longer, and to the second of two equally long ones.
 //
-// TokenizerError where the frame leaves no room: less than its special tokens need; `refuse`; nothing left of
-// the only text to be cut; windows that do not advance, or of a pair with longest_first.
-void cut(const Frame& frame, Rules rules, int first, std::optional<int> second, std::vector<Share>& shares);
+// TokenizerError where the frame leaves no room: less than its special tokens need, or nothing left of the only
+// text to be cut.
+Share cut(const Frame& frame, Rules rules, int first, std::optional<int> second);
 
 }  // namespace masquerade

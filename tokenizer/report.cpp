@@ -13,7 +13,6 @@ namespace {
 
 using Item = TextReport::Item;
 
-constexpr int widest = 80;         // columns of a line
 constexpr int longest_shown = 24;  // characters of a word
 
 // A tokenizer for words that are normalised already.
@@ -71,36 +70,16 @@ std::string shown(std::string_view text) {
     return length > longest_shown ? out + "…" : out;
 }
 
-// At most, on a terminal: from Hangul on characters may be two columns wide.
-int columns(std::string_view text) {
-    int n = 0;
-    each_character(text, [&](char32_t c, std::string_view) { n += c < 0x1100 || c == U'…' ? 1 : 2; });
-    return n;
-}
-
+// An item a line: how often, its code if it is a character, and its text.
 std::string list(const char* title, const std::vector<Item>& items, bool with_code) {
-    if (items.empty()) return {};
-    std::string out = "\n" + std::string(title) + ":";
-    int width = widest;
+    std::string out = items.empty() ? "" : "\n" + std::string(title) + ":\n";
     for (const Item& item : items) {
-        std::string entry = shown(item.text);
-        if (with_code) {
-            std::string code = code_of(decode_utf8(item.text, 0).value);
-            if (entry != code) entry += " " + code;
-        }
-        entry += " " + grouped(item.count);
-        int more = 3 + columns(entry);
-        if (width + more > widest) {
-            out += "\n ";
-            width = 1;
-            more = 1 + columns(entry);
-            out += " " + entry;
-        } else {
-            out += "   " + entry;
-        }
-        width += more;
+        std::string count = grouped(item.count), text = shown(item.text);
+        std::string code = with_code ? code_of(decode_utf8(item.text, 0).value) : "";
+        out += std::string(12 - std::min<std::size_t>(count.size(), 12), ' ') + count + "  ";
+        out += (text == code || code.empty() ? text : code + ' ' + text) + '\n';
     }
-    return out + "\n";
+    return out;
 }
 
 }  // namespace

@@ -2,62 +2,34 @@
 #include "tokenizer/vocabulary_notes.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "tokenizer/added_tokens.h"
+#include "input/input.h"
 #include "tokenizer/normalise.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 
 namespace {
 
-// What is not seen, as its code points.
-std::string in_quotes(std::string_view token) {
-    std::string shown = "\"";
-    for (std::size_t at = 0; at < token.size();) {
-        CodePoint c = decode_utf8(token, at);
-        std::size_t length = std::size_t(std::max(c.length, 1));
-        if (c.value < 0x7F || stands_alone(c.value) || is_word_character(c.value)) {
-            shown += token.substr(at, length);
-        } else {
-            char number[16];
-            std::snprintf(number, sizeof number, "<U+%04X>", unsigned(c.value));
-            shown += number;
-        }
-        at += length;
-    }
-    return shown + '"';
-}
-
 // Lines of one kind: the number of them, and the first few.
 struct Lines {
-    static constexpr int shown = 3;
     int count = 0;
     std::string first;
 
-    void add(int id, std::string_view token) {
-        if (count++ < shown)
-            (first += first.empty() ? "" : ", ") += std::to_string(id + 1) + ' ' + in_quotes(token);
+    void add(int id, const std::string& token) {
+        if (count++ < 3)
+            first += (first.empty() ? "" : ", ") + std::to_string(id + 1) + ' ' + in_words(token);
     }
-    // " (lines 5 "a", 7 "b" ...)"
-    std::string where() const {
-        return std::string(count == 1 ? " (line " : " (lines ") + first + (count > shown ? " ...)" : ")");
+    void note(const char* what, std::vector<std::string>& notes) const {
+        if (count > 0)
+            notes.push_back(std::to_string(count) + ' ' + what + " (lines " + first +
+                            (count > 3 ? " ...)" : ")"));
     }
 };
-
-void note(std::vector<std::string>& notes, const Lines& lines, const char* one, const char* many) {
-    if (lines.count > 0)
-        notes.push_back(std::to_string(lines.count) + ' ' + (lines.count == 1 ? one : many) + lines.where());
-}
 
 // "[CLS]", "[unused7]": found by name, not in text.
 bool is_reserved(const std::string& token) {
     return token.size() > 2 && token.front() == '[' && token.back() == ']';
-}
-
-bool has_capital(const std::string& token) {
-    return std::any_of(token.begin(), token.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
 }  // namespace
@@ -71,60 +43,32 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
 
     Characters characters(options);
     Words words(characters);
-    // The words of a text: how many, and whether its only one is the text itself.
-    auto count_words = [&](const std::string& text, bool& same) {
-        int count = 0;
-        same = false;
-        for (words.begin(text); words.next(); count++) same = count == 0 && words.text() == text;
-        return count;
+    auto is_one_word = [&](const std::string& text) {
+        words.begin(text);
+        return words.next() && words.text() == text && !words.next();
     };
-    Lines equal, blank, reserved, split, changed, inside;
+    Lines equal, never;
     for (int id = 0; id < vocabulary.size(); id++) {
         const std::string& token = vocabulary.token(id);
-        bool later = continues(token), same = false;
-        std::string text = later ? token.substr(2) : token;
-        int last = vocabulary.id(token);
-        if (last != id) equal.add(id, token);
-        int count = count_words(text, same);
-        if (is_reserved(token)) {
-            reserved.add(id, token);
-        } else if (count == 0) {
-            blank.add(id, token);
-        } else if (count > 1 || !same) {
-            (count > 1 ? split : changed).add(id, token);
-        } else if (later) {
-            int together = count_words("a" + text, same);
-            if (together > 1)
-                inside.add(id, token);
-            else if (!same)
-                changed.add(id, token);
-        }
+        bool later = continues(token);
+        if (vocabulary.id(token) != id) equal.add(id, token);
+        if (is_reserved(token)) continue;
+        if (token == "##" || !is_one_word(later ? "a" + token.substr(2) : token)) never.add(id, token);
     }
-    note(notes, equal, "token stands again further down, and has the id of there",
-         "tokens stand again further down, and have the ids of there");
-    note(notes, blank, "token is blank and is never found", "tokens are blank and are never found");
-    note(notes, inside,
-         "token continues a word with a character that is always a word by itself, and is never found",
-         "tokens continue a word with a character that is always a word by itself, and are never found");
-    note(notes, split, "token is several words and is never found",
-         "tokens are several words each and are never found");
-    note(notes, changed, "token holds what normalised text does not, and is never found",
-         "tokens hold what normalised text does not, and are never found");
-    note(notes, reserved, "token in brackets is left to be asked for by name",
-         "tokens in brackets are left to be asked for by name");
+    equal.note("tokens stand again further down, and have the ids of there", notes);
+    never.note("tokens are never found: no text becomes such a word, or such a part of one", notes);
     return notes;
 }
 
 // One letter of a kind may stand in a vocabulary of the other case by chance.
 std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     int words = 0, capitals = 0;
+    auto any = [](const std::string& token, auto is) { return std::any_of(token.begin(), token.end(), is); };
     for (int id = 0; id < vocabulary.size(); id++) {
         const std::string& token = vocabulary.token(id);
-        bool letters = std::any_of(token.begin(), token.end(),
-                                   [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; });
-        if (is_reserved(token) || !letters) continue;
-        words++;
-        capitals += has_capital(token);
+        if (is_reserved(token)) continue;
+        words += any(token, [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; });
+        capitals += any(token, [](char c) { return c >= 'A' && c <= 'Z'; });
     }
     std::string count =
         std::to_string(capitals) + " of " + std::to_string(words) + " tokens with letters have capital ones";

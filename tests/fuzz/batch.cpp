@@ -14,10 +14,8 @@ Frame frame_of(unsigned bits) {
     Frame frame;
     frame.max_length = lengths[bits & 7];
     frame.special = (bits & 8) == 0;
-    frame.truncation = Truncation(bits >> 4 & 3);
+    frame.truncation = Truncation((bits >> 4 & 3) % 3);
     frame.cut_left = bits & 64;
-    frame.windows = bits & 128;
-    frame.overlap = int(bits >> 8 & 1);
     frame.with_pieces = bits & 512;
     return frame;
 }
@@ -44,28 +42,26 @@ struct OneByOne {
             second = tokenizer.encode(*input.second);
             second_length = int(second.size());
         }
-        std::vector<Share> shares;
+        Share share;
         try {
-            cut(frame, tokenizer.options().rules, int(first.size()), second_length, shares);
+            share = cut(frame, tokenizer.options().rules, int(first.size()), second_length);
         } catch (const TokenizerError&) {
             refused = true;
             return;
         }
         const Vocabulary& v = tokenizer.vocabulary();
-        for (const Share& share : shares) {
-            if (frame.special) ids.push_back(v.cls());
-            ids.insert(ids.end(), first.begin() + share.first.begin, first.begin() + share.first.end);
+        if (frame.special) ids.push_back(v.cls());
+        ids.insert(ids.end(), first.begin() + share.first.begin, first.begin() + share.first.end);
+        if (frame.special) ids.push_back(v.sep());
+        types.resize(ids.size(), 0);
+        if (second_length) {
+            ids.insert(ids.end(), second.begin() + share.second.begin, second.begin() + share.second.end);
             if (frame.special) ids.push_back(v.sep());
-            types.resize(ids.size(), 0);
-            if (second_length) {
-                ids.insert(ids.end(), second.begin() + share.second.begin, second.begin() + share.second.end);
-                if (frame.special) ids.push_back(v.sep());
-                types.resize(ids.size(), 1);
-            }
-            require(frame.max_length == 0 || int(ids.size()) - starts.back() <= frame.max_length,
-                    "no sequence is longer than max_length");
-            starts.push_back(int(ids.size()));
+            types.resize(ids.size(), 1);
         }
+        require(frame.max_length == 0 || int(ids.size()) - starts.back() <= frame.max_length,
+                "no sequence is longer than max_length");
+        starts.push_back(int(ids.size()));
     }
 };
 

@@ -105,11 +105,7 @@ void check_equal(const HuggingFace& a, const HuggingFace& b) {
     CHECK(a.options.replace == b.options.replace);
     CHECK(a.options.max_word == b.options.max_word);
     CHECK(a.options.recognise_special == b.options.recognise_special);
-    CHECK(a.frame.special == b.frame.special);
-    CHECK(a.frame.max_length == b.frame.max_length);
-    CHECK(a.frame.truncation == b.frame.truncation);
-    CHECK(a.frame.cut_left == b.frame.cut_left);
-    CHECK(a.frame.overlap == b.frame.overlap);
+    CHECK(a.special == b.special);
     REQUIRE(a.added.size() == b.added.size());
     for (std::size_t i = 0; i < a.added.size(); i++) {
         const AddedToken &x = a.added[i], &y = b.added[i];
@@ -140,9 +136,7 @@ TEST_CASE("tokenizer.json: what the library writes for BERT is read") {
     CHECK(read_one.options.rules == Rules::hugging_face);
     CHECK(read_one.options.max_word == 100);
     CHECK(read_one.options.recognise_special);
-    CHECK(read_one.frame.special);
-    CHECK(read_one.frame.max_length == 0);
-    CHECK_FALSE(read_one.padding.has_value());
+    CHECK(read_one.special);
     CHECK(read_one.notes.empty());
     REQUIRE(read_one.added.size() == 3);
     CHECK(read_one.added[0].special);
@@ -185,25 +179,16 @@ TEST_CASE("tokenizer.json: every switch") {
     CHECK_FALSE(one.added[1].strip_right);
     CHECK(one.added[2].strip_right);
     CHECK_FALSE(one.added[2].strip_left);
-    CHECK_FALSE(one.frame.special);
-    CHECK(one.frame.max_length == 16);
-    CHECK(one.frame.overlap == 3);
-    CHECK(one.frame.cut_left);
-    CHECK(one.frame.truncation == Truncation::only_second);
-    REQUIRE(one.padding.has_value());
-    CHECK(one.padding->length == 20);
-    CHECK(one.padding->multiple_of == 8);
-    CHECK(one.padding->left);
-    CHECK(one.padding->type == 1);
+    CHECK_FALSE(one.special);
+    CHECK(one.notes == std::vector<std::string>{"truncation was passed over: texts stay whole here",
+                                                "padding was passed over: texts stay whole here"});
 
     file["normalizer"] = nullptr;
-    file["padding"]["strategy"] = "BatchLongest";
     file["model"]["max_input_chars_per_word"] = 18446744073709551615u;
     HuggingFace bare = read(file);
     CHECK_FALSE(bare.options.lower);
     CHECK_FALSE(bare.options.strips());
     CHECK_FALSE(bare.options.clean);
-    CHECK(bare.padding->length == 0);
     CHECK(bare.options.max_word == 2147483647);
 }
 
@@ -225,12 +210,12 @@ TEST_CASE("tokenizer.json: sequences of what is known") {
     HuggingFace one = read(file);
     CHECK(one.options.replace == decltype(one.options.replace){{U'\u201c', U"\""}, {U'\u2026', U"..."}});
     CHECK(one.options.single_digits);
-    CHECK(one.frame.special);
+    CHECK(one.special);
 
     file["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
-    CHECK(read(file).frame.special);
+    CHECK(read(file).special);
     file["post_processor"] = processing("A:0", "A:0 B:1");
-    CHECK_FALSE(read(file).frame.special);
+    CHECK_FALSE(read(file).special);
     file["pre_tokenizer"]["pretokenizers"].erase(0);
     CHECK_THROWS_WITH_AS(read(file), doctest::Contains("expected a BertPreTokenizer"), TokenizerError);
     file["normalizer"]["normalizers"][1] = replace("\"", "'");
@@ -285,16 +270,6 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK_SAID((f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"),
                 f["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 2),
                "post_processor.special_tokens.[SEP].ids[0] is 2, expected 3, as in the vocabulary");
-    CHECK_SAID((f["truncation"] = {{"max_length", 0}, {"stride", 0}, {"strategy", "OnlyFirst"}}),
-               "truncation.max_length is 0, expected a whole number from 1 to 2147483647");
-    CHECK_SAID((f["truncation"] = {{"max_length", 9}, {"stride", 0}, {"strategy", "Never"}}),
-               "truncation.strategy is \"Never\", expected LongestFirst, OnlyFirst or OnlySecond");
-    CHECK_SAID((f["padding"] = {{"strategy", "BatchLongest"},
-                                {"direction", "Right"},
-                                {"pad_id", 1},
-                                {"pad_type_id", 0},
-                                {"pad_token", "[PAD]"}}),
-               "padding.pad_id is 1, expected the id of \"[PAD]\"");
 }
 
 TEST_CASE("tokenizer.json: the vocabulary's ids are 0 to n - 1, each once") {
@@ -390,7 +365,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     one.added = {one.added[0], one.added[1], one.added[2]};
     for (int id = 0; id < 4; id++)
         one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
-    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.frame);
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.special);
     check_equal(read_tokenizer_json(path), one);
 
     one.options.lower = one.options.clean = one.options.split_ideographs = false;
@@ -399,12 +374,8 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     one.options.max_word = 33;
     one.options.replace = {{U'\u2026', U"..."}, {U'\U0001f600', U""}};
     one.added[5].single_word = one.added[5].strip_left = one.added[6].strip_right = true;
-    one.frame.special = false;
-    one.frame.max_length = 128;
-    one.frame.overlap = 7;
-    one.frame.cut_left = true;
-    one.frame.truncation = Truncation::only_first;
-    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.frame);
+    one.special = false;
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.special);
     check_equal(read_tokenizer_json(path), one);
 
     // The special tokens are there even if nobody names them.
@@ -414,7 +385,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
     REQUIRE(again.added.size() == 2);
     CHECK(again.added[1].text == "[SEP]");
-    CHECK_FALSE(again.frame.special);  // without [CLS]
+    CHECK_FALSE(again.special);  // without [CLS]
 }
 
 TEST_CASE("what tokenizer.json cannot say is not written") {
@@ -422,27 +393,23 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
     std::string path = folder.path + "/tokenizer.json";
     Vocabulary vocabulary({"[UNK]", "a", "b"});
     auto refused = [&](const Vocabulary& v, const WordPiece::Options& options, std::vector<AddedToken> added,
-                       const Frame& frame, const char* why) {
-        CHECK_THROWS_WITH_AS(write_tokenizer_json(path, v, options, added, frame), doctest::Contains(why),
+                       const char* why) {
+        CHECK_THROWS_WITH_AS(write_tokenizer_json(path, v, options, added), doctest::Contains(why),
                              TokenizerError);
     };
-    refused(Vocabulary({"a"}), {}, {}, {}, "no [UNK]");
-    refused(Vocabulary({"[UNK]", "a", "a"}), {}, {}, {}, "tokens 1 and 2 are both \"a\"");
-    refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, {}, "not UTF-8");
-    refused(vocabulary, {}, {{"b", 1}}, {}, "the added token b has the id 1, expected 2");
+    refused(Vocabulary({"a"}), {}, {}, "no [UNK]");
+    refused(Vocabulary({"[UNK]", "a", "a"}), {}, {}, "tokens 1 and 2 are both \"a\"");
+    refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, "not UTF-8");
+    refused(vocabulary, {}, {{"b", 1}}, "the added token b has the id 1, expected 2");
     AddedToken beyond{"a", 1};
     beyond.beyond = true;
-    refused(vocabulary, {}, {beyond}, {}, "is not the model's own");
+    refused(vocabulary, {}, {beyond}, "is not the model's own");
     WordPiece::Options options;
     options.unknown = Unknown::character;
-    refused(vocabulary, options, {}, {}, "unknown characters");
+    refused(vocabulary, options, {}, "unknown characters");
     options = {};
     options.replace = {{U'x', U"y"}, {U'y', U"z"}};
-    refused(vocabulary, options, {}, {}, "the replacement of y");
-    Frame frame;
-    frame.max_length = 5;
-    frame.truncation = Truncation::refuse;
-    refused(vocabulary, {}, {}, frame, "refused");
+    refused(vocabulary, options, {}, "the replacement of y");
     CHECK_THROWS_WITH_AS(write_tokenizer_json(folder.path + "/no/such/file", vocabulary, {}),
                          doctest::Contains("No such file"), TokenizerError);
 }
@@ -459,7 +426,7 @@ TEST_CASE("a tokenizer from whatever a path names") {
         CHECK(plain.options.max_word == 200);
         CHECK(plain.options.lower);
         CHECK_FALSE(plain.options.recognise_special);
-        CHECK(plain.frame.special);
+        CHECK(plain.special);
         CHECK(plain.notes.empty());
     }
 

@@ -166,10 +166,10 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
     }
     auto has = [&](const char* part) { return out.find(part) != std::string::npos; };
     CHECK(has("112,294"));           // lines
-    CHECK(has("文 U+6587 18,510"));  // a character
-    CHECK(has("   U+0301 3,702"));   // a mark alone, or at the start of a word
-    CHECK(has("qU+200Dq 1,234"));    // what joins the two cannot be seen
-    CHECK(has("word9zzzzzzzzzzzzzzzzzzz… 1,234"));
+    CHECK(has("18,510  U+6587 文"));  // a character
+    CHECK(has(" 3,702  U+0301\n"));  // a mark alone, or at the start of a word
+    CHECK(has(" 1,234  qU+200Dq\n"));    // what joins the two cannot be seen
+    CHECK(has(" 1,234  word9zzzzzzzzzzzzzzzzzzz…\n"));
     CHECK(!has("\u0007"));
     CHECK(has("words with [UNK]"));
     CHECK(format(TextReport()).find("nan") == std::string::npos);
@@ -191,10 +191,14 @@ characters covered                    76.19 %   all but 5
 vocabulary used                       62.50 %   5 of 8 tokens
 
 words with [UNK], the most frequent first:
-  x 2   a7 1   xx 1   文 1
+           2  x
+           1  a7
+           1  xx
+           1  文
 
 characters that are not covered:
-  x U+0078 4   文 U+6587 1
+           4  U+0078 x
+           1  U+6587 文
 )")
                                                    .substr(1));
 }

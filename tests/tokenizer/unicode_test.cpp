@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The table of characters against a second source of Unicode's data, the library utf8proc, for every code
 // point; and the whole of it against the hash that its generator wrote.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -16,40 +18,67 @@ using namespace masquerade;
 
 namespace {
 
+using unicode::Fact;
+
+// use(first, last, value) for each row.
+template <std::size_t n, class Use>
+void each_run(const unicode::Run (&runs)[n], Use use) {
+    char32_t next = 0;
+    for (const unicode::Run& run : runs) {
+        char32_t first = next + run.skipped;
+        next = first + run.length;
+        use(first, next - 1, run.value);
+    }
+}
+
+// use(code point, what it becomes)
+template <std::size_t n, class Use>
+void each_change(const unicode::Change (&changes)[n], Use use) {
+    for (const unicode::Change& change : changes) {
+        std::u32string_view rest = change.to;
+        for (char32_t c = change.first;; c++) {
+            std::size_t end = rest.find(U' ');
+            use(c, rest.substr(0, end));
+            if (end == rest.npos) break;
+            rest.remove_prefix(end + 1);
+        }
+    }
+}
+
 // 64-bit FNV-1a of numbers of 32 bits.
 class Hash {
   public:
-    template <class Row, std::size_t n>
-    void add(const Row (&rows)[n]) {
-        for (const Row& row : rows) add(row);
+    template <std::size_t n>
+    void add(const unicode::Run (&runs)[n]) {
+        for (const unicode::Run& run : runs) add(run.skipped), add(run.length), add(run.value);
+    }
+    template <std::size_t n>
+    void add(const unicode::Change (&changes)[n]) {
+        each_change(changes, [&](char32_t c, std::u32string_view to) {
+            add(c);
+            for (char32_t t : to) add(t);
+        });
     }
     std::uint64_t value() const { return value_; }
 
   private:
     void add(std::uint32_t number) { value_ = (value_ ^ number) * 0x100000001b3ull; }
-    void add(char32_t c) { add(std::uint32_t(c)); }
-    void add(int number) { add(std::uint32_t(number)); }
-    void add(const FlagRange& r) { add(r.first), add(r.last), add(r.flags); }
-    void add(const ShiftRange& r) { add(r.first), add(r.last), add(r.step), add(r.shift); }
-    void add(const Expansion& e) { add(e.from), add(e.to); }
-    void add(const CombiningClass& k) { add(k.c), add(k.value); }
 
     std::uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
 TEST_CASE("unicode: the table is what its generator wrote") {
     Hash hash;
-    hash.add(flag_ranges);
-    hash.add(lower_shifts);
-    hash.add(lower_expansions);
-    hash.add(strip_shifts);
-    hash.add(strip_expansions);
-    hash.add(combining_classes);
-    hash.add(hugging_face_flags);
-    hash.add(hugging_face_lower);
-    hash.add(hugging_face_strip);
-    hash.add(hugging_face_classes);
-    CHECK(hash.value() == characters_table_hash);
+    hash.add(unicode::word_characters);
+    hash.add(unicode::flags);
+    hash.add(unicode::lower);
+    hash.add(unicode::strip);
+    hash.add(unicode::combining_classes);
+    hash.add(unicode::hugging_face_flags);
+    hash.add(unicode::hugging_face_lower);
+    hash.add(unicode::hugging_face_strip);
+    hash.add(unicode::hugging_face_classes);
+    CHECK(hash.value() == unicode::table_hash);
 }
 
 #if __has_include(<utf8proc.h>) && !defined(WITHOUT_UTF8PROC)
@@ -83,7 +112,7 @@ constexpr Range ideographs[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000
                                 {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
 constexpr Range ascii_punctuation[] = {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
 
-// What has case but is no letter of category Lu, Ll or Lt: feminine and masculine ordinal, Roman numerals,
+// Has case but is no letter of category Lu, Ll or Lt: feminine and masculine ordinal, Roman numerals,
 // letters in circles and squares (Unicode's Other_Uppercase and Other_Lowercase, less the ignorable).
 constexpr Range other_cased[] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},  {0x24B6, 0x24E9},
                                  {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
@@ -102,25 +131,21 @@ struct Spread {
     std::vector<int> classes = std::vector<int>(end_of_code_points);
 
     Spread() {
-        for (const FlagRange& r : flag_ranges)
-            for (char32_t c = r.first; c <= r.last; c++) flags[c] |= r.flags;
-        fill(lower, lower_shifts, lower_expansions);
-        fill(strip, strip_shifts, strip_expansions);
-        for (const CombiningClass& k : combining_classes) classes[k.c] = k.value;
+        auto spread = [](auto& to) {
+            return [&to](char32_t first, char32_t last, std::uint32_t value) {
+                std::fill(to.begin() + first, to.begin() + last + 1, value);
+            };
+        };
+        each_run(unicode::flags, spread(flags));
+        each_run(unicode::combining_classes, spread(classes));
+        each_change(unicode::lower, [&](char32_t c, std::u32string_view to) { lower[c] = to; });
+        each_change(unicode::strip, [&](char32_t c, std::u32string_view to) { strip[c] = to; });
     }
 
     static std::vector<std::u32string> every_code_point() {
         std::vector<std::u32string> all(end_of_code_points);
         for (char32_t c = 0; c < end_of_code_points; c++) all[c] = c;
         return all;
-    }
-
-    template <std::size_t n, std::size_t m>
-    static void fill(std::vector<std::u32string>& to, const ShiftRange (&shifts)[n],
-                     const Expansion (&expansions)[m]) {
-        for (const ShiftRange& r : shifts)
-            for (char32_t c = r.first; c <= r.last; c += char32_t(r.step)) to[c] = c + char32_t(r.shift);
-        for (const Expansion& e : expansions) to[e.from] = e.to;
     }
 };
 
@@ -187,7 +212,7 @@ std::string exceptions(Holds holds) {
 
 // Nothing that these versions said of older characters differs from 14.0.
 const char* reason_to_skip() {
-    static const std::string version = utf8proc_unicode_version(), table_version = unicode_data_version;
+    static const std::string version = utf8proc_unicode_version(), table_version = unicode::version;
     static const std::string reason = "utf8proc here has Unicode " + version + ", the table " + table_version;
     bool known = version == "14.0.0" || version == "15.0.0" || version == "15.1.0";
     return known && table_version == "14.0.0" ? nullptr : reason.c_str();

@@ -3,31 +3,20 @@
 // WordPiece needs is read, and nothing is passed over in silence: what cannot be done here as it is done
 // there is a TokenizerError that names the file, the field, what was found and what is expected.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/frame.h"
 #include "tokenizer/vocabulary.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
-// How short sequences of a batch are filled up.
-struct Padding {
-    int length = 0;       // to this length; 0: that of the longest
-    int multiple_of = 1;  // rounded up
-    bool left = false;    // before the tokens
-    int id = 0, type = 0;
-};
-
 struct HuggingFace {
     Vocabulary vocabulary;  // with the added tokens that lie beyond the model's own
     WordPiece::Options options;
     std::vector<AddedToken> added;
-    Frame frame;  // what is put around a text (post_processor), and where it is cut (truncation)
-    std::optional<Padding> padding;
+    bool special = true;             // [CLS] and [SEP] are put around a text (post_processor)
     std::vector<std::string> notes;  // keys passed over, and what deserves a look: a line each
 };
 
@@ -38,6 +27,7 @@ struct HuggingFace {
 //   added_tokens    those the model lacks go on from n
 //   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing), or none
 //   decoder         WordPiece or none; our own decoder serves in its stead
+//   truncation, padding: a note says that they were passed over
 // The rules are Hugging Face's, and special tokens in the text are recognised, as the library does it; a
 // program that reads other people's text may prefer options.recognise_special = false.
 HuggingFace read_tokenizer_json(const std::string& path);
@@ -45,11 +35,10 @@ HuggingFace read_tokenizer_json(const std::string& path);
 // The same tokenizer for the library (Tokenizer.from_file). The special tokens of the vocabulary are added
 // tokens even if not in `added`, so there they are recognised in the text, and skipped in decoding. Under
 // Rules::google it agrees but for the characters in which the two differ (see Rules). What the format cannot
-// say is a TokenizerError: equal tokens, Unknown::character, replacements that feed later ones,
-// Truncation::refuse.
+// say is a TokenizerError: equal tokens, Unknown::character, replacements that feed later ones.
 void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                           const WordPiece::Options& options, const std::vector<AddedToken>& added = {},
-                          const Frame& frame = {});
+                          bool special = true);
 
 // Whatever the path is:
 //   *.json      a tokenizer.json

@@ -192,50 +192,6 @@ void read_decoder(const JsonField& given, Notes& notes) {
     field.note_others({"type", "prefix", "cleanup"}, notes);
 }
 
-bool is_left(const JsonField& direction) {
-    if (direction.is_null()) return false;
-    if (!direction.is_string() || (direction.string() != "Left" && direction.string() != "Right"))
-        direction.fail("\"Left\" or \"Right\"");
-    return direction.string() == "Left";
-}
-
-void read_truncation(const JsonField& field, Frame& frame, Notes& notes) {
-    if (field.is_null()) return;
-    field.note_others({"direction", "max_length", "strategy", "stride"}, notes);
-    frame.max_length = field["max_length"].integer(1);
-    frame.overlap = field["stride"].integer(0);
-    frame.cut_left = is_left(field["direction"]);
-    const std::string& strategy = field["strategy"].string();
-    if (strategy == "LongestFirst")
-        frame.truncation = Truncation::longest_first;
-    else if (strategy == "OnlyFirst")
-        frame.truncation = Truncation::only_first;
-    else if (strategy == "OnlySecond")
-        frame.truncation = Truncation::only_second;
-    else
-        field["strategy"].fail("LongestFirst, OnlyFirst or OnlySecond");
-}
-
-std::optional<Padding> read_padding(const JsonField& field, const Vocabulary& vocabulary, Notes& notes) {
-    if (field.is_null()) return {};
-    field.note_others({"strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token"},
-                      notes);
-    Padding padding;
-    JsonField strategy = field["strategy"];
-    if (!strategy.is_string())
-        padding.length = strategy["Fixed"].integer(1);
-    else
-        strategy.expect("BatchLongest");
-    padding.left = is_left(field["direction"]);
-    JsonField multiple = field["pad_to_multiple_of"];
-    if (!multiple.is_null()) padding.multiple_of = std::max(multiple.integer(0), 1);
-    padding.id = field["pad_id"].integer(0);
-    padding.type = field["pad_type_id"].integer(0);
-    if (padding.id >= vocabulary.size() || vocabulary.token(padding.id) != field["pad_token"].string())
-        field["pad_id"].fail("the id of " + in_words(field["pad_token"].value()));
-    return padding;
-}
-
 }  // namespace
 
 HuggingFace read_tokenizer_json(const std::string& path) {
@@ -256,10 +212,11 @@ HuggingFace read_tokenizer_json(const std::string& path) {
     if (read.vocabulary.unk() < 0) top["model"]["vocab"].fail("[UNK] among its tokens");
     read_normalizer(top["normalizer"], read.options, read.notes);
     read_pre_tokenizer(top["pre_tokenizer"], read.options, read.notes);
-    read.frame.special = read_post_processor(top["post_processor"], read.vocabulary, read.notes);
+    read.special = read_post_processor(top["post_processor"], read.vocabulary, read.notes);
     read_decoder(top["decoder"], read.notes);
-    read_truncation(top["truncation"], read.frame, read.notes);
-    read.padding = read_padding(top["padding"], read.vocabulary, read.notes);
+    for (const char* key : {"truncation", "padding"})
+        if (!top[key].is_null())
+            read.notes.push_back(std::string(key) + " was passed over: texts stay whole here");
     return read;
 }
 

@@ -102,22 +102,11 @@ Json post_processor(const Vocabulary& vocabulary, bool special) {
             {"cls", Json::array({"[CLS]", vocabulary.cls()})}};
 }
 
-Json truncation(const Frame& frame) {
-    if (frame.max_length == 0) return nullptr;
-    const char* strategies[] = {"LongestFirst", "OnlyFirst", "OnlySecond"};
-    if (frame.truncation == Truncation::refuse)
-        throw TokenizerError("tokenizer.json cannot say that long texts are refused: choose what is cut");
-    return {{"direction", frame.cut_left ? "Left" : "Right"},
-            {"max_length", frame.max_length},
-            {"strategy", strategies[int(frame.truncation)]},
-            {"stride", frame.overlap}};
-}
-
 }  // namespace
 
 void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                           const WordPiece::Options& options, const std::vector<AddedToken>& added,
-                          const Frame& frame) {
+                          bool special) {
     if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
     if (options.unknown != Unknown::word)
         throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself");
@@ -132,12 +121,12 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                           {"normalized", token.normalised},
                           {"special", token.special}});
     const Json file = {{"version", "1.0"},
-                       {"truncation", truncation(frame)},
+                       {"truncation", nullptr},
                        {"padding", nullptr},
                        {"added_tokens", std::move(tokens)},
                        {"normalizer", normalizer(options)},
                        {"pre_tokenizer", pre_tokenizer(options)},
-                       {"post_processor", post_processor(vocabulary, frame.special)},
+                       {"post_processor", post_processor(vocabulary, special)},
                        {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
                        {"model", model(vocabulary, all, options.max_word)}};
     std::string text;

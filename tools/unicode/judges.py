@@ -14,11 +14,21 @@ IDEOGRAPHS = [(0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 
               (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)]
 ASCII_PUNCTUATION = [(33, 47), (58, 64), (91, 96), (123, 126)]
 SYLLABLES = range(0xAC00, 0xD7A4)
+LETTERS_IN_SHAPES = [(0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189)]
 POINTS = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF]
 
 
 def inside(c, ranges):
     return any(first <= c <= last for first, last in ranges)
+
+
+def is_word(c):
+    """\\w of regular expressions (Unicode Technical Standard 18, Annex C): Alphabetic, marks, decimal digits,
+    connectors, join controls. Alphabetic is not in unicodedata; it is the letters, the letter numbers, some marks,
+    and letters in circles and squares."""
+    category = unicodedata.category(chr(c))
+    return (category[0] in "LM" or category in ("Nl", "Nd", "Pc") or c in (0x200C, 0x200D)
+            or inside(c, LETTERS_IN_SHAPES))
 
 
 class Google:

@@ -17,7 +17,7 @@ import unicodedata
 import tokenizers
 
 from judges import CONTROL, IDEOGRAPH, MARK, NONSTARTER, POINTS, PUNCTUATION, SPACE, SYLLABLES
-from judges import Google, HuggingFace
+from judges import Google, HuggingFace, is_word
 
 FLAGS = {
     "control": "NUL, U+FFFD, categories Cc and Cf: cleaning drops it",
@@ -72,69 +72,79 @@ class Tables:
                 assert len(result) == 1, hex(c)
 
 
-def flag_ranges(flags):
-    """(first, last, flags) of neighbours with equal flags; flags maps code points in ascending order."""
-    ranges = []
-    for c, f in flags.items():
-        if ranges and ranges[-1][1] == c - 1 and ranges[-1][2] == f:
-            ranges[-1][1] = c
+def runs(values):
+    """[skipped, length, value] of neighbours with equal values; the code points ascend."""
+    found, end = [], 0
+    for c, value in values.items():
+        if found and end == c and found[-1][2] == value:
+            found[-1][1] += 1
         else:
-            ranges.append([c, c, f])
-    return ranges
+            found.append([c - end, 1, value])
+        end = c + 1
+    return found
 
 
-def shift_ranges(shifts):
-    """(first, last, step, shift): runs of one shift in steps of 1 or 2, as in Cyrillic's alternating case."""
-    points = sorted(shifts)
-    i = 0
-    while i < len(points):
-        j, step = i, 1
-        if i + 1 < len(points) and points[i + 1] - points[i] == 2:
-            step = 2
-        while (j + 1 < len(points) and points[j + 1] == points[j] + step
-               and shifts[points[j + 1]] == shifts[points[i]]):
-            j += 1
-        yield points[i], points[j], step, shifts[points[i]]
-        i = j + 1
+def neighbours(changes, gap):
+    """(first, what each becomes) of code points less than `gap` apart; those between them stay themselves."""
+    found, end = [], 0
+    for c in sorted(changes):
+        more = [[x] for x in range(end, c)] + [changes[c]] if c - end < gap else []
+        if found and more and columns(joined(found[-1][1] + more)) < 90:
+            found[-1][1].extend(more)
+        else:
+            found.append((c, [changes[c]]))
+        end = c + 1
+    return found
+
+
+def joined(texts):
+    return " ".join(map(written, texts))
+
+
+def written(points):
+    """As it stands in a string: letters that run from left to right as they are, others by number."""
+    def one(c):
+        x = chr(c)
+        if 32 < c < 127 and x not in '"\\' or unicodedata.category(x)[0] == "L" and unicodedata.bidirectional(x) == "L":
+            return x
+        return f"\\u{c:04X}" if c < 0x10000 else f"\\U{c:08X}"
+    return "".join(map(one, points))
+
+
+def columns(text):
+    return sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in text)
 
 
 class Header:
-    """Writes arrays, and hashes their numbers as 32 bits each, in the order written."""
+    """Writes tables, and hashes their numbers as 32 bits each, in the order written."""
 
     def __init__(self):
         self.hash = 0xCBF29CE484222325
 
-    def array(self, declaration, formats, rows):
+    def rows(self, declaration, rows):
         print(f"constexpr {declaration}[] = {{")
         line = "   "
         for row in rows:
-            item = " {" + ", ".join(self.item(f, value) for f, value in zip(formats, row)) + "},"
-            if len(line) + len(item) > 110:
+            if columns(line + row) > 107:
                 print(line)
                 line = "   "
-            line += item
+            line += f" {{{row}}},"
         print(line + "\n};\n")
 
-    def item(self, form, value):
-        if isinstance(value, list):
-            padded = value + [0] * (4 - len(value))
-            return "{" + ", ".join([self.item(form, x) for x in padded][:len(value)]) + "}"
-        self.hash = (self.hash ^ value & 0xFFFFFFFF) * 0x100000001B3 % 2**64
-        return f"0x{value:X}" if form == "hex" else str(value)
+    def add(self, numbers):
+        for number in numbers:
+            self.hash = (self.hash ^ number) * 0x100000001B3 % 2**64
 
-    def flags(self, name, flags):
-        self.array(f"FlagRange {name}", ("hex", "hex", "hex"), flag_ranges(flags))
+    def values(self, name, values):
+        self.rows(f"Run {name}", (", ".join(map(str, run)) for run in runs(values)))
+        self.add(number for run in runs(values) for number in run)
 
-    def expansions(self, name, expansions):
-        self.array(f"Expansion {name}", ("hex", "hex"), expansions.items())
-
-    def classes(self, name, classes):
-        self.array(f"CombiningClass {name}", ("hex", "decimal"), classes.items())
-
-    def changes(self, name, changes):
-        shifts = {c: r[0] - c for c, r in changes.items() if len(r) == 1}
-        self.array(f"ShiftRange {name}_shifts", ("hex", "hex", "decimal", "decimal"), shift_ranges(shifts))
-        self.expansions(f"{name}_expansions", {c: r for c, r in changes.items() if len(r) != 1})
+    def changes(self, name, changes, gap):
+        rows = neighbours(changes, gap)
+        self.rows(f"Change {name}", (f'0x{first:X}, U"{joined(texts)}"' for first, texts in rows))
+        for first, texts in rows:
+            for c, text in enumerate(texts, first):
+                self.add([c, *text])
 
 
 def differences(ours, theirs):
@@ -168,11 +178,12 @@ def main():
 {tokenizers.__version__}: do not edit.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
-namespace masquerade {{
+namespace masquerade::unicode {{
 
-constexpr const char* unicode_data_version = "{version}";
-constexpr const char* hugging_face_data_version = "{tokenizers.__version__}";
+constexpr const char* version = "{version}";
+constexpr const char* hugging_face_version = "{tokenizers.__version__}";
 
 struct Fact {{
     enum Flag : std::uint32_t {{""")
@@ -181,41 +192,37 @@ struct Fact {{
     print("""    };
 };
 
-struct FlagRange {
-    char32_t first, last;
-    std::uint32_t flags;
+// A stretch of code points with one value; `skipped` counts those between the row before and this one.
+struct Run {
+    std::uint32_t skipped, length, value;
 };
-struct ShiftRange {
-    char32_t first, last;
-    int step, shift;
-};
-struct Expansion {
-    char32_t from, to[4];
-};
-struct CombiningClass {
-    char32_t c;
-    int value;
+// From `first` on, code point by code point: its new text, parted by spaces.
+struct Change {
+    char32_t first;
+    std::u32string_view to;
 };
 
-// BERT's reference. Each table is of a code point by itself.""")
+// Characters of words: letters, marks, digits, connectors such as the underscore.""")
     header = Header()
-    header.flags("flag_ranges", {c: f for c, f in google.flags.items() if f})
+    header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
+    print("// BERT's reference. Each table is of a code point by itself; its flags:")
+    header.values("flags", {c: f for c, f in google.flags.items() if f})
     print("// Lower case, full mapping; a final sigma is not seen here.")
-    header.changes("lower", google.lower)
+    header.changes("lower", google.lower, gap=2)
     print("// Canonical decomposition (NFD) without marks, of what is no mark, space or Hangul syllable.")
-    header.changes("strip", google.strip)
-    print("// Nonstarters that stripping leaves.")
-    header.classes("combining_classes", classes)
-    print("// The Hugging Face library where it differs: each row replaces what the tables above say. A row with\n"
-          "// no flags is an ordinary character; what lower-casing or stripping leaves alone becomes itself.")
-    header.flags("hugging_face_flags", other_flags)
-    header.expansions("hugging_face_lower", other_lower)
-    header.expansions("hugging_face_strip", other_strip)
-    header.classes("hugging_face_classes", other_classes)
+    header.changes("strip", google.strip, gap=2)
+    print("// Combining classes of the nonstarters that stripping leaves.")
+    header.values("combining_classes", classes)
+    print("// The Hugging Face library where it differs: each row replaces what the tables above say. A code point\n"
+          "// without flags is an ordinary one; what lower-casing or stripping leaves alone becomes itself.")
+    header.values("hugging_face_flags", other_flags)
+    header.changes("hugging_face_lower", other_lower, gap=1)
+    header.changes("hugging_face_strip", other_strip, gap=1)
+    header.values("hugging_face_classes", other_classes)
     print(f"""// Of every number above, by 64-bit FNV-1a: a test sees an edit by hand.
-constexpr std::uint64_t characters_table_hash = {header.hash:#x};
+constexpr std::uint64_t table_hash = {header.hash:#x};
 
-}}  // namespace masquerade""")
+}}  // namespace masquerade::unicode""")
 
     for i, name in enumerate(FLAGS):
         report(f"only the reference: {name}", [c for c in POINTS
