@@ -106,7 +106,7 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
     AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
     Record r = Record("attention").reads({q}).makes({y, lse}).keeps({q})
-              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&t.graph(graph), rule});
+              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&graph, rule});
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
     r.keep.insert(r.keep.end(), {y, lse});

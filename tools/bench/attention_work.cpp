@@ -25,10 +25,8 @@ SegmentGraph graph_of(const AttentionSizes& s) {
 AttentionWork::AttentionWork(const AttentionSizes& s, Device device)
     : sizes_(s),
       device_(device),
-      given_(graph_of(s)),
-      pairs_(double(visible_pairs(given_))),
-      inputs_(device),
-      graph_(&inputs_.graph(given_)),
+      graph_(graph_of(s)),
+      pairs_(double(visible_pairs(graph_))),
       rule_{s.heads, 0, {}, {}},
       q_(block(s.rows(), s.width(), s.type)),
       kv_(block(s.rows(), 2 * s.width(), s.type)),
@@ -61,11 +59,11 @@ void AttentionWork::fill(const Block& block, std::vector<int> salts) const {
 }
 
 void AttentionWork::forward() {
-    attention_forward(q_.view, Views{kv_.view}, *graph_, rule_, y_.view, lse_.view);
+    attention_forward(q_.view, Views{kv_.view}, graph_, rule_, y_.view, lse_.view);
 }
 
 void AttentionWork::backward() {
-    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, *graph_, rule_,
+    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, graph_, rule_,
                        Grad{dq_.view, false}, Grads{Grad{dkv_.view, false}});
 }
 

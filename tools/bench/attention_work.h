@@ -3,7 +3,6 @@
 // too.
 #pragma once
 #include "engine/ops/ops.h"
-#include "engine/tape/inputs.h"
 #include "engine/tensor/buffer.h"
 
 namespace masquerade {
@@ -46,10 +45,8 @@ class AttentionWork {
 
     AttentionSizes sizes_;
     Device device_;
-    SegmentGraph given_;
+    SegmentGraph graph_;
     double pairs_;
-    Inputs inputs_;
-    const SegmentGraph* graph_;  // where the ops can read it
     AttentionRule rule_;
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };

@@ -17,7 +17,7 @@ constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // for chu
 
 // A TilePlan with its graph, on the GPU.
 struct Tables {
-    SegmentTables graph;  // without `sees`, which the plan has used up
+    SegmentTables graph;
     const QueryTile* query_tiles;
     const KeyTile* key_tiles;
     const Visit* visits;
