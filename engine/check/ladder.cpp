@@ -62,25 +62,6 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     return operands.back();
 }
 
-Operand& Case::input(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::input, shape, kind);
-}
-Operand& Case::constant(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::constant, shape, kind);
-}
-Operand& Case::output(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::output, shape, kind);
-}
-Operand& Case::statistic(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::statistic, shape, kind);
-}
-Operand& Case::updated(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::updated, shape, kind);
-}
-void Case::ints(const std::string& name, std::vector<int> numbers, bool of_row) {
-    indices.push_back({name, std::move(numbers), of_row});
-}
-
 bool Case::has_storage() const {
     for (const Operand& o : operands)
         if (o.kind == Kind::storage) return true;
@@ -230,6 +211,16 @@ void Call::run(const std::function<void(const Call&)>& ops) const {
     each_tensor(&Guarded::send);
     ops(*this);
     each_tensor(&Guarded::fetch);
+}
+
+bool Call::has(const std::string& name) const {
+    return std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) { return o.name == name; });
+}
+
+RowNames Call::rows() const {
+    for (const Indices& i : op.indices)
+        if (i.name == "document") return {ints("document"), ints("position")};
+    return {};
 }
 
 std::size_t Call::find(const std::string& name) const {
