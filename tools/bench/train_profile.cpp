@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/copy.h"
