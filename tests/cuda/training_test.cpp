@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 
-#include "engine/tape/captured_step.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/copy.h"
