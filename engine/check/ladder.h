@@ -115,14 +115,15 @@ struct Case {
     Operand& add(const std::string& name, Role role, const Shape& shape, Kind kind);
 };
 
+std::vector<Sizes> boundary_sizes();
+
 struct Op {
     std::string name;  // that of ops.h; after a comma, which use of it
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small, middle, all;  // by elements, along directions, everything else
-    bool costly = false;                    // its kernels do much for each number: see fits_fibers
-
-    Op(std::string name, std::function<Case(Sizes)> make);
-    Op at(std::vector<Sizes> small, std::vector<Sizes> middle, std::vector<Sizes> all) const;
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // by elements
+    std::vector<Sizes> middle = {{33, 65, 17}};                    // along directions
+    std::vector<Sizes> all = boundary_sizes();                     // everything else
+    bool costly = false;  // its kernels do much for each number: see fits_fibers
 };
 
 // The row's case with its numbers drawn.
