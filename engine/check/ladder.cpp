@@ -6,36 +6,20 @@
 #include <cstring>
 
 #include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade::ladder {
-namespace {
-
-const int boundaries[] = {1, 2, 31, 32, 33, 63, 65, 127, 129, 1000};
-
 std::vector<Sizes> boundary_sizes() {
     std::vector<Sizes> all;
-    for (int n : boundaries) {
+    for (int n : {1, 2, 31, 32, 33, 63, 65, 127, 129, 1000}) {
         all.push_back({n, 33, 5});
         all.push_back({3, n, 4});
         all.push_back({5, 31, n});
     }
-    all.push_back({1, 1, 1});
-    all.push_back({257, 65, 64});
+    all.insert(all.end(), {{1, 1, 1}, {257, 65, 64}});
     return all;
 }
-
-template <class F>
-auto with_type(DType type, F f) {
-    switch (type) {
-        case DType::f32: return f(float());
-        case DType::bf16: return f(bfloat16());
-        case DType::f64: return f(double());
-        default: return f(complex());
-    }
-}
-
-}  // namespace
 
 double normal(Sequence& random) {
     double radius = std::sqrt(-2 * std::log(random.uniform_double()));
@@ -62,25 +46,6 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     return operands.back();
 }
 
-Operand& Case::input(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::input, shape, kind);
-}
-Operand& Case::constant(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::constant, shape, kind);
-}
-Operand& Case::output(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::output, shape, kind);
-}
-Operand& Case::statistic(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::statistic, shape, kind);
-}
-Operand& Case::updated(const std::string& name, const Shape& shape, Kind kind) {
-    return add(name, Role::updated, shape, kind);
-}
-void Case::ints(const std::string& name, std::vector<int> numbers, bool of_row) {
-    indices.push_back({name, std::move(numbers), of_row});
-}
-
 bool Case::has_storage() const {
     for (const Operand& o : operands)
         if (o.kind == Kind::storage) return true;
@@ -99,16 +64,6 @@ Case Case::restricted(int begin, int end) const {
     for (Indices& i : part.indices)
         if (i.of_row) i.numbers.assign(i.numbers.begin() + begin, i.numbers.begin() + end);
     return part;
-}
-
-Op::Op(std::string n, std::function<Case(Sizes)> m)
-    : name(std::move(n)), make(std::move(m)), small{{5, 4, 3}, {2, 7, 6}, {1, 3, 1}}, middle{{33, 65, 17}},
-      all(boundary_sizes()) {}
-
-Op Op::at(std::vector<Sizes> s, std::vector<Sizes> m, std::vector<Sizes> a) const {
-    Op op = *this;
-    op.small = std::move(s), op.middle = std::move(m), op.all = std::move(a);
-    return op;
 }
 
 Case prepared(const Op& op, Sizes sizes) {
@@ -177,19 +132,19 @@ std::string Guarded::bytes() const {
 std::string at(Sizes s) { return text(" at ", s.rows, "x", s.columns, "x", s.other); }
 
 complex number(const View& view, std::int64_t i) {
-    return with_type(view.dtype, [&](auto type) {
-        using T = decltype(type);
-        if constexpr (std::is_same_v<T, complex>) return view.as<T>()[i];
-        else return complex(double(view.as<T>()[i]));
+    return with_numbers(view, [&](auto* numbers) {
+        using T = std::remove_pointer_t<decltype(numbers)>;
+        if constexpr (std::is_same_v<T, complex>) return numbers[i];
+        else return complex(double(numbers[i]));
     });
 }
 
 void set_number(const View& view, std::int64_t i, complex x) {
-    with_type(view.dtype, [&](auto type) {
-        using T = decltype(type);
-        if constexpr (std::is_same_v<T, complex>) view.as<T>()[i] = x;
-        else if constexpr (std::is_same_v<T, double>) view.as<T>()[i] = x.real();
-        else view.as<T>()[i] = T(float(x.real()));
+    with_numbers(view, [&](auto* numbers) {
+        using T = std::remove_pointer_t<decltype(numbers)>;
+        if constexpr (std::is_same_v<T, complex>) numbers[i] = x;
+        else if constexpr (std::is_same_v<T, double>) numbers[i] = x.real();
+        else numbers[i] = T(float(x.real()));
     });
 }
 
@@ -230,6 +185,16 @@ void Call::run(const std::function<void(const Call&)>& ops) const {
     each_tensor(&Guarded::send);
     ops(*this);
     each_tensor(&Guarded::fetch);
+}
+
+bool Call::has(const std::string& name) const {
+    return std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) { return o.name == name; });
+}
+
+RowNames Call::rows() const {
+    for (const Indices& i : op.indices)
+        if (i.name == "document") return {ints("document"), ints("position")};
+    return {};
 }
 
 std::size_t Call::find(const std::string& name) const {

@@ -88,12 +88,24 @@ struct Case {
     std::function<void(const Call&)> definition;
     int rows = 0;  // that by_row operands have
 
-    Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
-    Operand& constant(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
-    Operand& output(const std::string& name, const Shape& shape, Kind kind = Kind::storage);
-    Operand& statistic(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic);
-    Operand& updated(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic);
-    void ints(const std::string& name, std::vector<int> numbers, bool of_row = true);
+    Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
+        return add(name, Role::input, shape, kind);
+    }
+    Operand& constant(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
+        return add(name, Role::constant, shape, kind);
+    }
+    Operand& output(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
+        return add(name, Role::output, shape, kind);
+    }
+    Operand& statistic(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic) {
+        return add(name, Role::statistic, shape, kind);
+    }
+    Operand& updated(const std::string& name, const Shape& shape, Kind kind = Kind::arithmetic) {
+        return add(name, Role::updated, shape, kind);
+    }
+    void ints(const std::string& name, std::vector<int> numbers, bool of_row = true) {
+        indices.push_back({name, std::move(numbers), of_row});
+    }
 
     bool has_storage() const;
     // The rows [begin, end) of everything that goes by rows, the rest as it is.
@@ -103,14 +115,15 @@ struct Case {
     Operand& add(const std::string& name, Role role, const Shape& shape, Kind kind);
 };
 
+std::vector<Sizes> boundary_sizes();
+
 struct Op {
     std::string name;  // that of ops.h; after a comma, which use of it
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small, middle, all;  // by elements, along directions, everything else
-    bool costly = false;                    // its kernels do much for each number: see fits_fibers
-
-    Op(std::string name, std::function<Case(Sizes)> make);
-    Op at(std::vector<Sizes> small, std::vector<Sizes> middle, std::vector<Sizes> all) const;
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // by elements
+    std::vector<Sizes> middle = {{33, 65, 17}};                    // along directions
+    std::vector<Sizes> all = boundary_sizes();                     // everything else
+    bool costly = false;  // its kernels do much for each number: see fits_fibers
 };
 
 // The row's case with its numbers drawn.
@@ -159,6 +172,8 @@ class Call {
     View d(const std::string& name) const;            // the cotangent of an output
     Grad grad(const std::string& name) const;         // of an input
     Ints ints(const std::string& name) const;
+    RowNames rows() const;                            // by the lists "document" and "position", if there are any
+    bool has(const std::string& name) const;          // a tensor of this name
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }

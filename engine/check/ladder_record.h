@@ -14,6 +14,7 @@ class OnTape : Observer {
     // For the rows of the table.
     Tensor* operator()(const std::string& name) const;
     Ints ints(const std::string& name) const { return memory.ints(name); }
+    RowNames rows() const { return memory.rows(); }
     Tape& tape;
 
     void forward() { memory.op.record(*this); }

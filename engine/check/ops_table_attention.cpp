@@ -141,12 +141,12 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
         if (two) c.input("kv1", {layout->keys[1], 2 * C}).with_any_rows().sums(D + longest);
         c.output("y", {N, C}).sums(D + longest);
         c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
-        c.ints("document", some_below(N, 1 << 20, 6), false);
-        c.ints("position", some_below(N, 512, 7), false);
+        if (dropout > 0) {
+            c.ints("document", some_below(N, 1 << 20, 6), false);
+            c.ints("position", some_below(N, 512, 7), false);
+        }
         auto rule = [=](const Call& a) {
-            AttentionRule r{H, dropout, make_stream(5, "ladder", 2), {}};
-            if (dropout > 0) r.rows = {a.ints("document"), a.ints("position")};
-            return r;
+            return AttentionRule{H, dropout, make_stream(5, "ladder", 2), a.rows()};
         };
         c.forward = [=](const Call& a) {
             Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
@@ -160,27 +160,17 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
         };
         c.record = [=](const OnTape& a) {
             attention(a.tape, a("q"), two ? std::vector{a("kv"), a("kv1")} : std::vector{a("kv")}, layout->graph, H,
-                      dropout, {a.ints("document"), a.ints("position")}, "ladder");
+                      dropout, a.rows(), "ladder");
         };
         return c;
     }};
     op.costly = true;
-    return op.at({{6, 2, 2}, {4, 3, 1}, {17, 1, 1}}, {{70, 8, 3}},
-                 {{1, 1, 1},
-                  {2, 4, 2},
-                  {31, 8, 1},
-                  {32, 33, 2},
-                  {33, 32, 2},
-                  {63, 2, 3},
-                  {65, 31, 1},
-                  {127, 16, 2},
-                  {129, 8, 5},
-                  {9, 64, 12},
-                  {50, 65, 1},
-                  {5, 130, 1},
-                  {4, 161, 2},
-                  {1000, 4, 1},
-                  {260, 32, 2}});
+    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
+    op.middle = {{70, 8, 3}};
+    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {65, 31, 1},
+              {127, 16, 2}, {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {5, 130, 1}, {4, 161, 2}, {1000, 4, 1},
+              {260, 32, 2}};
+    return op;
 }
 
 }  // namespace

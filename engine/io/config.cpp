@@ -38,98 +38,63 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
     return all;
 }
 
-template <class... F>
-struct overload : F... {
-    using F::operator()...;
-};
-template <class... F>
-overload(F...) -> overload<F...>;
+// Bounds that no value can pass are not worth a word.
+template <class T>
+std::string expected_number(T low, T high) {
+    const bool from = std::is_unsigned_v<T> || low != std::numeric_limits<T>::lowest(),
+               to = high != std::numeric_limits<T>::max();
+    const std::string kind = std::is_same_v<T, double> ? "a number" : "a whole number";
+    if (from && to) return text(kind, " from ", number_text(low), " to ", number_text(high));
+    if (from) return text(kind, ", at least ", number_text(low));
+    return to ? text(kind, ", at most ", number_text(high)) : kind;
+}
+
+template <class T>
+auto putter(const T* value) {
+    return [value](nlohmann::json& to) { to = *value; };
+}
 
 }  // namespace
 
-void Config::declare(const std::string& key, const std::string& help, Field field) {
-    if (find(key)) throw Error(text("setting ", key, " is declared twice"));
-    std::string start = text_of(field);
-    entries_.push_back({key, help, start, std::move(field)});
+void Config::declare(Entry entry) {
+    if (find(entry.key)) throw Error(text("setting ", entry.key, " is declared twice"));
+    entries_.push_back(std::move(entry));
 }
 
-void Config::add(const std::string& key, int* value, const std::string& help, int low, int high) {
-    declare(key, help, Number<int>{value, low, high});
+template <class T, class>
+void Config::add(const std::string& key, T* value, const std::string& help, Bound<T> low, Bound<T> high) {
+    const auto assign = [=](const std::string& word) {
+        T x{};
+        if (!read_number(word, x) || !(x >= low && x <= high)) return false;  // NaN is refused too
+        *value = x;
+        return true;
+    };
+    declare({key, help, expected_number<T>(low, high), [value] { return number_text(*value); }, assign, putter(value)});
 }
-void Config::add(const std::string& key, std::int64_t* value, const std::string& help, std::int64_t low,
-                 std::int64_t high) {
-    declare(key, help, Number<std::int64_t>{value, low, high});
-}
-void Config::add(const std::string& key, std::uint64_t* value, const std::string& help, std::uint64_t low,
-                 std::uint64_t high) {
-    declare(key, help, Number<std::uint64_t>{value, low, high});
-}
-void Config::add(const std::string& key, double* value, const std::string& help, double low, double high) {
-    declare(key, help, Number<double>{value, low, high});
-}
+template void Config::add(const std::string&, int*, const std::string&, int, int);
+template void Config::add(const std::string&, std::int64_t*, const std::string&, std::int64_t, std::int64_t);
+template void Config::add(const std::string&, std::uint64_t*, const std::string&, std::uint64_t, std::uint64_t);
+template void Config::add(const std::string&, double*, const std::string&, double, double);
+
 void Config::add(const std::string& key, bool* value, const std::string& help) {
-    declare(key, help, Flag{value});
+    const auto assign = [value](const std::string& word) {
+        const bool yes = word == "true" || word == "1" || word == "yes" || word == "on";
+        if (!yes && word != "false" && word != "0" && word != "no" && word != "off") return false;
+        *value = yes;
+        return true;
+    };
+    declare({key, help, "true or false", [value] { return *value ? "true" : "false"; }, assign, putter(value)});
 }
-void Config::add(const std::string& key, std::string* value, const std::string& help) {
-    declare(key, help, Word{value, {}});
-}
+
 void Config::add(const std::string& key, std::string* value, const std::string& help,
-                 std::vector<std::string> choices) {
-    declare(key, help, Word{value, std::move(choices)});
-}
-
-std::string Config::text_of(const Field& field) {
-    return std::visit(overload{[](const Flag& f) { return std::string(*f.target ? "true" : "false"); },
-                               [](const Word& f) { return *f.target; },
-                               [](const Enumeration& f) { return f.choices[f.chosen()]; },
-                               [](const auto& f) { return number_text(*f.target); }},
-                      field);
-}
-
-// "a whole number from 1 to 65536"; bounds that no value can pass are not worth a word
-std::string Config::expected_of(const Field& field) {
-    auto number = [](const auto& f) {
-        using T = std::decay_t<decltype(f.low)>;
-        bool low = std::is_unsigned_v<T> || f.low != std::numeric_limits<T>::lowest(),
-             high = f.high != std::numeric_limits<T>::max();
-        std::string kind = std::is_same_v<T, double> ? "a number" : "a whole number";
-        if (low && high) return text(kind, " from ", number_text(f.low), " to ", number_text(f.high));
-        if (low) return text(kind, ", at least ", number_text(f.low));
-        if (high) return text(kind, ", at most ", number_text(f.high));
-        return kind;
-    };
-    auto words = [](const auto& f) { return f.choices.empty() ? "text" : joined(f.choices, "|"); };
-    return std::visit(overload{[](const Flag&) { return std::string("true or false"); },
-                               [&](const Word& f) { return std::string(words(f)); },
-                               [&](const Enumeration& f) { return std::string(words(f)); }, number},
-                      field);
-}
-
-// False, and nothing is changed, when the value is not one of those expected.
-bool Config::assign(const Field& field, const std::string& value) {
-    auto number = [&](const auto& f) {
-        std::decay_t<decltype(f.low)> x{};
-        if (!read_number(value, x) || !(x >= f.low && x <= f.high)) return false;  // NaN is refused too
-        *f.target = x;
-        return true;
-    };
-    auto flag = [&](const Flag& f) {
-        bool yes = value == "true" || value == "1" || value == "yes" || value == "on";
-        if (!yes && value != "false" && value != "0" && value != "no" && value != "off") return false;
-        *f.target = yes;
-        return true;
-    };
-    auto word = [&](const Word& f) {
-        bool known = f.choices.empty() || std::count(f.choices.begin(), f.choices.end(), value) > 0;
-        if (known) *f.target = value;
+                 const std::vector<std::string>& choices) {
+    const auto assign = [=](const std::string& word) {
+        const bool known = choices.empty() || std::count(choices.begin(), choices.end(), word) > 0;
+        if (known) *value = word;
         return known;
     };
-    auto enumeration = [&](const Enumeration& f) {
-        std::size_t i = std::size_t(std::find(f.choices.begin(), f.choices.end(), value) - f.choices.begin());
-        if (i < f.choices.size()) f.choose(i);
-        return i < f.choices.size();
-    };
-    return std::visit(overload{flag, word, enumeration, number}, field);
+    const std::string expected = choices.empty() ? "text" : joined(choices, "|");
+    declare({key, help, expected, [value] { return *value; }, assign, nullptr});
 }
 
 const Config::Entry* Config::find(const std::string& key) const {
@@ -148,8 +113,8 @@ const Config::Entry& Config::at(const std::string& key) const {
 
 void Config::set(const std::string& key, const std::string& value) {
     const Entry& entry = at(key);
-    if (!assign(entry.field, value))
-        throw BadUsage(text(key, "=", clipped(value), ": ", expected_of(entry.field), " is expected (",
+    if (!entry.assign(value))
+        throw BadUsage(text(key, "=", clipped(value), ": ", entry.expected, " is expected (",
                             entry.help, ")"));
 }
 
@@ -198,13 +163,12 @@ void Config::from_json(const nlohmann::json& object, const std::string& path) {
 nlohmann::json Config::to_json() const {
     nlohmann::json object = nlohmann::json::object();
     for (const Entry& entry : entries_)
-        std::visit(overload{[&](const Enumeration& f) { object[entry.key] = f.choices[f.chosen()]; },
-                            [&](const auto& f) { object[entry.key] = *f.target; }},
-                   entry.field);
+        if (entry.put) entry.put(object[entry.key]);
+        else object[entry.key] = entry.text();
     return object;
 }
 
-std::string Config::value(const std::string& key) const { return text_of(at(key).field); }
+std::string Config::value(const std::string& key) const { return at(key).text(); }
 
 std::vector<std::string> Config::keys() const {
     std::vector<std::string> all;
@@ -216,17 +180,17 @@ std::string Config::table() const {
     std::size_t key_width = 0, value_width = 0;
     for (const Entry& entry : entries_) {
         key_width = std::max(key_width, entry.key.size());
-        value_width = std::max(value_width, text_of(entry.field).size());
+        value_width = std::max(value_width, entry.text().size());
     }
     auto padded = [](std::string s, std::size_t width) {
         return s.append(width - std::min(width, s.size()), ' ');
     };
     std::string all;
     for (const Entry& entry : entries_) {
-        std::string value = text_of(entry.field);
+        std::string value = entry.text();
         bool changed = value != entry.start;
         all += text(padded(entry.key, key_width), "  ", padded(value, value_width), changed ? " * " : "   ",
-                    entry.help, " (", expected_of(entry.field));
+                    entry.help, " (", entry.expected);
         if (changed) all += ", default " + (entry.start.empty() ? "none" : entry.start);
         all += ")\n";
     }

@@ -8,14 +8,13 @@
 // The struct must outlive the Config, which writes into it. Unknown keys, bad values and impossible sizes are
 // refused with what was expected: BadUsage from the command line, BadInput from a file.
 #pragma once
-#include <cfloat>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -23,21 +22,22 @@
 namespace masquerade {
 
 class Config {
+    template <class T>
+    using If = std::enable_if_t<T::value>;
+    template <class T>
+    using Bound = std::common_type_t<T>;  // its type follows from the value alone
+
   public:
-    void add(const std::string& key, int* value, const std::string& help, int low = INT32_MIN,
-             int high = INT32_MAX);
-    void add(const std::string& key, std::int64_t* value, const std::string& help,
-             std::int64_t low = INT64_MIN, std::int64_t high = INT64_MAX);
-    void add(const std::string& key, std::uint64_t* value, const std::string& help, std::uint64_t low = 0,
-             std::uint64_t high = UINT64_MAX);
-    void add(const std::string& key, double* value, const std::string& help, double low = -DBL_MAX,
-             double high = DBL_MAX);
+    // A number: int, std::int64_t, std::uint64_t or double.
+    template <class T, class = If<std::is_arithmetic<T>>>
+    void add(const std::string& key, T* value, const std::string& help,
+             Bound<T> low = std::numeric_limits<T>::lowest(), Bound<T> high = std::numeric_limits<T>::max());
     void add(const std::string& key, bool* value, const std::string& help);
-    void add(const std::string& key, std::string* value, const std::string& help);  // any text
+    // One of the choices; any text where there are none.
     void add(const std::string& key, std::string* value, const std::string& help,
-             std::vector<std::string> choices);
+             const std::vector<std::string>& choices = {});
     // One of the named values of an enumeration: add("gelu", &gelu, "...", {{"erf", GeluKind::erf}, ...})
-    template <class E, class = std::enable_if_t<std::is_enum_v<E>>>
+    template <class E, class = If<std::is_enum<E>>>
     void add(const std::string& key, E* value, const std::string& help,
              const std::vector<std::pair<std::string, E>>& choices);
 
@@ -51,44 +51,23 @@ class Config {
     bool has(const std::string& key) const { return find(key) != nullptr; }
     std::string value(const std::string& key) const;  // as text, as set() takes it
     std::vector<std::string> keys() const;            // in the order of declaration
-    // By the type it was declared with: get<int>("width"). Throws Error.
-    template <class T>
-    const T& get(const std::string& key) const;
 
     // key, value (* where it is not the default), what it means and may be; aligned, one line each.
     std::string table() const;
 
   private:
-    template <class T>
-    struct Number {
-        T* target;
-        T low, high;
-    };
-    struct Word {
-        std::string* target;
-        std::vector<std::string> choices;  // none: any text
-    };
-    struct Enumeration {
-        std::vector<std::string> choices;
-        std::function<std::size_t()> chosen;
-        std::function<void(std::size_t)> choose;
-    };
-    struct Flag {
-        bool* target;
-    };
-    using Field = std::variant<Number<int>, Number<std::int64_t>, Number<std::uint64_t>, Number<double>, Flag,
-                               Word, Enumeration>;
     struct Entry {
-        std::string key, help, start;  // start: the default, as text
-        Field field;
+        std::string key, help;
+        std::string expected;  // "a whole number from 1 to 65536"
+        std::function<std::string()> text;
+        std::function<bool(const std::string&)> assign;  // false, and nothing is changed: it is not what is expected
+        std::function<void(nlohmann::json&)> put;        // null: as text
+        std::string start = text();                      // the default
     };
 
-    void declare(const std::string& key, const std::string& help, Field field);
+    void declare(Entry entry);
     const Entry* find(const std::string& key) const;
     const Entry& at(const std::string& key) const;  // BadUsage with the nearest known key
-    static std::string text_of(const Field& field);
-    static std::string expected_of(const Field& field);
-    static bool assign(const Field& field, const std::string& value);
 
     std::vector<Entry> entries_;
 };
@@ -96,32 +75,19 @@ class Config {
 template <class E, class>
 void Config::add(const std::string& key, E* value, const std::string& help,
                  const std::vector<std::pair<std::string, E>>& choices) {
-    Enumeration field;
-    std::vector<E> values;
-    for (const auto& choice : choices) {
-        field.choices.push_back(choice.first);
-        values.push_back(choice.second);
-    }
-    field.chosen = [value, values] {
-        std::size_t i = 0;
-        while (i + 1 < values.size() && values[i] != *value) i++;
-        return i;
+    std::string expected;
+    for (const auto& choice : choices) expected += (expected.empty() ? "" : "|") + choice.first;
+    const auto text = [=] {
+        for (const auto& [name, one] : choices)
+            if (one == *value) return name;
+        return choices.back().first;
     };
-    field.choose = [value, values](std::size_t i) { *value = values[i]; };
-    declare(key, help, field);
-}
-
-template <class T>
-const T& Config::get(const std::string& key) const {
-    const T* found = nullptr;
-    std::visit(
-        [&](const auto& field) {
-            if constexpr (!std::is_same_v<std::decay_t<decltype(field)>, Enumeration>)
-                if constexpr (std::is_same_v<decltype(field.target), T*>) found = field.target;
-        },
-        at(key).field);
-    if (!found) throw Error(text("setting ", key, " is read as another type than it was declared with"));
-    return *found;
+    const auto assign = [=](const std::string& word) {
+        for (const auto& [name, one] : choices)
+            if (name == word) return *value = one, true;
+        return false;
+    };
+    declare({key, help, expected, text, assign, nullptr});
 }
 
 }  // namespace masquerade

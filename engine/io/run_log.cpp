@@ -77,33 +77,28 @@ void RunFolder::append_samples(std::int64_t step, const std::string& lines) cons
 void RunFolder::rewind(std::int64_t step) const {
     if (lock_ < 0) throw Error(text(path_, " was opened for reading; it cannot be rewound"));
     link("latest", step_name(step));
-    std::string kept;
-    std::int64_t damaged = 0;
-    auto replace_if_shorter = [&](const char* name, const std::string& bytes) {
+    auto keep_lines = [&](const char* name, const std::function<bool(const std::string&)>& keeps) {
+        if (std::error_code none; !std::filesystem::exists(file(name), none)) return;
+        const std::string bytes = read_file(file(name), SIZE_MAX);
+        std::string kept;
+        each_line(bytes, [&](const std::string& line) {
+            if (keeps(line)) kept += line + "\n";
+        });
         if (kept.size() < bytes.size()) replace_file(file(name), kept);
-        kept.clear();
     };
-    if (std::error_code none; std::filesystem::exists(file("log.jsonl"), none)) {
-        std::string bytes = read_file(file("log.jsonl"), SIZE_MAX);
-        each_line(bytes, [&](const std::string& line) {
-            Fate fate = fate_of_log_line(line, step);
-            damaged += fate == Fate::damaged;
-            if (fate == Fate::keep) kept += line + "\n";
-        });
-        replace_if_shorter("log.jsonl", bytes);
-        if (damaged > 0)
-            log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
-    }
-    if (std::error_code none; std::filesystem::exists(file("samples.txt"), none)) {
-        std::string bytes = read_file(file("samples.txt"), SIZE_MAX);
-        bool keep_block = true;
-        each_line(bytes, [&](const std::string& line) {
-            if (line.substr(0, 5) == "step ")
-                keep_block = std::strtoll(line.c_str() + 5, nullptr, 10) <= step;
-            if (keep_block) kept += line + "\n";
-        });
-        replace_if_shorter("samples.txt", bytes);
-    }
+    std::int64_t damaged = 0;
+    keep_lines("log.jsonl", [&](const std::string& line) {
+        const Fate fate = fate_of_log_line(line, step);
+        damaged += fate == Fate::damaged;
+        return fate == Fate::keep;
+    });
+    if (damaged > 0)
+        log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
+    bool keep_block = true;
+    keep_lines("samples.txt", [&](const std::string& line) {
+        if (line.substr(0, 5) == "step ") keep_block = std::strtoll(line.c_str() + 5, nullptr, 10) <= step;
+        return keep_block;
+    });
 }
 
 }  // namespace masquerade

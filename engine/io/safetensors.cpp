@@ -167,14 +167,10 @@ void TensorFile::copy_to(const std::string& name, const View& to) const {
 
 void TensorFile::convert_to(const std::string& name, const View& to) const {
     const StoredTensor& tensor = shaped(name, to);
+    if (to.dtype == DType::c128)
+        throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
     const OnHost here = OnHost::to_write(to);
-    switch (to.dtype) {
-        case DType::f32: convert(path_, tensor, here.view().as<float>()); break;
-        case DType::bf16: convert(path_, tensor, here.view().as<bfloat16>()); break;
-        case DType::f64: convert(path_, tensor, here.view().as<double>()); break;
-        case DType::c128:
-            throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
-    }
+    with_numbers(here.view(), [&](auto* numbers) { convert(path_, tensor, numbers); });
     here.store();
 }
 

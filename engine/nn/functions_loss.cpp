@@ -4,9 +4,6 @@
 
 namespace masquerade {
 namespace {
-struct IndexAttributes {
-    Ints ints;
-};
 struct CrossEntropyAttributes {
     Ints targets;
     double smoothing;
@@ -46,7 +43,7 @@ void cross_entropy_backward(const Record& r) {
 }
 void token_losses_forward(const Record& r) {
     const View absent;
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<IndexAttributes>().ints, absent, 0, r.y(0),
+    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<Ints>(), absent, 0, r.y(0),
                                       r.y(1), absent, absent, absent, absent);
 }
 
@@ -100,7 +97,7 @@ Tensor* token_losses(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, con
     DType a = arithmetic_of(h->dtype);
     Tensor *loss = t.declare(name, {h->rows()}, a), *lse = t.declare(name + ".lse", {h->rows()}, a);
     return t.run(Record("token_losses").reads({h, w, b}).makes({loss, lse})
-              .by(record::token_losses_forward, nullptr, IndexAttributes{targets}));
+              .by(record::token_losses_forward, nullptr, targets));
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {

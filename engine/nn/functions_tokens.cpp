@@ -4,12 +4,8 @@
 
 #include <cmath>
 
-
 namespace masquerade {
 namespace {
-struct IndexAttributes {
-    Ints ints;
-};
 struct RotaryAttributes {
     Ints positions;
     int columns;
@@ -24,10 +20,10 @@ struct AttentionAttributes {
 namespace record {
 
 void embedding_forward(const Record& r) {
-    masquerade::embedding_forward(r.as<IndexAttributes>().ints, r.x(), r.y());
+    masquerade::embedding_forward(r.as<Ints>(), r.x(), r.y());
 }
 void embedding_backward(const Record& r) {
-    masquerade::embedding_backward(r.dy(), r.as<IndexAttributes>().ints, r.dx());
+    masquerade::embedding_backward(r.dy(), r.as<Ints>(), r.dx());
 }
 
 void rotary_forward(const Record& r) {
@@ -67,25 +63,25 @@ void attention_backward(const Record& r) {
 }
 
 void gather_rows_forward(const Record& r) {
-    masquerade::gather_rows_forward(r.x(), r.as<IndexAttributes>().ints, r.y());
+    masquerade::gather_rows_forward(r.x(), r.as<Ints>(), r.y());
 }
 void gather_rows_backward(const Record& r) {
-    masquerade::gather_rows_backward(r.dy(), r.as<IndexAttributes>().ints, r.dx());
+    masquerade::gather_rows_backward(r.dy(), r.as<Ints>(), r.dx());
 }
 
 void replace_rows_forward(const Record& r) {
-    masquerade::replace_rows_forward(r.x(0), r.as<IndexAttributes>().ints, r.x(1), r.y());
+    masquerade::replace_rows_forward(r.x(0), r.as<Ints>(), r.x(1), r.y());
 }
 void replace_rows_backward(const Record& r) {
     Grad dx = r.dx(0), du = r.dx(1);
-    masquerade::replace_rows_backward(r.dy(), r.as<IndexAttributes>().ints, dx, du);
+    masquerade::replace_rows_backward(r.dy(), r.as<Ints>(), dx, du);
 }
 
 }  // namespace record
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
     return t.run(Record("embedding").reads({w}).makes({t.declare(name, {ids.count, w->columns()}, w->dtype)})
-              .by(record::embedding_forward, record::embedding_backward, IndexAttributes{ids}));
+              .by(record::embedding_forward, record::embedding_backward, ids));
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
@@ -106,7 +102,7 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
     AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
     Record r = Record("attention").reads({q}).makes({y, lse}).keeps({q})
-              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&t.graph(graph), rule});
+              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&graph, rule});
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
     r.keep.insert(r.keep.end(), {y, lse});
@@ -115,12 +111,12 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
     return t.run(Record("gather_rows").reads({x}).makes({t.declare(name, {rows.count, x->columns()}, x->dtype)})
-              .by(record::gather_rows_forward, record::gather_rows_backward, IndexAttributes{rows}));
+              .by(record::gather_rows_forward, record::gather_rows_backward, rows));
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
     return t.run(Record("replace_rows").reads({x, u}).makes({t.declare(name, x->shape, x->dtype)})
-              .by(record::replace_rows_forward, record::replace_rows_backward, IndexAttributes{which}));
+              .by(record::replace_rows_forward, record::replace_rows_backward, which));
 }
 
 std::vector<double> rotary_turns(int P, int D, double base) {

@@ -42,14 +42,6 @@ struct QuerySegment {
                                        // `self` has keys
 };
 
-// The tables of a SegmentGraph in the memory of the device that its tensors lie on.
-struct SegmentTables {
-    const KeySegment* keys = nullptr;
-    const QuerySegment* queries = nullptr;
-    const int *sees = nullptr, *query_rank = nullptr, *key_rank = nullptr;
-    const std::uint32_t* bits = nullptr;
-};
-
 struct SegmentGraph {
     std::vector<KeySegment> keys;
     std::vector<QuerySegment> queries;
@@ -57,7 +49,6 @@ struct SegmentGraph {
     std::vector<int> query_rank, key_rank;  // Rule::rank: a rank for every query row and every key row of source 0
     std::vector<std::uint32_t> bits;        // Rule::bits
     int documents = 0;
-    SegmentTables on_device;  // null on the CPU; else the same six, put there by the tape once a step
 };
 
 }  // namespace masquerade

@@ -4,9 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "engine/base/version.h"
 #include "engine/ops/ops.h"
@@ -16,10 +16,10 @@ namespace masquerade {
 
 // First in what the library hands over, and never changed: all else is read only where the stamps are equal.
 struct LibraryStamp {
-    char kind[16] = "";           // "masquerade cuda"
+    char kind[16] = "masquerade cuda";
     char version[16] = "";        // of the project
     std::uint32_t edition = 0;    // interface_edition
-    std::uint64_t interface = 0;  // interface_hash()
+    std::uint64_t interface = 0;  // a hash of all that crosses the seam
 };
 
 inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
@@ -32,86 +32,71 @@ inline constexpr std::uint32_t interface_edition = 3;
 
 namespace detail {
 
-template <class... T>
-struct TypeList {};
+template <class... Numbers>
+constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
+    ((first = (first ^ more) * 0x100000001b3ull), ...);
+    return first;
+}
 
+// Of a type its size, alignment and kind; of a list that of its elements; of a function those of its result and parameters.
+template <class T>
+struct Mark {
+    static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +
+                                        std::is_pointer_v<T> * 2 + std::is_floating_point_v<T>;
+};
+template <>
+struct Mark<void> {
+    static constexpr std::uint64_t of = 1;
+};
+template <class T>
+struct Mark<T&> {
+    static constexpr std::uint64_t of = mixed(2, Mark<std::remove_cv_t<T>>::of);
+};
+template <class T>
+struct Mark<std::vector<T>> : Mark<T> {};
+template <class Result, class... Parameters>
+struct Mark<Result (*)(Parameters...)> {
+    static constexpr std::uint64_t of = mixed(sizeof...(Parameters), Mark<Result>::of, Mark<Parameters>::of...);
+};
+template <class Result, class... Parameters>
+struct Mark<Result (*)(Parameters...) noexcept> : Mark<Result (*)(Parameters...)> {};
+
+template <class... T>
+struct MarkOfAll {
+    explicit MarkOfAll(const T&...) {}
+    static constexpr std::uint64_t of = mixed(sizeof...(T), Mark<T>::of...);
+};
 // A structure that gets another member no longer compiles here.
 inline auto members_of(const SegmentGraph& graph) {
-    const auto& [keys, queries, sees, query_rank, key_rank, bits, documents, on_device] = graph;
-    return TypeList<typename std::decay_t<decltype(keys)>::value_type,
-                    typename std::decay_t<decltype(queries)>::value_type, decltype(sees),
-                    decltype(query_rank), decltype(key_rank), decltype(bits), decltype(documents),
-                    decltype(on_device)>{};
+    const auto& [keys, queries, sees, query_rank, key_rank, bits, documents] = graph;
+    return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);
 }
 inline auto members_of(const DeviceRuntime& runtime) {
-    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin,
-                 launch, abandon, products, cublas] = runtime;
-    return TypeList<decltype(answer), decltype(facts), decltype(allocate), decltype(release), decltype(copy),
-                    decltype(fill), decltype(synchronise), decltype(note), decltype(between),
-                    decltype(forget), decltype(begin), decltype(launch), decltype(abandon), decltype(products),
-                    decltype(cublas)>{};
-}
-
-class InterfaceHash {
-  public:
-    constexpr explicit InterfaceHash(std::string_view text) : value_(hash_of(text)) {}
-    // Of a function, its result and parameters; of a reference, what it refers to; of a pointer, that it is one.
-    template <class T>
-    constexpr void add() {
-        using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
-        if constexpr (std::is_pointer_v<Plain> && std::is_function_v<std::remove_pointer_t<Plain>>)
-            add_function(Plain(nullptr));
-        else if constexpr (std::is_void_v<Plain>)
-            mix(1);
-        else
-            mix((sizeof(Plain) * 256 + alignof(Plain)) * 16 + std::is_reference_v<T> * 8 +
-                std::is_class_v<Plain> * 4 + std::is_pointer_v<Plain> * 2 + std::is_floating_point_v<Plain>);
-    }
-    template <class... T>
-    constexpr void add(TypeList<T...>) {
-        (add<T>(), ...);
-    }
-    constexpr std::uint64_t value() const { return value_; }
-
-  private:
-    template <class Result, class... Parameters>
-    constexpr void add_function(Result (*)(Parameters...)) {
-        mix(sizeof...(Parameters));
-        add<Result>();
-        (add<Parameters>(), ...);
-    }
-    constexpr void mix(std::uint64_t x) { value_ = (value_ ^ x) * 0x100000001b3ull; }
-    std::uint64_t value_;
-};
-
-constexpr std::uint64_t interface_hash() {
-    InterfaceHash hash(
-#define OP(name, parameters) #name #parameters ";"
-#include "engine/ops/ops.h"
-#undef OP
-    );
-#define OP(name, parameters) hash.add<decltype(OpTable::name)>();
-#include "engine/ops/ops.h"
-#undef OP
-    hash.add(decltype(members_of(std::declval<const SegmentGraph&>())){});
-    hash.add(decltype(members_of(std::declval<const DeviceRuntime&>())){});
-    hash.add<Answer>();
-    hash.add<DeviceFacts>();
-    return hash.value();
-}
-
-constexpr void put_text(char (&to)[16], std::string_view text) {
-    for (std::size_t i = 0; i < text.size() && i < sizeof to - 1; i++) to[i] = text[i];
+    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch, abandon,
+                 products, cublas] = runtime;
+    return MarkOfAll(answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch,
+                     abandon, products, cublas);
 }
 
 }  // namespace detail
 
 constexpr LibraryStamp this_stamp() {
+    using namespace detail;
     LibraryStamp stamp;
-    detail::put_text(stamp.kind, "masquerade cuda");
-    detail::put_text(stamp.version, version);
+    for (int i = 0; version[i]; i++) stamp.version[i] = version[i];
     stamp.edition = interface_edition;
-    stamp.interface = detail::interface_hash();
+    stamp.interface = mixed(hash_of(
+#define OP(name, parameters) #name #parameters ";"
+#include "engine/ops/ops.h"
+#undef OP
+    )
+#define OP(name, parameters) , Mark<decltype(OpTable::name)>::of
+#include "engine/ops/ops.h"
+#undef OP
+    );
+    stamp.interface = mixed(stamp.interface, decltype(members_of(std::declval<const SegmentGraph&>()))::of,
+                            decltype(members_of(std::declval<const DeviceRuntime&>()))::of, Mark<Answer>::of,
+                            Mark<DeviceFacts>::of);
     return stamp;
 }
 

@@ -2,7 +2,6 @@
 #include "engine/tape/rehearsal.h"
 
 #include "engine/ops/table.h"
-#include "engine/tape/captured_step.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade {
@@ -22,10 +21,8 @@ const OpTable silent_ops = {
 
 void drop_copy(void*, const void*, std::size_t, Way way) {
     if (way == Way::from_device)
-        throw Error(
-            "a step of training reads numbers of the device before all of it is asked for; read them after "
-            "the "
-            "step, or set graph=false");
+        throw Error("a step of training reads numbers of the device before all of it is asked for; read them after the "
+                    "step, or set graph=false");
 }
 
 // The device does nothing while this lives. Memory is still taken and released.
@@ -58,6 +55,21 @@ bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
     work();
     tape.end();
     return true;
+}
+
+CapturedStep::CapturedStep(const Tape& tape, bool wanted)
+    : capturing_(wanted && tape.device != Device::cpu && tape.planned() && !tape.observed()) {
+    if (capturing_) cuda_runtime().begin_graph();
+}
+
+CapturedStep::~CapturedStep() {
+    if (capturing_) cuda_runtime().abandon_graph();
+}
+
+void CapturedStep::run(const std::string& bucket) {
+    if (!capturing_) return;
+    capturing_ = false;
+    cuda_runtime().launch_graph(bucket.c_str());
 }
 
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,

@@ -18,6 +18,22 @@ namespace masquerade {
 bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
               const std::function<void()>& work);
 
+// A step of training on a device as one graph. What ops and copies ask for while this lives is written down; run() has it
+// done at once, so that the device never waits for the host between two kernels. The bits are those of op by op.
+class CapturedStep {
+  public:
+    // After tape.begin(). Nothing is captured, and ops run as they are called, on the CPU, where nobody wants it, where an
+    // observer looks at every op, and where memory is not planned yet.
+    CapturedStep(const Tape& tape, bool wanted);
+    ~CapturedStep();  // a step that threw is forgotten
+    CapturedStep(const CapturedStep&) = delete;
+    // Launches it; from here on results can be read.
+    void run(const std::string& bucket);
+
+  private:
+    bool capturing_;
+};
+
 // A step of training: rehearsed if the bucket is new, then computed, as one captured graph if `graph` is true. Results can be
 // read until tape.end().
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,

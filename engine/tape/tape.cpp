@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/tape/tape.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -174,23 +176,7 @@ std::string Tape::program() const {
 }
 
 bool matches(const std::string& pattern, const std::string& name) {
-    std::size_t p = 0, n = 0, star = std::string::npos, mark = 0;
-    while (n < name.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            mark = n;
-        } else if (p < pattern.size() && pattern[p] == name[n]) {
-            p++;
-            n++;
-        } else if (star != std::string::npos) {
-            p = star + 1;
-            n = ++mark;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') p++;
-    return p == pattern.size();
+    return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 }  // namespace masquerade

@@ -124,9 +124,8 @@ class Tape {
     // A tensor of numbers given by the caller, converted to `type`; nothing flows into it.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // The caller's numbers, and his mask, where the ops can read them; they must outlive the step.
+    // The caller's numbers where the ops can read them; they must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
-    const SegmentGraph& graph(const SegmentGraph& graph) { return inputs_.graph(graph); }
 
     // The value may be read until the end of the step; without this its memory is reused after its last op.
     void retain(Tensor* tensor) {

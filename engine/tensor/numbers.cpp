@@ -6,13 +6,10 @@
 namespace masquerade {
 
 double number_at(const View& view, std::int64_t i) {
-    switch (view.dtype) {
-        case DType::f32: return double(view.as<float>()[i]);
-        case DType::bf16: return double(float(view.as<bfloat16>()[i]));
-        case DType::f64: return view.as<double>()[i];
-        case DType::c128: return view.as<complex>()[i].real();
-    }
-    return 0;
+    return with_numbers(view, [i](const auto* numbers) {
+        if constexpr (std::is_same_v<decltype(numbers), const complex*>) return numbers[i].real();
+        else return double(numbers[i]);
+    });
 }
 
 OnHost::OnHost(const View& tensor, bool read) : tensor_(tensor), here_(tensor) {
@@ -30,29 +27,13 @@ void OnHost::store() const {
 namespace {
 
 template <class N>
-void convert(const N* numbers, const View& to) {
-    const std::int64_t n = to.count();
-    auto fill = [&](auto* at) {
-        using T = std::remove_pointer_t<decltype(at)>;
-        for (std::int64_t i = 0; i < n; i++) {
-            if constexpr (std::is_same_v<T, double> || std::is_same_v<T, complex>)
-                at[i] = T(double(numbers[i]));
-            else
-                at[i] = T(float(numbers[i]));
-        }
-    };
-    switch (to.dtype) {
-        case DType::f32: return fill(to.as<float>());
-        case DType::bf16: return fill(to.as<bfloat16>());
-        case DType::f64: return fill(to.as<double>());
-        case DType::c128: return fill(to.as<complex>());
-    }
-}
-
-template <class N>
 void convert_and_store(const N* numbers, const View& to) {
     const OnHost here = OnHost::to_write(to);
-    convert(numbers, here.view());
+    with_numbers(here.view(), [&](auto* at) {
+        using T = std::remove_pointer_t<decltype(at)>;
+        using Wide = std::conditional_t<std::is_same_v<T, double> || std::is_same_v<T, complex>, double, float>;
+        for (std::int64_t i = 0; i < to.count(); i++) at[i] = T(Wide(numbers[i]));
+    });
     here.store();
 }
 

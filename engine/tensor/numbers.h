@@ -6,6 +6,17 @@
 
 namespace masquerade {
 
+// f(the numbers of a tensor on the CPU), as their type has them.
+template <class F>
+auto with_numbers(const View& view, F f) {
+    switch (view.dtype) {
+        case DType::f32: return f(view.as<float>());
+        case DType::bf16: return f(view.as<bfloat16>());
+        case DType::f64: return f(view.as<double>());
+        default: return f(view.as<complex>());
+    }
+}
+
 // The i-th number of a tensor on the CPU, whatever its type (the real part of a complex one).
 double number_at(const View& view, std::int64_t i);
 

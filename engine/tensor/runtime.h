@@ -51,7 +51,7 @@ struct DeviceRuntime {
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // A step as one graph (tape/captured_step.h): after begin_graph ops, fills and copies to the device are kept in their
+    // A step as one graph (tape/rehearsal.h): after begin_graph ops, fills and copies to the device are kept in their
     // order, not done; launch_graph does them, without waiting. Steps of one `name` are much alike, and what was made
     // ready for one serves the next. Nothing can be read back or waited for between the two: an Error.
     void (*begin_graph)() = nullptr;

@@ -32,7 +32,7 @@ struct TrainOptions {
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU factors of f32 are rounded to TF32
     bool deterministic = false;  // on a GPU the engine's own kernels make all products
-    bool graph = true;  // on a GPU a step is one CUDA graph (tape/captured_step.h)
+    bool graph = true;  // on a GPU a step is one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
     Blocks blocks() const { return plan_memory ? Blocks::planned : Blocks::loose; }

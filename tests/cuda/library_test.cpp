@@ -76,13 +76,12 @@ TEST_CASE("cuda library: each field of the stamp counts") {
     CHECK(!same(other, mine));
 }
 
+template <class Signature>
+using Function = Signature*;
+
 TEST_CASE("cuda library: the hash of the interface changes with names, types and their order") {
-    using detail::InterfaceHash;
-    using detail::TypeList;
-    auto hash = [](const char* names, auto types) {
-        InterfaceHash h(names);
-        h.add(types);
-        return h.value();
+    auto hash = [](const char* names, auto... types) {
+        return detail::mixed(hash_of(names), detail::Mark<decltype(types)>::of...);
     };
     struct Small {
         int a;
@@ -90,19 +89,19 @@ TEST_CASE("cuda library: the hash of the interface changes with names, types and
     struct Large {
         int a, b;
     };
-    const std::uint64_t base = hash("a", TypeList<void (*)(View, int)>{});
-    CHECK(hash("a", TypeList<void (*)(View, int)>{}) == base);
-    CHECK(hash("b", TypeList<void (*)(View, int)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(int, View)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(View, float)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(View, double)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(Grad, int)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(const View&, int)>{}) != base);
-    CHECK(hash("a", TypeList<int (*)(View, int)>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(View, int), int>{}) != base);
-    CHECK(hash("a", TypeList<void (*)(Small)>{}) != hash("a", TypeList<void (*)(Large)>{}));
-    CHECK(hash("a", TypeList<void (*)(const Small&)>{}) != hash("a", TypeList<void (*)(const Large&)>{}));
-    CHECK(hash("a", TypeList<Small (*)()>{}) != hash("a", TypeList<Large (*)()>{}));
+    const std::uint64_t base = hash("a", Function<void(View, int)>());
+    CHECK(hash("a", Function<void(View, int)>()) == base);
+    CHECK(hash("b", Function<void(View, int)>()) != base);
+    CHECK(hash("a", Function<void(int, View)>()) != base);
+    CHECK(hash("a", Function<void(View, float)>()) != base);
+    CHECK(hash("a", Function<void(View, double)>()) != base);
+    CHECK(hash("a", Function<void(Grad, int)>()) != base);
+    CHECK(hash("a", Function<void(const View&, int)>()) != base);
+    CHECK(hash("a", Function<int(View, int)>()) != base);
+    CHECK(hash("a", Function<void(View, int)>(), 0) != base);
+    CHECK(hash("a", Function<void(Small)>()) != hash("a", Function<void(Large)>()));
+    CHECK(hash("a", Function<void(const Small&)>()) != hash("a", Function<void(const Large&)>()));
+    CHECK(hash("a", Function<Small()>()) != hash("a", Function<Large()>()));
 }
 
 TEST_CASE("cuda library: MASQUERADE_CUDA names it, otherwise it lies beside the program") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "engine/ops/cpu/parallel.h"
 #include "tools/bench/train_profile.h"
 
 #include <chrono>

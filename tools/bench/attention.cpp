@@ -66,10 +66,8 @@ void run(Bench& bench, Options o) {
 AttentionWork::AttentionWork(const AttentionSizes& s, Device device)
     : sizes_(s),
       device_(device),
-      given_(graph_of(s)),
-      pairs_(double(visible_pairs(given_))),
-      inputs_(device),
-      graph_(&inputs_.graph(given_)),
+      graph_(graph_of(s)),
+      pairs_(double(visible_pairs(graph_))),
       rule_{s.heads, 0, {}, {}},
       q_(block(s.width(), s.type)),
       kv_(block(2 * s.width(), s.type)),
@@ -99,11 +97,11 @@ void AttentionWork::fill(const Block& block, const std::vector<int>& salts) cons
 }
 
 void AttentionWork::forward() {
-    attention_forward(q_.view, Views{kv_.view}, *graph_, rule_, y_.view, lse_.view);
+    attention_forward(q_.view, Views{kv_.view}, graph_, rule_, y_.view, lse_.view);
 }
 
 void AttentionWork::backward() {
-    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, *graph_, rule_,
+    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, graph_, rule_,
                        Grad{dq_.view, false}, Grads{Grad{dkv_.view, false}});
 }
 

@@ -2,7 +2,6 @@
 // Attention alone, on a packed batch of documents of one length, with numbers that another program can make, too.
 #pragma once
 #include "engine/ops/ops.h"
-#include "engine/tape/inputs.h"
 #include "engine/tensor/buffer.h"
 
 namespace masquerade {
@@ -43,10 +42,8 @@ class AttentionWork {
 
     AttentionSizes sizes_;
     Device device_;
-    SegmentGraph given_;
+    SegmentGraph graph_;
     double pairs_;
-    Inputs inputs_;
-    const SegmentGraph* graph_;  // where the ops can read it
     AttentionRule rule_;
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/ops/cpu/parallel.h"
+
 namespace masquerade {
 namespace {
 

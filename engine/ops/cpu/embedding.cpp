@@ -34,13 +34,7 @@ void sum_rows(const S* dy, const int* rows, std::int64_t count, std::int64_t C, 
 
 void embedding_forward(Ints ids, View w, View y) {
     check_embedding(ids, w, y);
-    std::size_t row = std::size_t(w.columns()) * bytes_of(w.dtype);
-    const char* from = static_cast<const char*>(w.data);
-    char* to = static_cast<char*>(y.data);
-    parallel_for(ids.count, 128, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t n = begin; n < end; n++)
-            std::copy_n(from + std::size_t(ids[n]) * row, row, to + std::size_t(n) * row);
-    });
+    gather_rows_forward(w, ids, y);
 }
 
 void embedding_backward(View dy, Ints ids, Grad dw) {

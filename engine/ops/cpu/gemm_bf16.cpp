@@ -2,6 +2,7 @@
 // The product of bf16 factors: how it is cut, and which thread computes which part of C.
 #include "engine/ops/cpu/gemm_bf16.h"
 
+#include "engine/ops/cpu/gemm_kernel.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
 
@@ -168,28 +169,6 @@ class Part {
     int turn_ = 0;
 };
 
-// C is cut into rows x columns parts, about one for each thread, so that the largest costs least: its
-// multiply-adds, and the packing of its columns of B and the reading, or turning, of its rows of A, which cost
-// about as much as so many more rows or columns.
-struct Grid {
-    std::int64_t height, width;
-};
-
-Grid choose_grid(const Problem& p) {
-    constexpr std::int64_t least = 1 << 20;  // multiply-adds that are worth waking a thread for
-    const double right_cost = 50, left_cost = p.a.column == 1 ? 60 : 100;
-    std::int64_t most = std::clamp<std::int64_t>(p.m * p.n * p.k / least, 1, threads());
-    Grid best{};
-    double best_cost = 1e300;
-    for (std::int64_t rows = 1; rows <= most; rows++) {
-        Grid grid{whole(parts(p.m, rows), 32), whole(parts(p.n, most / rows), 32)};
-        double height = double(grid.height), width = double(grid.width);
-        double cost = height * width + right_cost * width + left_cost * height;
-        if (cost < best_cost) best = grid, best_cost = cost;
-    }
-    return best;
-}
-
 const Bf16Form* best_form() {
 #ifdef __x86_64__
     // A core that has AMX does VDPBF16PS at half the rate of float multiply-adds (measured: 109 against 217
@@ -215,7 +194,11 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c};
-    Grid grid = choose_grid(problem);
+    // The packing of columns of B, and the reading, or turning, of rows of A cost about as much as so many more of them.
+    constexpr std::int64_t least = 1 << 20;  // multiply-adds that are worth waking a thread for
+    const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
+    const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
+    const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);
     std::int64_t across = parts(n, grid.width);
     parallel_each(parts(m, grid.height) * across, [&](std::int64_t i) {
         Range rows = Range{0, m}.cut(i / across * grid.height, grid.height);

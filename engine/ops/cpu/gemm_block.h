@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner part of the matrix product, compiled once for each instruction set by a file that first defines,
-// in its anonymous namespace:
+// The inner part of the matrix product, compiled once for each instruction set: gemm_kernels.cpp includes it into a
+// namespace that has
 //   lanes               floats in a vector register
 //   tile_rows, vectors  the tile of C kept in registers is tile_rows x (vectors * lanes)
 //   Vector              `lanes` floats
@@ -8,23 +8,13 @@
 // Blocks of A and B are packed so that the innermost loop reads both in straight lines.
 //   Goto & van de Geijn 2008, Anatomy of high-performance matrix multiplication
 //
-// Everything here is local to the file that includes it, and calls nothing that is not: a function that two
-// files share, a template of the standard library say, could be linked in the form of a machine that this one
-// is not.
-
-namespace masquerade {
-namespace {
+// Everything here is local to that namespace, and calls nothing that is not: a function that is shared with other
+// files, a template of the standard library say, could be linked in the form of a machine that this one is not.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
 constexpr std::int64_t block_rows = 16 * tile_rows;        // of A, packed at once where it lies across
 
-}  // namespace
-}  // namespace masquerade
-
 #include "engine/ops/cpu/gemm_pack.h"
-
-namespace masquerade {
-namespace {
 
 // Where a tile of C goes.
 struct Place {
@@ -183,6 +173,3 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
         } while (k0 < g.k);
     }
 }
-
-}  // namespace
-}  // namespace masquerade

@@ -2,9 +2,6 @@
 // How the factors of a matrix product are packed, once for each instruction set: a part of gemm_block.h, which
 // says what must be defined before.
 
-namespace masquerade {
-namespace {
-
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
 typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
@@ -197,6 +194,3 @@ inline Walk walk_over(const Factor& f, std::int64_t i0, std::int64_t i1, std::in
     std::int64_t length = (along ? j1 - j0 : i1 - i0) * size, stride = (along ? f.row : f.column) * size;
     return {first, first + length, length, stride, along ? i1 - i0 : j1 - j0};
 }
-
-}  // namespace
-}  // namespace masquerade

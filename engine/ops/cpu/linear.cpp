@@ -5,12 +5,9 @@
 #include "engine/math/point.h"
 #include "engine/math/row.h"
 #include "engine/ops/check_products.h"
-#include "engine/ops/cpu/column_sum.h"
 #include "engine/ops/cpu/gemm.h"
-#include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/reference.h"
-#include "engine/ops/cpu/workspace.h"
-#include "engine/ops/table.h"
+#include "engine/ops/launch.h"
 
 #include <algorithm>
 
@@ -70,6 +67,14 @@ void turn(const View& y, const Ints& positions, const View& turns, std::int64_t 
     }
 }
 
+// sums(O) = column sums of x(M,O) in float: rows in chunks of 64, the sums of chunks added in order.
+template <class S>
+void column_sums(const View& x, const Grad& sums) {
+    const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
+    for_each_row_and_sums(x.rows(), int(x.columns()), [](OneLane, std::int64_t) {},
+                          ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
+}
+
 struct Activated {};
 struct TurnedBack {};
 
@@ -98,7 +103,7 @@ void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
     if (runs_fast(x.dtype)) {
         if (dx) gemm(M, I, O, factor(dy), factor(w), product(dx.view, dx.add));
         if (dw) gemm(O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add));
-        if (db) column_sums(dy, db);
+        if (db) dy.dtype == DType::bf16 ? column_sums<bfloat16>(dy, db) : column_sums<float>(dy, db);
         return;
     }
     for_reference_type(x.dtype, [&](auto zero) {

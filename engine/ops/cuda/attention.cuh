@@ -17,7 +17,7 @@ constexpr int key_tile(int width) { return width == 128 ? 32 : 64; }  // for chu
 
 // A TilePlan with its graph, on the GPU.
 struct Tables {
-    SegmentTables graph;  // without `sees`, which the plan has used up
+    SegmentTables graph;
     const QueryTile* query_tiles;
     const KeyTile* key_tiles;
     const Visit* visits;
@@ -126,41 +126,33 @@ class TableKeeper {
     Kept kept_[8];
     std::size_t next_ = 0;
 
+    template <class F>
+    static void each_table(const SegmentGraph& graph, const TilePlan& plan, Tables& to, F f) {
+        f(graph.keys, to.graph.keys), f(graph.queries, to.graph.queries);
+        f(graph.query_rank, to.graph.query_rank), f(graph.key_rank, to.graph.key_rank);
+        f(graph.bits, to.graph.bits);
+        f(plan.query_tiles, to.query_tiles), f(plan.key_tiles, to.key_tiles), f(plan.visits, to.visits);
+        f(plan.by_key, to.by_key), f(plan.seen_before, to.seen_before);
+    }
+
+    // All tables in one piece, one after the other.
     static Tables send(const SegmentGraph& graph, const TilePlan& plan, Upload& upload) {
-        std::size_t bytes = 0;
-        auto place = [&](const auto& all) {
-            const std::size_t at = bytes;
-            bytes = (bytes + all.size() * sizeof all[0] + 15) / 16 * 16;
-            return at;
-        };
-        const std::size_t places[] = {place(graph.keys),      place(graph.queries), place(graph.query_rank),
-                                      place(graph.key_rank),  place(graph.bits),    place(plan.query_tiles),
-                                      place(plan.key_tiles),  place(plan.visits),   place(plan.by_key),
-                                      place(plan.seen_before)};
-        char* to = upload.write(bytes);
-        int n = 0;
-        auto write = [&](const auto& all) {
-            if (!all.empty()) std::memcpy(to + places[n], all.data(), all.size() * sizeof all[0]);
-            n++;
-        };
-        write(graph.keys), write(graph.queries), write(graph.query_rank), write(graph.key_rank),
-            write(graph.bits);
-        write(plan.query_tiles), write(plan.key_tiles), write(plan.visits), write(plan.by_key),
-            write(plan.seen_before);
-        const char* there = upload.send();
-        n = 0;
-        auto at = [&](const auto& all) {
-            return reinterpret_cast<decltype(all.data())>(there + places[n++]);
-        };
         Tables tables{};
-        SegmentTables& view = tables.graph;
-        view.keys = at(graph.keys), view.queries = at(graph.queries), view.query_rank = at(graph.query_rank);
-        view.key_rank = at(graph.key_rank), view.bits = at(graph.bits);
-        tables.query_tiles = at(plan.query_tiles), tables.key_tiles = at(plan.key_tiles);
-        tables.visits = at(plan.visits), tables.by_key = at(plan.by_key),
-        tables.seen_before = at(plan.seen_before);
-        tables.query_tile_count = int(plan.query_tiles.size()),
+        tables.query_tile_count = int(plan.query_tiles.size());
         tables.key_tile_count = int(plan.key_tiles.size());
+        const auto room_of = [](const auto& all) { return (all.size() * sizeof all[0] + 15) / 16 * 16; };
+        std::size_t bytes = 0;
+        each_table(graph, plan, tables, [&](const auto& all, auto&) { bytes += room_of(all); });
+        char* to = upload.write(bytes);
+        each_table(graph, plan, tables, [&](const auto& all, auto&) {
+            if (!all.empty()) std::memcpy(to, all.data(), all.size() * sizeof all[0]);
+            to += room_of(all);
+        });
+        const char* there = upload.send();
+        each_table(graph, plan, tables, [&](const auto& all, auto& table) {
+            table = reinterpret_cast<decltype(all.data())>(there);
+            there += room_of(all);
+        });
         return tables;
     }
 };

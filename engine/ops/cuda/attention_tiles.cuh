@@ -26,6 +26,14 @@ struct Visit {
     int whole;  // 1: every row sees every key; 0: visible() is asked
 };
 
+// The tables of a SegmentGraph that a kernel reads; without `sees`, which the plan has used up.
+struct SegmentTables {
+    const KeySegment* keys = nullptr;
+    const QuerySegment* queries = nullptr;
+    const int *query_rank = nullptr, *key_rank = nullptr;
+    const std::uint32_t* bits = nullptr;
+};
+
 struct TilePlan {
     std::vector<QueryTile> query_tiles;
     std::vector<KeyTile> key_tiles;
@@ -46,8 +54,7 @@ struct TilePlanner {
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
         : graph(g),
-          view{g.keys.data(),       g.queries.data(),  g.sees.data(),
-               g.query_rank.data(), g.key_rank.data(), g.bits.data()},
+          view{g.keys.data(), g.queries.data(), g.query_rank.data(), g.key_rank.data(), g.bits.data()},
           queries_a_tile(queries),
           keys_a_tile(keys),
           counts(counting) {}

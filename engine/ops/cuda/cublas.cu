@@ -26,53 +26,48 @@ namespace {
 constexpr std::size_t workspace_bytes = std::size_t(32) << 20;
 struct Parts {};
 
-// The functions by their names in cublasLt.h, from the library of that version.
-struct Lt {
+struct LtLibrary {
     void* library = nullptr;
     std::string place;
-    cublasLtHandle_t handle = nullptr;
 
-    template <class Function>
-    void find(Function*& function, const char* name) {
-        function = reinterpret_cast<Function*>(dlsym(library, name));
-        if (!function)
-            throw Error(text("CUDA: ", place, " has no ", name, "; expected cuBLAS ", CUBLAS_VER_MAJOR, ".",
-                             CUBLAS_VER_MINOR, "; name another one in MASQUERADE_CUBLAS"));
-    }
-
-    Lt() {
+    LtLibrary() {
         CublasSearch search;
         search.major = CUBLAS_VER_MAJOR;
         const CublasOpened opened = open_cublas(search);
         if (!opened.library) throw Error("CUDA: " + opened.reason);
         library = opened.library, place = opened.place;
-        find(status_name, "cublasLtGetStatusName");
-        find(create, "cublasLtCreate");
-        find(make_operation, "cublasLtMatmulDescCreate");
-        find(set_operation, "cublasLtMatmulDescSetAttribute");
-        find(make_layout, "cublasLtMatrixLayoutCreate");
-        find(make_preference, "cublasLtMatmulPreferenceCreate");
-        find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
-        find(forget_preference, "cublasLtMatmulPreferenceDestroy");
-        find(suggest, "cublasLtMatmulAlgoGetHeuristic");
-        find(multiply, "cublasLtMatmul");
-        expect(create(&handle), "starting");
     }
+    template <class Function>
+    Function* find(const char* name) const {
+        void* function = dlsym(library, name);
+        if (!function)
+            throw Error(text("CUDA: ", place, " has no ", name, "; expected cuBLAS ", CUBLAS_VER_MAJOR, ".",
+                             CUBLAS_VER_MINOR, "; name another one in MASQUERADE_CUBLAS"));
+        return reinterpret_cast<Function*>(function);
+    }
+};
+
+// The functions by their names in cublasLt.h, from the library of that version.
+struct Lt : LtLibrary {
+#define FUNCTION(member, name) decltype(name)* member = find<decltype(name)>(#name)
+    FUNCTION(status_name, cublasLtGetStatusName);
+    FUNCTION(create, cublasLtCreate);
+    FUNCTION(make_operation, cublasLtMatmulDescCreate);
+    FUNCTION(set_operation, cublasLtMatmulDescSetAttribute);
+    FUNCTION(make_layout, cublasLtMatrixLayoutCreate);
+    FUNCTION(make_preference, cublasLtMatmulPreferenceCreate);
+    FUNCTION(set_preference, cublasLtMatmulPreferenceSetAttribute);
+    FUNCTION(forget_preference, cublasLtMatmulPreferenceDestroy);
+    FUNCTION(suggest, cublasLtMatmulAlgoGetHeuristic);
+    FUNCTION(multiply, cublasLtMatmul);
+#undef FUNCTION
+    cublasLtHandle_t handle = nullptr;
+
+    Lt() { expect(create(&handle), "starting"); }
     void expect(cublasStatus_t status, const std::string& what) const {
         if (status != CUBLAS_STATUS_SUCCESS)
             throw Error(text("CUDA: cuBLASLt: ", what, " failed: ", status_name(status)));
     }
-
-    decltype(cublasLtGetStatusName)* status_name;
-    decltype(cublasLtCreate)* create;
-    decltype(cublasLtMatmulDescCreate)* make_operation;
-    decltype(cublasLtMatmulDescSetAttribute)* set_operation;
-    decltype(cublasLtMatrixLayoutCreate)* make_layout;
-    decltype(cublasLtMatmulPreferenceCreate)* make_preference;
-    decltype(cublasLtMatmulPreferenceSetAttribute)* set_preference;
-    decltype(cublasLtMatmulPreferenceDestroy)* forget_preference;
-    decltype(cublasLtMatmulAlgoGetHeuristic)* suggest;
-    decltype(cublasLtMatmul)* multiply;
 };
 
 const Lt& lt() {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The inner part of the matrix product (gemm_block.h) for each instruction set.
+#include "engine/ops/cpu/gemm_kernel.h"
+
+#include <utility>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace masquerade {
+
+// On 32 registers of 16 floats.
+#ifdef __x86_64__
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+namespace {
+namespace avx512 {
+constexpr int lanes = 16, tile_rows = 12, vectors = 2;
+typedef float Vector __attribute__((vector_size(64)));
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+#include "engine/ops/cpu/gemm_block.h"
+}  // namespace avx512
+}  // namespace
+#pragma GCC pop_options
+
+// On 16 registers of 8 floats.
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+namespace {
+namespace avx2 {
+constexpr int lanes = 8, tile_rows = 6, vectors = 2;
+typedef float Vector __attribute__((vector_size(32)));
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+#include "engine/ops/cpu/gemm_block.h"
+}  // namespace avx2
+}  // namespace
+#pragma GCC pop_options
+#endif
+
+// On any machine: vectors of 4 floats, product and sum rounded apart.
+namespace {
+namespace generic {
+constexpr int lanes = 4, tile_rows = 4, vectors = 2;
+typedef float Vector __attribute__((vector_size(16)));
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
+#include "engine/ops/cpu/gemm_block.h"
+}  // namespace generic
+
+#ifdef __x86_64__
+bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#endif
+bool always() { return true; }
+}  // namespace
+
+const std::vector<GemmKernel>& gemm_kernels() {
+    static const std::vector<GemmKernel> all = {
+#ifdef __x86_64__
+        {"avx512", has_avx512, 4, avx512::lanes, avx512::scratch, avx512::block},
+        {"avx2", has_avx2, 4, avx2::lanes, avx2::scratch, avx2::block},
+#endif
+        {"generic", always, 4, generic::lanes, generic::scratch, generic::block},
+    };
+    return all;
+}
+
+}  // namespace masquerade
