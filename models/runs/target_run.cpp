@@ -56,6 +56,7 @@ std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) 
 }
 
 void TargetRun::expect_to_write(bool backward) const {
+    if (const std::string why = unwritable(); !backward && !why.empty()) throw BadUsage(why);
     if (backward && !writes_backward())
         throw BadUsage(
             masquerade::text("objective ", objective(),

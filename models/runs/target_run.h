@@ -55,6 +55,7 @@ class TargetRun : public Run {
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
     virtual bool writes() const = 0;       // whether it was trained to predict what comes next
     virtual bool writes_backward() const { return false; }  // ... what comes before
+    virtual std::string unwritable() const { return ""; }  // why its mask does not let it write, where that is so
     // BadUsage where it was not.
     void expect_to_write(bool backward) const;
     // BadInput: the text of this name has no targets.

@@ -38,7 +38,7 @@ std::vector<Metric> TargetTask::validate() {
 
 // What it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
 std::string TargetTask::show(std::int64_t) {
-    if (!run_.reads_pairs() || held_out_.empty()) return "";
+    if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
     const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
     const auto written = run_.write(some, {}, run_.common().train.seed);
     std::string out = "  held-out sources, what is written for them, and their own targets\n";

@@ -38,6 +38,7 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.vocabulary = vocabulary_size;
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
+    LayerMasks(mask, model.layers);  // refuses words that say nothing
     if (!mask.empty() && mixture().has(Objective::ranks))
         throw BadUsage(text("objective ", objective, " has a mask of ranks: mask= cannot stand in its place"));
     return o;
@@ -69,7 +70,19 @@ bool UniLmRun::trained_on(std::initializer_list<const char*> objectives) const {
     });
 }
 
-bool UniLmRun::writes() const { return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}); }
+bool UniLmRun::writes() const {
+    return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}) && unwritable().empty();
+}
+
+std::string UniLmRun::unwritable() const {
+    const LayerMasks masks(settings.mask, settings.model.layers);
+    try {
+        for (const MaskWords& words : masks.masks()) words.written(1, !trained_on({"unilm", "prefix-lm"}));
+    } catch (const BadUsage& refusal) {
+        return refusal.what();
+    }
+    return "";
+}
 
 bool UniLmRun::writes_backward() const { return trained_on({"lm-reverse"}); }
 

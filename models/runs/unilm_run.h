@@ -38,6 +38,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::string description() const override;
 
     bool writes() const override;
+    std::string unwritable() const override;
     bool writes_backward() const override;
     bool continues() const override { return writes() && !pairs_; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,

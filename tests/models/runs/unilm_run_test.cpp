@@ -52,6 +52,25 @@ TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loa
                "describes a model of type unilm, expected univae");
 }
 
+TEST_CASE("unilm run: masks in words are refused before there is a run, and say what can be written") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    auto run = [&](const char* objective, const char* mask) {
+        UniLmSettings s = tiny_unilm(objective);
+        s.mask = mask;
+        return std::make_unique<UniLmRun>(s, words);
+    };
+    CHECK_SAYS(message_of<BadUsage>([&] { run("unilm", "A ful"); }), "\"ful\" is no rule");
+    CHECK_SAYS(message_of<BadUsage>([&] { run("lm,plm", "AB full"); }), "objective lm,plm has a mask of ranks");
+    CHECK(run("unilm", "A full; B causal sees A[0]")->writes());
+    CHECK(run("lm", "A causal")->writes());
+    for (const auto& [objective, mask] : {std::pair("unilm", "A full; B full sees A"), std::pair("lm", "A full")}) {
+        const auto deaf = run(objective, mask);
+        CHECK_FALSE(deaf->writes());
+        CHECK_SAYS(message_of<BadUsage>([&] { deaf->expect_to_write(false); }), "nothing can be written token by token");
+        CHECK(deaf->writing_command("folder").empty());
+    }
+}
+
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     struct {
