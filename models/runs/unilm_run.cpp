@@ -70,6 +70,9 @@ bool UniLmRun::trained_on(std::initializer_list<const char*> objectives) const {
     });
 }
 
+// As the objectives that write read in training: in both directions where one of them did so, else from left to right.
+bool UniLmRun::reads_causally() const { return !trained_on({"unilm", "prefix-lm"}); }
+
 bool UniLmRun::writes() const {
     return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}) && unwritable().empty();
 }
@@ -77,7 +80,7 @@ bool UniLmRun::writes() const {
 std::string UniLmRun::unwritable() const {
     const LayerMasks masks(settings.mask, settings.model.layers);
     try {
-        for (const MaskWords& words : masks.masks()) words.written(1, !trained_on({"unilm", "prefix-lm"}));
+        for (const MaskWords& words : masks.masks()) words.written(1, reads_causally());
     } catch (const BadUsage& refusal) {
         return refusal.what();
     }
@@ -86,11 +89,10 @@ std::string UniLmRun::unwritable() const {
 
 bool UniLmRun::writes_backward() const { return trained_on({"lm-reverse"}); }
 
-// As the objectives that write read in training: in both directions where one of them did so, else from left to right.
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
     ReadingOptions r;
-    r.causal = !trained_on({"unilm", "prefix-lm"});
+    r.causal = reads_causally();
     r.source_type = o.source_type;
     r.target_type = o.target_type;
     r.target_start = o.target_start;

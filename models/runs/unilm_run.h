@@ -52,6 +52,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
+    bool reads_causally() const;
     bool trained_on(std::initializer_list<const char*> objectives) const;  // on one of them
 
     bool pairs_ = false;  // whether its text has targets, asked for or not
