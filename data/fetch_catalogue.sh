@@ -78,7 +78,7 @@ from_network() {
     return 1
 }
 
-# What the machine has: apt's lists, in whatever compression, else dpkg's list of available packages.
+# The lists that the machine has: apt's lists, in any compression, else dpkg's list of available packages.
 from_machine() {
     local machine=/var/lib/apt/lists file name
     eval "$(apt-config shell machine Dir::State::lists/d 2>/dev/null)"

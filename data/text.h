@@ -18,7 +18,7 @@ namespace masquerade {
 // Bytes of a sentence; a longer one is cut, between two code points.
 constexpr std::size_t longest_sentence = 10000;
 
-// What was found in the file or stream. Lines are those of the file, empty ones included.
+// Counts of the file or stream. Lines are the lines of the file, empty lines included.
 struct TextCounts {
     std::uint64_t lines = 0, bytes = 0;
     std::uint64_t invalid_bytes = 0;  // not UTF-8, or zero

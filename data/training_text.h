@@ -25,8 +25,8 @@ struct TrainingText {
 enum class TextKind { sentences, pairs, any };  // any: pairs where there are some, else sentences
 
 // The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a note.
-// Where there is no held-out file one line in fifty is held out, chosen by its own hash. Of pairs, where only sentences
-// are wanted, the sources are read; where pairs are wanted a file of sentences still gives sentences.
+// If there is no held-out file, one line in fifty is held out, chosen by its own hash. If only sentences are wanted, pairs
+// give their sources; if pairs are wanted, a file of sentences still gives sentences.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences);
 // The same text again; BadInput where the file has changed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What comes from outside: whole files, and JSON within bounds. It lies below all other folders, so every caller says
+// Input from outside: whole files, and JSON within bounds. It lies below all other folders, so every caller says
 // which error it throws: read_input<BadInput>(path).
 #pragma once
 #include <cstddef>

@@ -52,7 +52,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-// What of a line is UTF-8.
+// The bytes of a line that are UTF-8.
 Normalised valid_part(std::string_view line) {
     Normalised valid;
     for (std::size_t at = 0; at < line.size();) {
@@ -116,7 +116,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser, 
     normalised_ = make_set(forms, true);
 }
 
-// Of equal forms the first counts (in the library any of them may): the trie takes the last of its entries.
+// If forms are equal, the first counts (in the library any of them may): the trie takes the last of its equal entries.
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What becomes of each code point under given options, as a table of two stages: two loads a code point, no
+// The effect of the given options on each code point, as a table of two stages: two loads a code point, no
 // Unicode library. The facts are characters_table.h, written by tools/unicode/make_table.py.
 #pragma once
 #include <array>
@@ -61,13 +61,13 @@ class Characters {
 
     Character operator[](char32_t c) const { return table_[block_of_[c >> 8] * 256u + (c & 0xFF)]; }
 
-    // What a character that `expands` becomes: 2 or 3 code points, then 0.
+    // The expansion of a character that `expands`: 2 or 3 code points, then 0.
     const char32_t* expansion(Character c) const { return &pool_[c.to]; }
 
     // Canonical combining class of a nonstarter that stripping leaves.
     int combining_class(char32_t c) const;
 
-    // What a byte of ASCII is where a word may begin.
+    // The kind of a byte of ASCII where a word may begin.
     enum Kind : char { other, letter, space, alone, dropped };  // letter: also digits; other: all else
     Kind kind(char byte) const { return Kind(ascii_[(unsigned char)byte]); }
 

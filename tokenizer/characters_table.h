@@ -473,7 +473,7 @@ constexpr Run hugging_face_classes[] = {
     {2, 7, 230}, {1, 2, 230}, {1, 5, 230}, {2329, 6, 230}, {0, 1, 7},
 };
 
-// Of every number above, by 64-bit FNV-1a: a test sees an edit by hand.
+// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
 constexpr std::uint64_t table_hash = 0x730f1d2397235386;
 
 }  // namespace masquerade::unicode

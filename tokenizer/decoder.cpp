@@ -9,8 +9,8 @@ namespace masquerade {
 
 namespace {
 
-// What must not arise where a space is left out: a token that encoding would recognise. (One with white space
-// inside can arise whatever is done.)
+// Texts that must not arise where a space is left out: the tokens that encoding would recognise. (A token with white
+// space inside can arise whatever is done.)
 std::vector<std::string> recognised(const WordPiece& tokenizer) {
     std::vector<std::string> texts;
     for (const AddedToken& token : tokenizer.added()) {

@@ -29,9 +29,9 @@ Encoder::Encoder(const WordPiece& tokenizer, int remembered)
       spanned_(tokenizer.characters(), true),
       cache_(remembered) {}
 
-// Goes through a line word by word. Of words of ASCII and of single characters, which need no more than a look
-// at their bytes, plain(word, begin, end) and single(c, begin, end) hear; single says whether it took the
-// character. All others are normalised first: then general() finds the word in `words`.
+// Goes through a line word by word. Words of ASCII and single characters need no more than a look at their bytes:
+// plain(word, begin, end) and single(c, begin, end) get them; single says whether it took the character.
+// All other words are normalised first: then general() finds the word in `words`.
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;

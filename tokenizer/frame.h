@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a text, or of a pair of texts, in a sequence for a model:
+// The sequence for a model that a text, or a pair of texts, becomes:
 //   [CLS] first [SEP]               type 0
 //   [CLS] first [SEP] second [SEP]  type 0 up to the first [SEP], then type 1
-// and what is cut off where that is too long. UniLM's source and target are such a pair.
+// and the tokens that are cut off if the sequence is too long. UniLM's source and target are such a pair.
 #pragma once
 #include <optional>
 
@@ -39,7 +39,7 @@ struct Share {
     bool operator==(const Share& other) const { return first == other.first && second == other.second; }
 };
 
-// What is kept of a text of `first` tokens, or of a pair.
+// The part that is kept of a text of `first` tokens, or of a pair.
 //
 // The rules differ where both texts of a pair are cut and an odd number of tokens is kept: BERT's reference
 // (_truncate_seq_pair of create_pretraining_data.py) gives the odd one to the first text, Hugging Face's library

@@ -16,7 +16,7 @@ struct Simplified {
 
 // Drops every token of more than one character that, its "##" not counted, holds an ideograph or punctuation:
 // these are words by themselves, so such a token never matches (every [unusedN], [MASK] and "##" + ideograph
-// is one). `first` come first and stay in any case; the others keep their order. Of equal tokens the last one
+// is one). `first` come first and stay in any case; the others keep their order. If tokens are equal, the last one
 // stays, in its place: it is the one that Vocabulary::id gives. TokenizerError where `first` names a token
 // twice, or one that is not there.
 Simplified simplify(const Vocabulary& vocabulary,

@@ -15,7 +15,7 @@ class Spacing {
     // letters and digits, either. never: texts that may not arise from words written without a space.
     explicit Spacing(bool split_digits = false, std::vector<std::string> never = {});
 
-    // What is known of a word: an ordinary one, one character that is always a word by itself, or a token
+    // The kind of a word: an ordinary one, one character that is always a word by itself, or a token
     // that is not recognised where letters or digits touch it.
     enum class Kind : char { ordinary, alone, guarded };
 
@@ -49,7 +49,7 @@ class Spacing {
         bool number() const;                                     // digits 0-9
     };
 
-    // What was written so far.
+    // Facts about the text that was written so far.
     struct Written {
         int spaces = 0, ideographs = 0, latin = 0;        // counted
         bool double_quote = false, single_quote = false;  // open

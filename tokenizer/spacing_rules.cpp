@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is written beside a sign, and beside a number. docs/results/tokenizer.md gives what each rule is worth.
+// The rules for spaces beside a sign, and beside a number. docs/results/tokenizer.md gives what each rule is worth.
 #include "tokenizer/spacing.h"
 
 namespace masquerade {
@@ -8,15 +8,15 @@ namespace {
 
 using Place = Spacing::Place;
 
-// What follows an apostrophe: it's, we'll, o'clock.
+// The words after an apostrophe: it's, we'll, o'clock.
 constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve", "clock"};
 
-// What follows a full stop within a name: wikipedia.org, node.js, index.html.
+// The words after a full stop within a name: wikipedia.org, node.js, index.html.
 constexpr std::string_view extensions[] = {"org",  "com",  "net", "io", "fm", "js", "py",
                                            "pl",   "pm",   "rb",  "el", "h",  "sh", "html",
                                            "json", "conf", "yml", "md", "txt"};
 
-// What follows the dash in the titles of a catalogue: NAME OF A THING - PART OF IT.
+// The words after the dash in the titles of a catalogue: NAME OF A THING - PART OF IT.
 constexpr std::string_view parts[] = {
     "common",        "core",    "data",    "devel",   "development", "doc",       "docs",
     "documentation", "feature", "header",  "headers", "library",     "libraries", "metapackage",
@@ -34,7 +34,7 @@ bool one_of(std::string_view word, const std::string_view (&list)[n]) {
     return false;
 }
 
-// What a rule asks.
+// The conditions of the rules.
 
 bool always(const Place&) { return true; }
 

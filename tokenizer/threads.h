@@ -11,8 +11,8 @@
 
 namespace masquerade {
 
-// work(i) for every i below `count`, by several threads, each with a `work` of its own. Of what goes wrong the
-// lowest i's error is thrown: whoever fails stops all, but every lower i was taken before and is finished.
+// Calls work(i) for every i below `count`, in several threads, each with a `work` of its own. If calls fail, the
+// lowest i's error is thrown: a failure stops all threads, but every lower i was taken before and is finished.
 template <class MakeWork>
 void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::atomic<std::size_t> next{0};

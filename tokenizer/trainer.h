@@ -21,7 +21,7 @@ struct TrainerOptions : NormaliseOptions {
 
     Score score = Score::count;
     int min_count = 2;  // a character seen less often is no token, nor is a pair
-    // Of a pair, where it differs; 0: min_count. Score::likelihood prefers what is rare, and needs a high one.
+    // The least count of a pair, if it differs; 0: min_count. Score::likelihood prefers rare pairs, and needs a high one.
     int min_pair_count = 0;
     int max_characters = 0;  // of the alphabet, the most frequent; 0: all
     int max_token = 0;       // no pair becomes a token of more code points, "##" not counted; 0: any length
@@ -35,7 +35,7 @@ struct TrainerOptions : NormaliseOptions {
 // training.
 using TrainingProgress = std::function<bool(const char* phase, double done)>;
 
-// What training throws when it is stopped. There is no vocabulary then: one that depends on when it was
+// The error that training throws when it is stopped. There is no vocabulary then: one that depends on when it was
 // stopped would look like any other.
 struct TrainingStopped : TokenizerError {
     using TokenizerError::TokenizerError;

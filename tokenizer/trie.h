@@ -12,7 +12,7 @@ class Trie {
   public:
     using Entry = std::pair<std::string_view, int>;  // a string and its value, not negative
 
-    // Of equal strings the last counts. The empty string is left out: it never matches.
+    // If strings are equal, the last counts. The empty string is left out: it never matches.
     explicit Trie(const std::vector<Entry>& entries);
 
     struct Match {

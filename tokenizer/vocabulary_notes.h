@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What deserves a look in a vocabulary. None of it is an error: bert-base-chinese has two blank tokens, and
+// The properties of a vocabulary that deserve a look. None is an error: bert-base-chinese has two blank tokens, and
 // thousands that can never occur.
 #pragma once
 #include <string>

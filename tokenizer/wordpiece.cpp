@@ -7,9 +7,9 @@ namespace masquerade {
 
 namespace {
 
-// Of a vocabulary's tokens those that begin words, or those that continue them. Nothing is lost by keeping
-// "##" out of the first: words hold no "#" but the word "#". Nor by leaving out what is longer than any word, or
-// is not UTF-8, as words are.
+// The tokens of a vocabulary that begin words, or those that continue them. Nothing is lost by keeping
+// "##" out of the first: words hold no "#" but the word "#". Nor by leaving out tokens that are longer than any
+// word, or are not UTF-8, as words are.
 std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond,
                                  bool continuing, int max_word) {
     std::vector<Trie::Entry> chosen;

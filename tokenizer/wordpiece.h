@@ -82,7 +82,7 @@ class Encoder {
   public:
     static constexpr int usual = 14;
 
-    // Of at most 2^remembered words it remembers the ids, with 32 bytes each.
+    // Remembers the ids of at most 2^remembered words, with 32 bytes each.
     explicit Encoder(const WordPiece& tokenizer, int remembered = usual);
     explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 

@@ -21,7 +21,7 @@
 
 namespace masquerade::ladder {
 
-// What a row is tried at; each op says in its row what the three numbers are for it.
+// The sizes that a row is tried at; each op says in its row what the three numbers are for it.
 struct Sizes {
     int rows = 1, columns = 1, other = 1;
 };
@@ -84,7 +84,7 @@ struct Case {
     std::function<void(const Call&)> forward, backward;
     // The forward by its function of nn/functions.h. Random numbers are those of the place "ladder".
     std::function<void(const OnTape&)> record;
-    // Of an op without backward, which no calculus can check: its outputs by the plainest loop, in double.
+    // The outputs by the plainest loop, in double: for an op without backward, which no calculus can check.
     std::function<void(const Call&)> definition;
     int rows = 0;  // that by_row operands have
 
@@ -181,7 +181,7 @@ class Call {
     void add(std::size_t operand) { added_[operand] = true; }
 
     const Case& op;
-    // By operand: its value; its cotangent (outputs) or its gradient (inputs), null where there is none.
+    // Indexed by operand: the value; the cotangent (outputs) or the gradient (inputs), null if there is none.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
     mutable std::set<std::string> asked;  // what the op's function took: "x", "d y", "grad x", "ints ids"
@@ -193,8 +193,8 @@ class Call {
     std::vector<Buffer> lists_;  // the indices on the device
 };
 
-// What the values of an output, or the gradient of an input, may be off by relative to their largest number:
-// storage rounds once, and so does what it is summed from; arithmetic with every term of the sum.
+// The largest allowed error of an output's values or an input's gradient, relative to their largest number:
+// storage rounds once, and so do the numbers that it is summed from; arithmetic rounds with every term of the sum.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

@@ -54,7 +54,7 @@ void poison(const Tensor* t) {
     if (t && t->bytes() > 0) std::memset(t->value, 0xff, t->bytes());
 }
 
-// What the memory plan may give to others before the backward.
+// Poisons the tensors whose memory the plan may give to others before the backward.
 void poison_what_is_free(const Record& r) {
     for (const auto& tensors : {r.in, r.out})
         for (const Tensor* t : tensors)

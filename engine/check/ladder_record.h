@@ -34,7 +34,7 @@ class OnTape : Observer {
     mutable std::set<const Tensor*> asked_;  // what the row took
 };
 
-// What the records of several rows were, and what they did.
+// The records of several rows: their ops, the tensors they keep, and the kept tensors that their backward needs.
 struct Records {
     std::set<std::string> ops;         // "linear"
     std::set<std::string> kept, read;  // "linear x": what a record keeps; without which a backward was another one

@@ -37,7 +37,7 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-// Of an op its parameters, as ops.h spells them: "(View x, View w, View b, View y)".
+// The parameters of an op, as ops.h spells them: "(View x, View w, View b, View y)".
 template <auto slot>
 constexpr const char* parameters_of = "";
 #define OP(name, parameters) \
@@ -56,8 +56,8 @@ std::vector<std::string> names_in(const std::string& parameters) {
     return names;
 }
 
-// What a case passes as the parameter `name`: x the tensor, Grad dx its gradient, View dy the cotangent of y, absent where
-// the case has no such tensor; the row names "document" and "position"; whatever else is found among `others`, by type.
+// A case's argument for the parameter `name`: x the tensor, Grad dx its gradient, View dy the cotangent of y, absent if
+// the case has no such tensor; the row names "document" and "position"; any other parameter is found in `others`, by type.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files of the op table share.
+// The declarations that the files of the op table share.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/check/ladder_record.h"

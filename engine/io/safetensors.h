@@ -17,8 +17,8 @@
 
 namespace masquerade {
 
-// What the numbers of a stored tensor are. A View holds f32, bf16 or f64; the rest is states and other
-// people's files.
+// The type of the numbers of a stored tensor. A View holds f32, bf16 or f64; the other types are for states and
+// other people's files.
 enum class Element : unsigned char { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
 const char* name_of(Element element);  // as the format spells it: "F32"
 std::size_t bytes_of(Element element);
@@ -32,7 +32,7 @@ struct StoredTensor {
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
 
-// What to write, from the CPU (OnHost brings it there); the memory stays the caller's and must outlive the call that writes it.
+// A tensor to write, on the CPU (OnHost brings it there). The memory is the caller's and must outlive the writing call.
 StoredTensor stored(const std::string& name, const View& view);
 StoredTensor stored(const std::string& name, const std::vector<std::uint64_t>& numbers);
 StoredTensor stored(const std::string& name, const std::vector<double>& numbers);

@@ -70,7 +70,7 @@ struct SmoothLabel {
     bool smooth() const { return other != A(0); }
 };
 
-// Of one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
+// For one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
 // null. The largest logit is taken out before exp.
 template <class A>
 void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,

@@ -5,7 +5,7 @@
 
 namespace masquerade {
 
-// What a layer reads in place of the keys of a pass while a text is written.
+// The caches that a layer reads in place of the keys of a pass while a text is written.
 struct LayerCache {
     KeyCache self, cross;
 };
@@ -22,7 +22,7 @@ struct Pass {
     // Keys and values that need no row of x: seen as source 0, before x's own. (B,C) input of the layer, at position 0.
     Tensor* memory = nullptr;
     const LayerCache* cache = nullptr;  // null: the keys are those of the pass
-    // Of layers with cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
+    // With cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
     // Rotary: positions of the encoder's rows; null data: cross-attention is not rotated.
@@ -50,7 +50,7 @@ class Block {
 
     // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // What a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass: (B,2C), (Ne,2C).
+    // The tensors that a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass: (B,2C), (Ne,2C).
     Tensor* kept_memory(Tape& tape, Tensor* memory) const;
     Tensor* kept_encoder(Tape& tape, const Pass& pass) const;
 

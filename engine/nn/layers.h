@@ -29,7 +29,7 @@ struct LayerNorm {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return layernorm(tape, x, weight, bias, eps, name);
     }
-    // Of x + dropout(f).
+    // The layer norm of x + dropout(f).
     Tensor* operator()(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate,
                        const ResidualNames& names) const {
         return residual_norm(tape, x, f, rows, rate, weight, bias, eps, names);

@@ -55,7 +55,7 @@ class Parameters {
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;
-    // What is trained and kept: the parameter itself, or what its rounded copy is made from.
+    // The values that are trained and kept: the parameter itself, or the values that its rounded copy is made from.
     View master(const Tensor& parameter) const { return slice(values(), parameter); }
 
     std::deque<Tensor>& all() { return tensors_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every form of attention shares: the checks at its door and the names of dropout's draws.
+// The shared part of every form of attention: the checks of the arguments and the names of dropout's draws.
 #pragma once
 #include <vector>
 
@@ -105,7 +105,7 @@ inline void check_attention_gradients(const char* op, const View& dy, const View
     }
 }
 
-// Of every query row, whether a segment holds it; throws where two do.
+// Finds for every query row whether a segment holds the row; throws if two segments hold it.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph,
                               std::vector<char>& covered) {
     covered.assign(std::size_t(q.rows()), 0);

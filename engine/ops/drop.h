@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the functors of ops with dropout hold: who the rows are, and the rule in numbers.
+// The data that the functors of ops with dropout hold: the names of the rows, and the rule in numbers.
 #pragma once
 #include "engine/math/point.h"
 #include "engine/ops/check.h"

@@ -29,7 +29,7 @@ std::string shown(const LibraryStamp& s) {
                 s.edition, ':', interface.str());
 }
 
-// What the loader says, without the path that it puts in front and without line breaks.
+// The message of the loader, without the path that the loader puts in front and without line breaks.
 std::string loader_error(const std::string& path) {
     const char* said = dlerror();
     std::string reason = said ? said : "unknown";

@@ -23,7 +23,7 @@ using CudaEntry = const CudaLibrary* (*)();
 // in the folder that `make install` puts it into. "" where there is none.
 std::string find_cuda_library();
 
-// Opens it and compares stamps; BadInput, one line, for what is no library, another's, or of another make.
+// Opens it and compares stamps. BadInput, one line, if the file is no library, another program's, or its stamp differs.
 const CudaLibrary& open_cuda_library(const std::string& path);
 
 // From now on this library is Device::cuda; null: there is none.
@@ -33,7 +33,7 @@ void use_cuda_library(const CudaLibrary* library);
 // from now on, otherwise why not, in one line.
 std::string use_cuda();
 
-// Of the library in use: "attention_forward, adamw", the ops that it has no form of.
+// The ops that the library in use has no form of: "attention_forward, adamw".
 std::string missing_cuda_ops();
 
 }  // namespace masquerade

@@ -30,8 +30,8 @@ OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
 
 // u(M,O) = x w^T + b and a(M,O) = gelu(u), made while u is near; the backward of u is linear_backward
 OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
-// Of y(M,O) = a w^T + b, a(M,I) = gelu(u), whose forward is linear_forward:  du(M,I) = gelu'(u) (dy w),  dw = dy^T a,
-// db = column sums of dy
+// The backward of y(M,O) = a w^T + b, a(M,I) = gelu(u), whose forward is linear_forward:  du(M,I) = gelu'(u) (dy w),
+// dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db))
 
 // y = a + b

@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// Of a query at place i and a key at place j of the same segment (places count from the segment's start):
+// The keys, at place j, that a query at place i of the same segment sees (places count from the segment's start):
 enum class Rule : int {
     none,           // nothing
     full,           // everything                     BERT

@@ -38,7 +38,7 @@ constexpr std::uint64_t mixed(std::uint64_t first, Numbers... more) {
     return first;
 }
 
-// Of a type its size, alignment and kind; of a list that of its elements; of a function those of its result and parameters.
+// Marks a type by size, alignment and kind, a list by its elements' mark, a function by those of result and parameters.
 template <class T>
 struct Mark {
     static constexpr std::uint64_t of = (sizeof(T) * 256 + alignof(T)) * 16 + std::is_class_v<T> * 4 +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the lines of ops.h become, and the small argument types they use.
+// The declarations and the table that the lines of ops.h become, and the small argument types they use.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/ops/segments.h"
@@ -9,7 +9,7 @@ namespace masquerade {
 
 enum class GeluKind : int { erf, tanh };
 
-// What a row of activations is called: the training example it belongs to and its position there. Random numbers are
+// The name of a row of activations: the training example it belongs to and its position there. Random numbers are
 // drawn by name, never by place in the batch.
 struct RowNames {
     Ints document, position;

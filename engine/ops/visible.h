@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// What a rule says of places i and j alone; ranks and bits are looked up by visible().
+// Whether a rule allows places i and j, judged by the places alone; visible() looks up ranks and bits.
 HD bool rule_allows(Rule rule, int i, int j) {
     switch (rule) {
         case Rule::none: return false;

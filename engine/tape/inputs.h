@@ -14,7 +14,7 @@ class Inputs {
   public:
     explicit Inputs(Device device) : device_(device) {}
 
-    // What the last step was given may be overwritten.
+    // Begins a step: the numbers that the last step was given may be overwritten.
     void begin_step();
     // The same numbers where the ops of this step can read them. What is given must outlive the step unchanged: it is
     // known again by its address.

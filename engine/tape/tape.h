@@ -47,7 +47,7 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // What the two functions need beside tensors; as() gives it back. Error where it is of another type.
+    // The attributes that the two functions need beside tensors; as() gives them back. Error if they are of another type.
     template <class Attributes>
     void with(Attributes a) {
         attributes = std::make_shared<const Attributes>(std::move(a));

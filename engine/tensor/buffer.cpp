@@ -14,7 +14,7 @@
 namespace masquerade {
 namespace {
 
-// What the machine can still give. A larger block is often promised all the same, and the program killed when it writes.
+// The bytes that the machine can still give. A larger block is often promised, and the program killed when it writes.
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;

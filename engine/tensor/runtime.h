@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an accelerator does besides ops: its memory, copies, time. The CUDA library hands one of these over
-// (engine/ops/library.h); everything above reaches the device through it and knows no CUDA.
+// The services of an accelerator besides ops: its memory, copies, time. The CUDA library hands over one such runtime
+// (engine/ops/library.h); everything above reaches the device through the runtime and knows no CUDA.
 //
 // All work of ops, copies and fills goes onto one stream, in the order of the calls. What goes wrong is thrown as
 // Error; on a GPU the fault of a kernel may appear in any later call.

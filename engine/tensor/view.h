@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an op receives: a typed pointer with a shape and the path of the tensor it belongs to. It owns nothing.
+// The tensor argument of an op: a typed pointer with a shape and the path of the tensor it belongs to. It owns nothing.
 #pragma once
 #include "engine/base/error.h"
 #include "engine/tensor/device.h"

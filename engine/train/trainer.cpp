@@ -133,7 +133,7 @@ void Trainer::report_memory() const {
     }
 }
 
-// What to do where numbers are no longer finite.
+// Advice for the user when numbers are no longer finite.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())

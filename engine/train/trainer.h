@@ -59,7 +59,7 @@ class Task {
     virtual std::vector<Metric> metrics() { return {}; }
     // The held-out loss (what "best" means) and other numbers; the first one is it.
     virtual std::vector<Metric> validate() { return {}; }
-    // What a reader wants to see now and then: samples, reconstructions.
+    // Text that a reader wants to see now and then: samples, reconstructions.
     virtual std::string show(std::int64_t /*step*/) { return {}; }
     // Training has ended and its last checkpoint lies in `step_folder`: what else belongs there, before the last show.
     virtual void finish(const std::string& /*step_folder*/) {}

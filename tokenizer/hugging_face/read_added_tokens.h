@@ -10,8 +10,8 @@
 namespace masquerade {
 
 // A list of {id, content, single_word, lstrip, rstrip, normalized, special}, of which other keys get a note.
-// `tokens` is the model's vocabulary; what it lacks goes on at its end, and must have the ids of there. Of a
-// token that is there twice the last counts.
+// `tokens` is the model's vocabulary; a token that it lacks is appended and must have the next free id. If a
+// token is there twice, the last one counts.
 std::vector<AddedToken> read_added_tokens(const JsonField& list, std::vector<std::string>& tokens,
                                           std::vector<std::string>& notes);
 

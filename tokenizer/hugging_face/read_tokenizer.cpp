@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string show(const JsonField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
-// What tokenizer_config.json says otherwise than a tokenizer.json that was read.
+// Notes each option that tokenizer_config.json gives otherwise than the tokenizer.json that was read.
 void compare(const JsonField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;

@@ -219,7 +219,7 @@ struct Change {
     header.changes("hugging_face_lower", other_lower, gap=1)
     header.changes("hugging_face_strip", other_strip, gap=1)
     header.values("hugging_face_classes", other_classes)
-    print(f"""// Of every number above, by 64-bit FNV-1a: a test sees an edit by hand.
+    print(f"""// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")

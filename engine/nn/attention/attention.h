@@ -50,7 +50,7 @@ class Attention {
     virtual ~Attention() = default;
     // (Nq,C)
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
-    // What a cache keeps of the rows x(Nk,C): (Nk,2C). `name` ends the path of the tensor.
+    // The tensor that a cache keeps of the rows x(Nk,C): (Nk,2C). `name` ends the path of the tensor.
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
 };
 

@@ -29,8 +29,8 @@ struct AttentionCall {
                   const AttentionRule& rule, const View& y, const View& lse);
 };
 
-// Of every row of every key/value tensor, the first key segment that claims it, or -1. Throws where documents
-// share one: their gradients would be summed in an order that the threads decide. Valid until the thread's
+// For every row of every key/value tensor, the first key segment that claims the row, or -1. Throws if documents
+// share a row: its gradients would be summed in an order that the threads decide. Valid until the thread's
 // next call.
 struct KeyOwners {
     const std::vector<int>* of[4];

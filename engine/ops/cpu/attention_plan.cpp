@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the blocks of a document visit.
+// The keys that the query blocks of a document visit.
 #include "engine/ops/cpu/attention_plan.h"
 
 #include "engine/ops/visible.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the blocks of a document visit, found once for all heads: the one reading of the graph
+// The keys that the query blocks of a document visit, found once for all heads: the one reading of the graph
 // (ops/visible.h) turned into runs of keys that the same queries see.
 #pragma once
 #include "engine/ops/cpu/attention_call.h"
@@ -25,7 +25,7 @@ struct QueryBlock {
     bool in_step;
 };
 
-// Of one thread; grows only.
+// The plan of a document in one thread; its memory only grows.
 struct DocumentPlan {
     std::vector<QueryBlock> blocks;
     std::vector<KeyRun> runs;

@@ -25,7 +25,7 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
-// What is done to C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie in
+// A function run on C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie in
 // a near cache, once for every element, by the thread that wrote them. f(m0, m1, n0, n1) must outlive the product.
 // `beside`, where there is one, is the matrix of C's shape that it reads or writes as well: those rows and columns are
 // fetched beforehand.

@@ -39,7 +39,7 @@ struct Problem {
 
 struct Scratch {};
 
-// What one thread computes: a part of the rows and columns of C. It takes B in packed slabs, all rows that a
+// The part of the rows and columns of C that one thread computes. The thread takes B in packed slabs, all rows that a
 // slab meets 32 at a time, and K within a slab in parts of the depth that A's 32 rows may have. Between the
 // parts of K the sums of 32 rows wait in `waiting`, between slabs those of all rows in `sums`.
 class Part {

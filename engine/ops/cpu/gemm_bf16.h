@@ -68,8 +68,8 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);
 // C = block, rounded where C is bf16.
 void finish_bf16_block(const Bf16Finish& finish);
 
-// What gemm() does for two factors of bf16, in the form that bf16_form() names; false, and nothing done, where
-// that is "widened" or there are no products.
+// The work of gemm() for two factors of bf16, in the form that bf16_form() names. Returns false, and does nothing, if
+// that form is "widened" or there are no products.
 bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 }  // namespace masquerade

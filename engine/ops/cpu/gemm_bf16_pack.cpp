@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What surrounds the blocks of bf16 products: packing the factors, beginning and finishing blocks of C.
+// The work around the blocks of bf16 products: packing the factors, beginning and finishing blocks of C.
 //
 // Compiled for AVX-512; everything it calls is local to it or an intrinsic, for the reason given in
 // gemm_block.h.

@@ -111,7 +111,7 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
     std::int64_t in_c = at.m0 * g.c.row + at.n0, in_sums = at.m0 * g.sums_row + at.n0;
     if (f32 && columns % lanes == 0) return run(depth, a, b, {g.sums + in_sums, g.c.row, add, bias}, soon);
 
-    // What ends inside a vector, or is bfloat16, goes by way of a whole tile of floats.
+    // If the columns end inside a vector, or C is bfloat16, the part goes through a whole tile of floats.
     float whole[tile_rows * tile_columns] = {}, whole_bias[tile_columns] = {};
     if (bias) fetch(whole_bias, bias, 0, 1, columns);
     if (add && (f32 || !at.first)) fetch(whole, g.sums + in_sums, g.sums_row, rows, columns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What gemm.cpp, the three builds of its inner part (gemm_kernels.cpp) and gemm_bf16.cpp tell each other.
+// The types and functions that gemm.cpp, the three builds of its inner part (gemm_kernels.cpp) and gemm_bf16.cpp share.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 

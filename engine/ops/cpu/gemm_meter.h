@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a measurement learns of every matrix product. Without a meter a product costs a test of a pointer.
+// The facts that a measurement gets about every matrix product. Without a meter a product costs a test of a pointer.
 #pragma once
 #include "engine/ops/cpu/gemm.h"
 
@@ -15,7 +15,7 @@ struct GemmCall {
 
 struct GemmMeter {
     virtual ~GemmMeter() = default;
-    // By the thread that asked for the product: several at once where pieces of an op hold products.
+    // Called by the thread that asked for the product: by several threads at once where pieces of an op hold products.
     virtual void note(const GemmCall& call) = 0;
 };
 

@@ -33,7 +33,7 @@ struct BackwardTiles {
 template <class S, int W>
 constexpr int blocks_at_once = int((std::size_t(227) << 10) / (sizeof(BackwardTiles<S, W>) + 1024));
 
-// Of one block: where its rows begin in the tensors, and which columns of the head are its own.
+// The place of one block: where its rows begin in the tensors, and which columns of the head are its own.
 template <class S, int W>
 struct Backward {
     static constexpr int K = key_tile(W);
@@ -61,8 +61,8 @@ struct Backward {
         load_tile(tiles.k, kv, 2 * C, keys.rows, width);
         load_tile(tiles.v, kv + C, 2 * C, keys.rows, width);
     }
-    // Of a pair of tiles p times what dropout does to it, and ds = p (dp - delta) / sqrt(D), where dp = dy.v times the same;
-    // 0 where a row does not see; or only what it adds to delta. What lies in the tiles already is not loaded again.
+    // For a pair of tiles: p keep, and ds = p (dp - delta) / sqrt(D), where dp = dy.v keep and keep is dropout's factor;
+    // 0 where a row does not see; or only the pair's part of delta. Data that the tiles hold already are not loaded again.
     template <bool only_delta>
     __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index,
                                         bool new_queries, bool new_keys) const {

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(tile_threads)
         add_factors<Form::rows_by_columns>(y, tiles.weights, tiles.v, tile.rows, columns, keys.rows);
     }
     __syncthreads();
-    // Of a row that sees something the total is 1 at least, or NaN.
+    // If a row sees something, its total is 1 at least, or NaN.
     y.each([&](int i, int c, float x) {
         if (i >= tile.rows || c >= columns) return;
         const float total = tiles.total[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ops and copies must know of a step that is being captured as a CUDA graph (capture.cu).
+// The state that ops and copies must know while a step is being captured as a CUDA graph (capture.cu).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -25,8 +25,8 @@ HD float dlogit(float logit, float lse, const Label& label, float weight, bool a
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
 }
 
-// sum = sum of exp(x - top) over some numbers x, top the largest of them. Of no numbers, or of minus infinities alone,
-// the sum counts for nothing later, but may not be NaN.
+// sum = sum of exp(x - top) over some numbers x, top the largest of them. If there are no numbers, or minus infinities
+// alone, the sum counts for nothing later, but must not be NaN.
 struct Peak {
     float top, sum;
 };

@@ -19,7 +19,7 @@
 
 namespace masquerade {
 
-// What the search depends on; a test puts its own in.
+// The facts that the search depends on; a test sets its own.
 struct CublasSearch {
     int major = 0;          // of CUDA: libcublasLt.so.13
     std::string root = "";  // before every folder that is not named by a variable
@@ -67,7 +67,7 @@ inline std::vector<std::string> versions_of(const std::string& name, const std::
 
 }  // namespace detail
 
-// What to open, in this order; a name without a folder is the loader's to find. A file that two paths lead to is there
+// The files to open, in this order; the loader finds a name without a folder. A file that two paths lead to is listed
 // once. Files need not exist.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     using namespace std::filesystem;
@@ -125,7 +125,7 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     return places;
 }
 
-// What came of the search: a library, or null and the reason in one line.
+// The result of the search: a library, or null and the reason in one line.
 struct CublasOpened {
     void* library = nullptr;
     std::string place, reason;

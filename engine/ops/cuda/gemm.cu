@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands between the ops and the products: who makes one, empty sums, factors of two types, and a product that must
+// The layer between the ops and the products: who multiplies, empty sums, factors of two types, and a product that must
 // not be rounded before its bias is added.
 #include "engine/ops/cuda/gemm.h"
 

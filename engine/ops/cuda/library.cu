@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the CUDA library hands over. An op that some file of the library defines in namespace cuda fills its own slot:
-// the names here are weak, and null where nobody defines them.
+// The stamp, ops and runtime that the CUDA library hands over. If a file of the library defines an op in namespace cuda,
+// the op fills its own slot: the names here are weak, and null where nobody defines them.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"

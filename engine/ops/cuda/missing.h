@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands in the slot of an op that a library has no form of.
+// The function in the slot of an op that a library has no form of.
 #pragma once
 #include "engine/ops/ops.h"
 

@@ -69,7 +69,7 @@ void* allocate(std::size_t bytes) {
 // Waits for the work that may still use it.
 void release(void* data) noexcept { cudaFree(data); }
 
-// What the host would have to wait for cannot be had while a step is only being written down.
+// Waits for all work on the stream. While a step is only being captured, the host cannot wait for results: an Error.
 void wait(const char* for_what) {
     if (capturing())
         throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));

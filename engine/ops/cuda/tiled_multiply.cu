@@ -83,7 +83,7 @@ struct Lines {
     }
 };
 
-// What the threads bring for the next tile (`rows` of A or columns of B, `depth` steps of K).
+// The packets that the threads load for the next tile (`rows` of A or columns of B, `depth` steps of K).
 template <class T, int rows, int depth>
 struct NextTile {
     static constexpr int along = depth / per_packet<T>, packets = rows * along / tile_threads;
