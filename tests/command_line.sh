@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the tests of programs share, to be sourced by bash: they run in the root of the repository, have a folder of their
-# own that goes away, and end with `finish`.
+# Parts that the tests of programs share, to be sourced by bash: the tests run in the root of the repository, have a folder
+# of their own that goes away, and end with `finish`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What becomes of files and of standard output where something goes wrong: nobody reads on, the terminal goes away, a
+# Tests files and standard output where something goes wrong: nobody reads on, the terminal goes away, a
 # disk is full, a file is too large, an output is one of the inputs. Half a minute on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD

@@ -72,7 +72,7 @@ half_hour 6 >"$folder/said" 2>&1
 is 'there is no stage 6' 2 $?
 
 # ---- stage 1 on a bad device -----------------------------------------------------------------------------------------
-# What no model uses here; a backward is tried with its forward, too.
+# Ops that no model uses here; a backward is tried with its forward, too.
 MASQUERADE_FAKE_FAULT=gaussian_kl_backward:wrong,gaussian_sample_backward:hang,rotary_backward:crash GPU_LIMIT=12 \
     half_hour 1 >"$folder/said" 2>&1
 is 'a bad device' 1 $?

@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// What of a program's work can be done by a GPU: nothing, its models, or, where it measures them, what was
+// The part of a program's work that a GPU can do: nothing, its models, or, where it measures them, what was
 // asked for and nothing else: auto is the CPU then.
 enum class Work { none, models, measurements };
 

@@ -27,7 +27,7 @@ void list_models() {
     fmt::print("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
 }
 
-// What each kind of attention says of each mask.
+// Prints whether each kind of attention supports each mask, and why not.
 void list_attention() {
     for (const AttentionKind& kind : attention_kinds()) fmt::print("{:16}{}\n", kind.name, kind.what);
     fmt::print("\n{:16}", "mask");

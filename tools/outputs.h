@@ -13,7 +13,7 @@
 
 namespace masquerade {
 
-// What a command reads: an option and its file, or its folder with all that is in it. An empty path was not given.
+// The inputs of a command: an option and its file, or its folder with all that is in it. An empty path was not given.
 using FilesRead = std::vector<std::pair<std::string, std::string>>;
 
 // BadUsage where `path`, of this option, is one of the inputs, standard input or standard output, also through a link.

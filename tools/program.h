@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all programs share: the common options, one `error: ...` line and the exit status (0 success, 1 failure,
+// The parts that all programs share: the common options, one `error: ...` line and the exit status (0 success, 1 failure,
 // 2 usage), Ctrl-C, and the size of the terminal.
 #pragma once
 #include <fcntl.h>

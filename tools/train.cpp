@@ -89,7 +89,7 @@ Prepared resumed(const Arguments& a, const Common& common) {
     return p;
 }
 
-// What a new run starts with, where it does not start from nothing.
+// The start of a new run; null if it starts from nothing.
 std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSettings& settings) {
     if (a.init.empty()) return nullptr;
     TargetSettings* const ours = settings.targets();

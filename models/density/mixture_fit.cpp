@@ -34,7 +34,7 @@ std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     return y;
 }
 
-// Of rows x(n,D): log p (n), and shares(n,M), the posterior of the components.
+// Returns log p (n) of rows x(n,D); fills shares(n,M), the posterior of the components.
 std::vector<double> expectation(const GaussianMixture& g, const View& x, std::vector<float>& shares) {
     const std::int64_t n = x.rows(), D = g.dimensions(), M = g.components();
     const GaussianMixture::Whitened& w = g.whitened();
@@ -89,7 +89,7 @@ GaussianMixture pool_of(const View& x, double floor) {
     return GaussianMixture({1}, std::move(mean), std::move(covariance));
 }
 
-// What a round finds: the rows that belong to each component, and their sum.
+// The result of a round: how many rows belong to each component, and their sum.
 struct Statistics {
     std::vector<double> counts;  // (M)
     std::vector<float> sums;     // (M,D)

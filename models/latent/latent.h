@@ -24,7 +24,7 @@ struct LatentNoise {
     std::vector<std::vector<float>> w, e;  // per layer: (B) and (B,Z)
 };
 
-// What came out of one latent layer.
+// The result of one latent layer.
 struct LatentSample {
     Tensor* z = nullptr;     // (B,Z), A
     Tensor* y = nullptr;     // (B,inputs()) what In made
@@ -48,7 +48,7 @@ class Latent {
     // After the backward of a step: changes the states that the latent has (Parameters::add_state).
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/) const {}
 
-    // Of one document: z has Z numbers, y inputs().
+    // Functions of one document: z has Z numbers, y inputs().
     virtual double radial(double /*u*/) const { return 0; }            // the noise w from a uniform number
     virtual void project(double* /*z*/) const {}                       // makes a mixture of points a point again
     virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]

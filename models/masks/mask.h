@@ -91,7 +91,7 @@ struct Window {
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
 
-// What masks need beside lengths.
+// The inputs of masks beside lengths.
 struct MaskDetails {
     std::vector<int> rank;            // plm, plm-query
     std::vector<int> stream_rank;     // plm-streams

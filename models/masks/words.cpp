@@ -36,7 +36,7 @@ bool read_number(const std::string& word, int& number) {
 // A place as Python counts it, within a part of this length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
-// Of pieces in the order of the document, whether rows of piece i see those of piece j of their own part.
+// Whether rows of piece i see the rows of piece j of their own part; pieces are in the order of the document.
 bool sees_piece(Rule rule, std::size_t i, std::size_t j) {
     switch (rule) {
         case Rule::full: return true;

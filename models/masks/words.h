@@ -23,9 +23,9 @@ class MaskWords {
     explicit MaskWords(const std::string& words);  // BadUsage: a word that is none of the above
     // BadUsage: a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
-    // What a row of B sees that is written token by token: rows [from, to) of a source of so many rows, and within the window
-    // the rows of B before it. If a text is gone on with, the row is one of A. BadUsage: the mask lets a row see later ones, or
-    // several slices.
+    // The rows that a row of B sees when written token by token: rows [from, to) of a source of `source` rows, and the rows
+    // of B before it within the window. If a text is continued, the row is one of A. BadUsage: the mask lets a row see
+    // later rows, or several slices.
     struct Written {
         int from, to;
         Window window;

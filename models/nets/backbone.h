@@ -37,7 +37,7 @@ class Backbone {
 
     // x(N,C) = dropout(LN(E[id] + T[type] (+ P[position]))), projected where E is not C
     Tensor* embed(Tape& tape, const TokenRows& rows) const;
-    // What the layers need to know of these rows; the graph is the caller's.
+    // Makes all that the layers need to know of these rows; the graph is the caller's.
     Pass pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph) const;
     // Called before layer i, whose input is x: it may change the rows, the mask, or what else the pass says.
     using BeforeLayer = std::function<void(int i, Tensor*& x, Pass& pass)>;
@@ -64,7 +64,7 @@ class Backbone {
                        int count, double smoothing) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
-    // Of its matrices, and where they lie: the type of a tape that runs it, and the device of that tape's arena.
+    // Type and device of its matrices: a tape that runs it has this type, and that tape's arena this device.
     DType storage() const { return token_->dtype; }
     Device device() const { return token_->device; }
 

@@ -22,7 +22,7 @@ class EncoderDecoder : public TargetNet {
     // The last hidden state of the encoder: (Ne,C).
     Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph) const;
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // What the decoder's layers need to know of these rows; `source` are the encoder's.
+    // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const SegmentGraph& cross_graph) const;
     // Every row of the decoder is asked.

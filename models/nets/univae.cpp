@@ -70,7 +70,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
     return samples;
 }
 
-// Of the encoder half the decoder half sees Out(z) alone: in each upper layer a memory of one row a document.
+// The decoder half sees Out(z) alone from the encoder half: in each upper layer a memory of one row a document.
 Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {

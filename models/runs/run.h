@@ -60,7 +60,7 @@ class Run {
     virtual RunSettings& settings_to_change() = 0;  // for a resumed run: the numbers of its optimiser
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
-    // What the run can write from: sources, or latents. Null: it cannot.
+    // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a

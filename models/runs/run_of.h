@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all runs do alike, by the types of their settings and of their net. Base: Run, or what lies between.
+// The parts that all runs share, by the types of their settings and of their net. Base: Run, or a class between.
 #pragma once
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a new run starts with: the weights, sizes and vocabulary of another run, or of a BERT or RoFormer of Hugging Face's.
+// The start of a new run: the weights, sizes and vocabulary of another run, or of a BERT or RoFormer of Hugging Face's.
 //
 //   from \ to      unilm   seq2seq
 //   unilm          all     one stack: encoder and decoder each take its layers; cross-attention is new   Rothe et al. 2020

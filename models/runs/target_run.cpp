@@ -24,7 +24,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {
     declare_training(c);
 }
 
-// Models of one text need no line to go on with.
+// Models of one text need no line to continue.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
     return "./generate " + folder + (writes() && !continues() ? " < SOURCES" : " --count 10");

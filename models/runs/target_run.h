@@ -36,7 +36,7 @@ struct TargetSettings : RunSettings {
     void expect_types(const BackboneOptions& stack) const;
     // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
     void declare_reading(Config& config, BackboneOptions& stack);
-    // What follows the settings of its objectives.
+    // Declares what follows the settings of its objectives.
     void declare_rest(Config& config, BackboneOptions& stack);
 };
 
@@ -60,7 +60,7 @@ class TargetRun : public Run {
     void expect_to_write(bool backward) const;
     // BadInput: the text of this name has no targets.
     [[noreturn]] void refuse_sentences(const std::string& name) const;
-    // Of one text: no pair was ever seen, so what it writes goes on with what it read.
+    // Whether it was trained on one text: it never saw a pair, so it continues what it reads.
     virtual bool continues() const { return false; }
     // Targets of sources by `options`: for each its hypotheses, the best first.
     virtual std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
@@ -68,11 +68,11 @@ class TargetRun : public Run {
     // The same from right to left: what comes before endings, in reading order.
     std::vector<std::vector<Hypothesis>> write_before(const std::vector<const Sentence*>& endings,
                                                       SearchOptions options, std::uint64_t seed) const;
-    // Of each objective; without targets, of those that need none.
+    // The losses of each objective; without targets, of the objectives that need none.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Texts to be gone on with: no [SEP] follows what is given. An empty line gives [CLS] alone; of longer ones the last
-    // tokens are kept, so that a quarter of max_length is left to write.
+    // Texts to continue: no [SEP] follows what is given. An empty line gives [CLS] alone; a line that is too long keeps its
+    // last tokens, so that a quarter of max_length is left to write.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
     // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty line
     // gives [SEP] alone.
@@ -86,9 +86,9 @@ class TargetRun : public Run {
     virtual void reads(const TrainingText& /*text*/) {}  // it is trained on this text
     // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }
-    // What a search needs to know of a source, to write at most so many tokens until `end`.
+    // Describes a source to a search that writes at most `maximum` tokens until `end`.
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
-    // By `reader`; of special tokens the end alone is written, and [UNK].
+    // Searches with `reader`; forbids all special tokens but the end and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                  const std::vector<const Sentence*>& sources,
                                                  SearchOptions options, std::uint64_t seed) const;

@@ -24,7 +24,7 @@ Tensor* TargetTask::loss(Tape& tape, std::int64_t, std::int64_t) {
     return run_.net().loss(tape, batch_, run_.common().label_smoothing).total;
 }
 
-// Of a mixture: the mean by weight, then each of its parts.
+// The losses of a mixture: the mean by weight, then each of its parts.
 std::vector<Metric> TargetTask::validate() {
     if (held_out_.empty()) return {};
     std::vector<Metric> metrics = {{"loss", 0}};
@@ -36,7 +36,7 @@ std::vector<Metric> TargetTask::validate() {
     return metrics;
 }
 
-// What it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
+// Shows what it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
 std::string TargetTask::show(std::int64_t) {
     if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
     const std::vector<const Sentence*> some = pointers_to(held_out_, shown);

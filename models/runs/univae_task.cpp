@@ -52,7 +52,7 @@ std::vector<Metric> UniVaeTask::validate() {
     return metrics;
 }
 
-// What the UniVAE post shows: samples, reconstructions, sentences with their first or last latent layers replaced.
+// Shows the same as the UniVAE post: samples, reconstructions, sentences with their first or last latent layers replaced.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers, Z = run_.model.space.size();
     const std::uint64_t seed = run_.settings.train.seed;

@@ -27,7 +27,7 @@ class Ngram {
     int end() const { return vocabulary_; }
     int begin() const { return vocabulary_ + 1; }
 
-    // p(symbol | context), above 0. Of a context, which may start with begin(), the last order - 1 count.
+    // p(symbol | context), above 0. A context may start with begin(); its last order - 1 symbols count.
     double probability(const std::vector<int>& context, int symbol) const;
 
     // log p, in nats, of each symbol of a sentence after those before it, and of its end: one number more.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a generator that reads a source has to beat, two that have learned nothing: the start of the source,
+// Two baselines for generators that read a source; both have learned nothing: the start of the source,
 // and the target of the most similar training source.
 #pragma once
 #include <cstdint>

@@ -33,7 +33,7 @@ struct Rouge {
 };
 Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens tokens);
 
-// What a form asks for, as a couplet's second line does. Characters are code points, white space not counted.
+// Measures of form, as of a couplet's second line. Characters are code points, white space not counted.
 struct Form {
     double exact = 0;            // hypotheses that are their reference, byte for byte
     double same_length = 0;      // that have as many characters

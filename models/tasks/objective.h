@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a model is trained to do: a mask, and which rows are asked for which token. The weights know nothing of it.
+// The objectives of training: a mask, and which rows are asked for which token. The weights know nothing of them.
 //
-// Of one stack:
+// One stack:
 //   mlm           full mask, some tokens hidden; hidden tokens are asked for           Devlin et al. 2019
 //   lm            causal; every row for its successor                                  of pairs: the whole line
 //   lm-target     the same mask, asked only for the target of a pair
@@ -13,7 +13,7 @@
 //                 of which it is not told the place: its distribution is a mixture over places, kept as the flaw of a
 //                 simpler scheme                                                       docs/unilm.md
 //
-// Of an encoder and a decoder:
+// An encoder and a decoder:
 //   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target      Vaswani et al. 2017
 //   mass          a sentence of which one span is hidden from the encoder; the decoder writes the span from the true token
 //                 before it on. Every token keeps the position it has in the sentence                 Song et al. 2019

@@ -8,7 +8,7 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// What is read where `id` is hidden: [MASK], or by the shares `kept` and `random` the token itself or any other.
+// The token that is read where `id` is hidden: [MASK], or by the shares `kept` and `random` the token itself or any other.
 int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 
 const std::vector<Objective>& encoder_decoder_objectives();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a model knows of text it has not seen.
+// The losses of a model on text it has not seen.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@ struct ScoredLoss {
     std::int64_t documents = 0, tokens = 0;
 };
 
-// Of an objective, over whole sentences or pairs. Objectives that draw (mlm, plm, mass) draw as in step 0.
+// The loss of an objective, over whole sentences or pairs. Objectives that draw (mlm, plm, mass) draw as in step 0.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const std::vector<const Sentence*>& sentences);
 

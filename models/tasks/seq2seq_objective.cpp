@@ -27,7 +27,7 @@ int span_start(int n, int length, Sequence& random) {
     return u < 0.2 ? 1 : u < 0.4 ? last : any;
 }
 
-// Of a pair its source alone. [CLS] and [SEP] stay, so there is a true token before every span.
+// Reads only the source of a pair. [CLS] and [SEP] stay, so there is a true token before every span.
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;

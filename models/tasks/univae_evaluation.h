@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a UniVAE knows of sentences it has not seen. Units: nats; a sentence's targets are its pieces and [SEP].
+// Measures of a UniVAE on sentences it has not seen. Units: nats; a sentence's targets are its pieces and [SEP].
 #pragma once
 #include "models/nets/univae.h"
 

@@ -14,7 +14,7 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
                       std::uint64_t seed);
 
-// What says that a prior belongs to these weights.
+// A checksum that says whether a prior belongs to these weights.
 std::uint64_t checksum_of(const Parameters& parameters);
 
 }  // namespace masquerade

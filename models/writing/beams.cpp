@@ -14,8 +14,8 @@ BeamGroup::BeamGroup(const SearchRules& rules, const SearchOptions& options, int
     for (std::size_t i = 0; i < width_; i++) sample_.push_back(i);
 }
 
-// Of the best `width` continuations of the group some may end, and are then replaced by the next best that
-// do not; a row has no more tokens that end than there are end tokens. Those that earlier groups chose may
+// Counts the continuations that a row may need. If some of the best `width` of the group end, the next best that do not
+// end replace them; a row has no more tokens that end than there are end tokens. Tokens that earlier groups chose may
 // fall behind all of these.
 int BeamGroup::candidates() const {
     if (options_.beams == 1) return 1;  // a sample, or the best by penalised logits, which no sum holds

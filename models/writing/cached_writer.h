@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only a
-// memory: keys and values that every prefix of a source sees and that are made once. Of a prefix the keys and values of what
-// was written are kept, one row a step. What is written this way has the bits of a pass over the whole.
+// memory: keys and values that every prefix of a source sees and that are made once. A prefix keeps the keys and values of
+// what was written, one row a step. What is written this way has the bits of a pass over the whole.
 #pragma once
 #include <functional>
 
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// What the layers of a stack see beside what was written.
+// The rows that the layers of a stack see beside what was written.
 struct Memory {
     struct Source {
         int begin = 0, end = 0;  // its rows of `keys` and of `encoder`
@@ -22,7 +22,7 @@ struct Memory {
     KeptKeys encoder;  // of cross-attention
     std::vector<int> encoder_positions;  // of its rows, where cross-attention is rotated; else empty
     std::shared_ptr<const LayerMasks> masks;  // in words, of self-attention; null: rows see their source whole
-    bool goes_on = false;                     // what is written goes on with its source
+    bool goes_on = false;                     // what is written continues its source
     std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writing by a model that tells the logits of the next token: greedy, beams, diverse beams, sampling.
-// What each option does, its formula and where it comes from: docs/decoding.md.
+// Each option, its formula and where it comes from: docs/decoding.md.
 //
 // Everything is a function of (source, options, seed): which sources are searched together, and by how many
 // threads, changes no bit. Ties go to the better beam of the step before, then to the smaller token.
@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// What a search asks of a model: the logits of the token after each of many prefixes.
+// A model as a search sees it: it gives the logits of the token after each of many prefixes.
 class NextToken {
   public:
     // A prefix, one token longer than a row of the step before.
@@ -56,14 +56,14 @@ struct SearchOptions {
     int top_k = 0;           // keeps the k most likely; 0: all
     double top_p = 1;        // then the fewest whose share of what was kept reaches p       Holtzman et al. 2020
 
-    // What may be written; in the order in which they act.
+    // Rules of what may be written, in the order in which they act.
     double repetition_penalty = 1;  // of tokens already written, `begin` among them: Keskar et al. 2019
     bool penalise_source = false;   // and of the source's tokens
     int no_repeat_ngram = 0;        // no n-gram of this length twice; 0: off. Paulus et al. 2018
     std::vector<int> forbidden;     // never written
     int minimum = 0;                // tokens before an end is allowed
     int maximum = 128;              // tokens written at most, the end counted
-    int ends_needed = 1;            // a hypothesis ends with its so-manieth end token
+    int ends_needed = 1;            // a hypothesis ends with its end token of this number, from 1
     std::vector<int> prefix;        // the first tokens, forced
     bool force_end = false;         // the token at the maximum is an end
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a source may write next: the edits of a row of scores, in the order of Hugging Face's generate:
+// The rules of what a source may write next: the edits of a row of scores, in the order of Hugging Face's generate:
 // repetition, n-grams, forbidden, minimum length, forced.
 #pragma once
 #include <vector>
@@ -20,7 +20,7 @@ class SearchRules {
     int maximum() const { return maximum_; }
     bool is_end(int token) const;
     std::size_t end_count() const { return ends_.size(); }
-    // Whether a hypothesis of this length, whose last token is the so-manieth end, is ended by it.
+    // Whether a hypothesis of this length ends, if its last token is its end token number `end_tokens`.
     bool ends(int end_tokens, std::size_t length) const;
 
     // The tokens that step number `step` is forced to, by id; empty: it is free.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What writes targets by two stacks: every source is encoded once, and what the decoder's layers look at of it, a key and a
-// value a token, is the memory.
+// Writes targets with two stacks: every source is encoded once. The memory is what the decoder's layers look at of a
+// source: a key and a value a token.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/writing/cached_writer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What writing keeps from step to step: keys and values, (rows,2C) a layer. Those of the sources are made once; those of
-// what is written lie in slots, one a prefix, one row a token.
+// Keys and values that writing keeps from step to step, (rows,2C) a layer. The rows of the sources are made once; the
+// rows of what is written lie in slots, one a prefix, one row a token.
 #pragma once
 #include <deque>
 #include <string>
@@ -49,7 +49,7 @@ class TargetCache {
     void advance() { written_++; }
 
   private:
-    // Of a token, counted as they are written.
+    // The row of a token; tokens are counted as they are written.
     int row(int slot, int token) const {
         return slot * longest_ + (backward_ ? longest_ - 1 - token : token);
     }

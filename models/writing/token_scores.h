@@ -31,8 +31,8 @@ class TokenScores {
     // next call.
     const std::vector<Token>& best(int count);
 
-    // A token by temperature, top-k, top-p, and the draw u in (0,1); -1 where none is allowed. Of all tokens the one is
-    // drawn that u of the whole falls to in the order of ids; of those that are kept, in the order of their scores.
+    // Draws a token by temperature, top-k, top-p and the number u in (0,1); -1 if none is allowed. The token is drawn
+    // where the sum of shares passes u of the whole: in the order of ids, or, if top-k or top-p choose, of scores.
     int draw(const SearchOptions& options, double u);
 
   private:

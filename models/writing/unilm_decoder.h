@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What writes targets by one stack: sources are read once, and their keys and values are the memory.
+// Writes targets with one stack: sources are read once, and their keys and values are the memory.
 #pragma once
 #include "models/nets/unilm.h"
 #include "models/writing/cached_writer.h"

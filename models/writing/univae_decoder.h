@@ -10,7 +10,7 @@
 
 namespace masquerade {
 
-// What to write: a point of the latent space, and the name its random draws go by.
+// A request for a text: a point of the latent space, and the name of its random draws.
 struct DecodeRequest {
     std::vector<double> latent;  // K Z numbers, layer by layer; empty for K = 0
     std::uint32_t line = 0, sample = 0;

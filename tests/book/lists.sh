@@ -29,7 +29,7 @@ awk -v words="$lists/words" -v text="$lists/text" '
     }
     END { print file "\t" all > text }' $code Makefile
 
-# What stands in quotes: settings, names of records.
+# Names in quotes: settings, names of records.
 grep -hoE '"[A-Za-z_][A-Za-z0-9_.-]*"' $(grep -E '\.(h|cpp)$' <<< "$code") | tr -d '"' | sort -u > "$lists/literals"
 
 # Settings are declared by Config::add.

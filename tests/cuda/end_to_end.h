@@ -68,7 +68,7 @@ inline double distance(const View& a, const View& b) {
     return std::sqrt(apart / size);
 }
 
-// What a device may differ by from the CPU: in f32 the order of sums, in bf16 a rounding here and there.
+// The largest difference allowed between a device and the CPU: in f32 the order of sums, in bf16 a rounding here and there.
 struct Tolerance {
     double gradient, loss;
 };
@@ -76,7 +76,7 @@ inline Tolerance tolerance_of(DType precision) {
     return precision == DType::f32 ? Tolerance{1e-5, 1e-4} : Tolerance{3e-2, 2e-2};
 }
 
-// What went wrong, a line each.
+// The faults found, a line each.
 struct Faults {
     std::string where;
     std::vector<std::string> all;
@@ -154,7 +154,7 @@ inline Faults check_resume(const ModelKind& kind, DType precision) {
     return faults;
 }
 
-// What the same weights write and lose, in f32: greedy texts are equal, losses near.
+// Compares what the same weights write and lose, in f32: greedy texts are equal, losses near.
 inline Faults check_writing(const ModelKind& kind) {
     Faults faults{kind.name, {}};
     Training here(kind, DType::f32, Device::cpu), there(kind, DType::f32, Device::cuda);

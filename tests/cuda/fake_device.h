@@ -15,7 +15,7 @@
 
 namespace masquerade {
 
-// What the Makefile has put beside this program: "fake_cuda.so" ...
+// The path of a file that the Makefile has put beside this program: "fake_cuda.so" ...
 inline std::string beside_the_tests(const std::string& name) {
     return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
 }

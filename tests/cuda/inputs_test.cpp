@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tape uploads for its ops, what the host reads back, and whose memory it is.
+// Tests what the tape uploads for its ops, what the host reads back, and whose memory it is.
 #include <vector>
 
 #include "engine/tape/inputs.h"

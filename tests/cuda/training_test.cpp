@@ -97,7 +97,7 @@ std::string without_seconds(std::string log) {
     return log;
 }
 
-// What a run leaves behind: its last checkpoint, its log and its samples.
+// Compares what two runs leave behind: their last checkpoints, logs and samples.
 void check_same_run(const RunFolder& a, const RunFolder& b) {
     const std::int64_t step = a.latest_step();
     CHECK(b.latest_step() == step);

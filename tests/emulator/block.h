@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the emulator know of the block that runs.
+// The block that runs, as the parts of the emulator know it.
 #pragma once
 #include <memory>
 #include <string>
@@ -52,7 +52,7 @@ struct Bytes {
     const char *begin = nullptr, *end = nullptr;
     bool hold(const void* address) const { return address >= begin && address < end; }
 };
-// What memory is what, in this launch.
+// The ranges of memory of this launch, by their use.
 struct Places {
     Bytes stacks;         // of all fibers
     Bytes parameters;     // the kernel's, before each thread has its own

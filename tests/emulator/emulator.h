@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels on the CPU: every CUDA thread is a fiber, a warp is 32 of them that meet, blocks run one after the other.
-// What goes wrong in a launch is thrown as one Error that names the kernel, the block and the thread: a barrier that
+// A fault in a launch is thrown as one Error that names the kernel, the block and the thread: a barrier that
 // not all threads come to, lanes that meet at different calls, a race, shared memory that nobody wrote. Kernels are
 // found in namespace fibers, compiled from the sources that are compiled for CUDA, too (docs/kernels-on-the-cpu.md).
 #pragma once

@@ -6,7 +6,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-// What a fault leaves on the stack of a fiber is never unwound, and no leak of the program's.
+// If a fault stops a fiber, its stack is never unwound: memory that it holds is no leak of the program's.
 extern "C" const char* __lsan_default_suppressions() { return "leak:masquerade::emulator::Fiber::begin\n"; }
 extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
 #else
@@ -18,7 +18,7 @@ void __sanitizer_finish_switch_fiber(void*, const void**, std::size_t*) {}
 #endif
 
 #ifndef SWITCH_BY_UCONTEXT
-// What a called function must preserve goes onto this stack, its pointer to *left; then the same from the other one.
+// Pushes what a called function must preserve and stores the stack pointer in *left; then pops the same from the other.
 // The floating-point modes are the same everywhere and stay.
 extern "C" void masquerade_switch_stacks(void** left, void* entered);
 asm(R"(

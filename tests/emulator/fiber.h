@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stack of its own on which a function runs, is left in the middle and gone on with. One host, many fibers: all
+// A stack of its own on which a function runs, is left in the middle and is resumed. One host, many fibers: all
 // switches are between the host and a fiber. One thread of the operating system at a time.
 #pragma once
 #include <cstddef>
@@ -40,7 +40,7 @@ class Fiber {
 #else
     void *here_ = nullptr, *host_ = nullptr;  // the stack pointers of who does not run
 #endif
-    // What the address sanitizer wants to know of a switch.
+    // The state that the address sanitizer needs for a switch.
     void *fake_here_ = nullptr, *fake_host_ = nullptr;
     const void* host_bottom_ = nullptr;
     std::size_t host_bytes_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels promise beyond being near enough: the CPU's bits where they say so, one result in any order of the
+// Tests what kernels promise beyond being near enough: the CPU's bits where they say so, one result in any order of the
 // threads, and rows that meet between two stages.
 #include <doctest/doctest.h>
 

@@ -231,7 +231,7 @@ void start_block(const uint3& block) {
 
 void block_met() { watch.now++; }
 
-// Of a barrier of the warp: what each of the lanes knew of the others, all know now.
+// After a barrier of the warp all of its lanes know what each of them knew of the others.
 void warp_met(int warp, unsigned lanes) {
     Watch& w = watch;
     const Tick tick = ++w.warp_now;
@@ -252,7 +252,7 @@ void atomic(const void* address, std::size_t size) { access(address, size, chang
 }  // namespace memory
 }  // namespace masquerade::emulator
 
-// What the compiler calls.
+// The functions that the compiler calls.
 using namespace masquerade::emulator;
 #define HOOKS(size)                                                                    \
     extern "C" void __tsan_read##size(void* at) { access(at, size, reads); }           \

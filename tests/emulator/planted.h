@@ -37,9 +37,9 @@ void block_sums(Fault fault, bool shared, int blocks, int rounds, const float* x
 // y[b] = the sum of x's 32 numbers of b, half of it through shared memory, half by shuffles.
 void warp_sums(Fault fault, int blocks, const float* x, float* y);
 
-// What each word of CUDA gives lane i of one warp, from place 16 i on, in the order of planted.cu.
+// The results that each word of CUDA gives lane i of one warp, from place 16 i on, in the order of planted.cu.
 void words(const unsigned* given, unsigned* to);
-// By one warp: the verbs on n numbers. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
+// Runs the verbs on n numbers with one warp. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
 // How the count of the ops' bytes grows by one workspace that is asked for so many.

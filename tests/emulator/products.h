@@ -47,7 +47,7 @@ struct Numbers {
     }
 };
 
-// What a product is, its sizes aside.
+// The form of a product, without its sizes.
 struct Form {
     DType factors = DType::f32, result = DType::f32;
     bool a_transposed = false, b_transposed = false, add = false, bias = false;

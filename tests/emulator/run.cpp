@@ -43,7 +43,7 @@ struct Launch {
         random = random * 1664525u + 1013904223u;
         return std::uint32_t((std::uint64_t(random) * below) >> 32);
     }
-    // Of n things, at most 32.
+    // Makes an order of n things, at most 32.
     std::array<int, 32> order_of(int n) {
         std::array<int, 32> all{};
         auto* order = all.data();

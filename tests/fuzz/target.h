@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is fuzzed, as the driver sees it: how an input is made, and what is asked of it.
+// A target of fuzzing, as the driver sees it: how an input is made, and what is asked of it.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -219,7 +219,7 @@ class Check {
         };
         for (int id : ids_)
             if (id == v.unk() || silent(id)) return;
-        // Of marks that stay two may stand in an order that only a mark between them, which is gone, allowed.
+        // Two marks that stay may stand in an order that only a mark between them, which is gone, allowed.
         auto stays = [&](const At& at) {
             Character what = characters_[at.c.value];
             return what.is(Character::nonstarter) && !what.is(Character::mark);

@@ -67,8 +67,8 @@ std::string warnings_of(const std::string& path, F f) {
     return read_file(path);
 }
 
-// What a child does: takes the run up again and saves steps until it is killed; a byte into `progress` for
-// each.
+// Runs in a child: resumes the run and saves steps until it is killed; writes a byte into `progress` for
+// each step.
 [[noreturn]] void save_until_killed(const std::string& path, int progress) {
     try {
         RunFolder run = RunFolder::resume(path);

@@ -37,12 +37,12 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
     return "{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
-// What is said of a file with one tensor and 24 bytes of data.
+// The message for a file with one tensor and 24 bytes of data.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return refusal(raw_file("{\"a\":" + entry(dtype, shape, offsets) + "}", 24));
 }
 
-// Of one with two tensors of one F32 each.
+// The message for a file with two tensors of one F32 each.
 std::string two(const char* name, const char* offsets, const char* other, const char* others,
                 std::size_t bytes) {
     std::string header = text("{\"", name, "\":", entry("\"F32\"", "[1]", offsets), ",\"", other,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What section 2D of the design promises of attention, with ==.
+// Tests with == what section 2D of the design promises of attention.
 #include "tests/ops/attention_calls.h"
 
 using namespace masquerade;

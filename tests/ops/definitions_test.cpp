@@ -39,7 +39,7 @@ void stores_and_adds(const char* what, DType type, const Shape& shape, const std
     expect_numbers(what, added, [&](std::int64_t i) { return 0.75 + stored[i]; });
 }
 
-// Of numbers a and b, which may be one row each: the sum over a row of Z.
+// The sum of a times b over a row of Z numbers; a and b may be one row each.
 double dot_of_row(const Values& a, const Values& b, std::int64_t row, std::int64_t Z) {
     double sum = 0;
     for (std::int64_t i = 0; i < Z; i++) sum += a[row * Z + i] * b[row * Z + i];

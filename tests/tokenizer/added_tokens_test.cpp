@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is expected of tokens and ids is what Hugging Face's library (tokenizers 0.23.3) answers, unless a
+// Tests expect the tokens and ids that Hugging Face's library (tokenizers 0.23.3) answers, unless a
 // case says otherwise.
 #include "tokenizer/added_tokens.h"
 
@@ -93,7 +93,7 @@ TEST_CASE("added tokens: a single word has no letter, digit, mark or connector b
     CHECK(show(tokens, "\u25cc\u0330<m> <m>\u200d") == "\u25cc\u0330<m> <m>\u200d");
     CHECK(show(tokens, "<m>\u20ac<m>\u2028<m>") == "{1 <m>}|\u20ac|{1 <m>}|\u2028|{1 <m>}");
 
-    // What is refused is gone: neither a shorter token nor one inside it takes its place.
+    // A match that is refused is gone: neither a shorter token nor one inside it takes its place.
     AddedTokens nested({word("abc", 1), token("ab", 2), token("bc", 3)});
     CHECK(show(nested, "abc abcd xabc xab") == "{1 abc}| abcd xabc x|{2 ab}");
 }
@@ -127,7 +127,7 @@ TEST_CASE("added tokens: normalised ones match normalised text, after the others
     CHECK(show(tokens, "X Y  \tx y  NAME") == "{4 X Y  \t}|{4 x y  }|{1 NAME}");
     CHECK(tokens.may_hold("anything"));
 
-    // Of equal forms the first counts; the library takes now one, now another.
+    // If forms are equal, the first counts; the library takes now one, now another.
     CHECK(show(AddedTokens({normalised(token("Ab", 1)), normalised(token("aB", 2))}, lower_ascii), "ab") ==
           "{1 ab}");
 
@@ -162,9 +162,9 @@ TEST_CASE("added tokens: in text that BERT's normaliser changes") {
     CHECK(show(tokens, "\u0301name") == "\u0301|{2 name}");
     CHECK(show(tokens, "\u00e9 E e\u0301 ex") == "{3 \u00e9}| |{3 E}| |{3 e\u0301}| ex");
     CHECK(show(tokens, "\uac01\uac00") == "{4 \uac01}|\uac00");
-    // A jamo of a syllable takes the whole of it; the library goes on with the other half.
+    // A jamo of a syllable takes the whole of it; the library continues with the other half.
     CHECK(show(AddedTokens({normalised(token("\u1100", 1))}, uncased()), "x\uac01y") == "x|{1 \uac01}|y");
-    // What becomes nothing is never found.
+    // A token that becomes nothing is never found.
     AddedTokens nothing({normalised(token("\u0301", 1)), token("", 2)}, uncased());
     CHECK(nothing.empty());
     CHECK(show(nothing, "e\u0301") == "e\u0301");

@@ -13,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// What decoding must give back as it was.
+// Lines that decoding must give back as they were.
 const std::vector<std::string> restored = {
     "hello, world! how are you?",
     "it's the students' room, don't you think; they'll say \"yes\" (or \"no\").",
@@ -43,7 +43,7 @@ const std::vector<std::string> restored = {
     "안녕 세계",
 };
 
-// What random lines are made of: no order, many signs; and an ideograph that is one to Google alone.
+// Characters of random lines: no order, many signs; and an ideograph that is one to Google alone.
 const std::u32string pool =
     U"aabbcsstxio0159.,:;!?'\"`-–—/\\()[]{}<>=+*&^%$#@~|_    中时天小，。（）カ가😀“”\U0002B8B0";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What other tokenizers make of a text: word for word, id for id. The project's own cases are those of
+// Compares with other tokenizers: word for word, id for id. The project's own cases are those of
 // tests/golden/tokenizer (its make.py says how a case is written); GOLDEN and VOCABULARIES in the environment
 // name another folder of cases, and the one with their vocabularies: tests/golden/tokenizer/run.sh.
 #include <cstdio>

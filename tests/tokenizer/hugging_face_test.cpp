@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// What the library writes for a small BERT tokenizer.
+// The file that the library writes for a small BERT tokenizer.
 json small() {
     auto added = [](int id, const char* text, bool special) {
         return json{{"id", id},        {"content", text},        {"single_word", false}, {"lstrip", false},
@@ -50,7 +50,7 @@ HuggingFace read(const json& file) {
     return read_tokenizer_json(folder.write("tokenizer.json", file.dump()));
 }
 
-// What is said of the small tokenizer with one thing changed; empty: it was read.
+// The message for the small tokenizer with one thing changed; empty: it was read.
 std::string said(const std::function<void(json&)>& change) {
     json file = small();
     change(file);

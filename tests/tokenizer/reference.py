@@ -11,7 +11,7 @@ import unicodedata
 
 IDEOGRAPHS = [(0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
               (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)]
-# What random strings are made of, besides any code point: letters, marks, spaces, sigmas, punctuation.
+# Characters of random strings, besides any code point: letters, marks, spaces, sigmas, punctuation.
 COMMON = ("aBz09 .,'\"-"
           "\u03a3\u03c3\u03b1\u0391\u0301\u0323\u00ad\u200b\ufe0f\u302e\u1715\u309b\u0e31\u4e2d\u3000"
           "\u2028\n\u0130\u00df\u1e9b\uac01\ud7a3\u2260\U0001d160\U0001d165\U00016ff0")

@@ -16,7 +16,7 @@ Tokens tokens_of(const Vocabulary& v) {
     return tokens;
 }
 
-// What is dropped, and what only looks like it.
+// Tokens that are dropped, and tokens that only look like them.
 const Tokens all{"[unused1]", "[PAD]", "a",    "[MASK]", "##b",   "##中",   "中",           "中文",
                  "。",        "##。",  "...",  "[SEP]",  "[UNK]", "[CLS]",  "c++",          "##a",
                  "##c's",     "#",     "##",   "###",    "",      "##€",    "##\u2028",     "日",

@@ -41,7 +41,7 @@ Run run(const std::string& library, const std::string& program, const std::strin
     return result;
 }
 
-// What fails before it does anything: exit status 1 and one line.
+// The message of a program that fails before it does anything: exit status 1 and one line.
 std::string failure(const std::string& library, const std::string& program, const std::string& arguments) {
     Run r = run(library, program, arguments);
     CHECK(r.status == 1);

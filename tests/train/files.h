@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "tests/folder.h"
 
-// What f says when it throws an E; "" when it throws nothing.
+// The message of f when it throws an E; "" when it throws nothing.
 template <class E, class F>
 std::string message_of(F f) {
     try {

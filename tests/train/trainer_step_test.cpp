@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the trainer hands on at every step: the step to the tape's random streams and to AdamW, weight decay to matrices.
+// Tests what the trainer hands on at every step: the step to the tape's random streams and AdamW, weight decay to matrices.
 #include <doctest/doctest.h>
 
 #include <atomic>

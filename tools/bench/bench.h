@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every case of ./bench shares. A case measures rows: a piece of work, run in turns with compare.py, which measures other
-// software. A row becomes JSON and a line of text here. With --turns the messages are lines of JSON on standard output;
-// "work" and "turn" wait for a line on standard input.
+// The parts that all cases of ./bench share. A case measures rows: a piece of work, run in turns with compare.py, which
+// measures other software. A row becomes JSON and a line of text here. With --turns the messages are lines of JSON on
+// standard output; "work" and "turn" wait for a line on standard input.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>

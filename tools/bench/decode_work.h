@@ -28,7 +28,7 @@ class BeamWork {
     Written without_cache() { return write(*uncached_); }
 
     const BeamSizes sizes;
-    // What another program needs to write the same; the weights go into `folder`, as Hugging Face's library keeps them.
+    // Saves what another program needs to write the same; `folder` gets the weights, as Hugging Face's library keeps them.
     nlohmann::ordered_json save(const std::string& folder) const;
 
   private:
@@ -43,7 +43,7 @@ class BeamWork {
     std::unique_ptr<SourceReader> uncached_;
 };
 
-// Of the best hypotheses: whether both wrote the same, with the same scores.
+// Whether both wrote the same best hypotheses, with the same scores.
 bool same(const Written& a, const Written& b);
 
 }  // namespace masquerade

@@ -17,7 +17,7 @@ struct Spread {
     double median, least, most;
 };
 
-// Of one value or more; where their number is even the median is the mean of the two in the middle.
+// The spread of one value or more; if their number is even, the median is the mean of the two in the middle.
 inline Spread spread_of(std::vector<double> values) {
     if (values.empty()) throw std::logic_error("spread_of: there are no values");
     std::sort(values.begin(), values.end());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands beside ours: other software in processes of its own. They are told and answer in lines of JSON (peer.serve)."""
+"""Other software that is measured beside ours, in its own processes. Requests and answers: lines of JSON (peer.serve)."""
 import json
 import os
 import signal

@@ -72,7 +72,7 @@ class LargeProduct {
     std::vector<double> runs_;
 };
 
-// What ours computes without dropout, and from which weights: the peer is asked to compute the same.
+// Computes ours without dropout, and says from which weights: the peer is asked to compute the same.
 Json check(Bench& bench, const TrainWork& work, const SharedFolder& folder, Json& row) {
     OurTraining plain(work.mark, work.storage, bench.common.seed, false, bench.common.device);
     plain.graph = work.graph;

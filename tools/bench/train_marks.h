@@ -18,10 +18,10 @@ struct TrainMark {
     std::vector<std::vector<int>> sentences;  // ids; of UniVAE [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // of a BERT, one for each token
 
-    // What a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes from.
+    // The number of tokens that a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes from.
     int tokens() const;
     nlohmann::ordered_json sizes() const;
-    // What a peer needs to build and train the same.
+    // Describes what a peer needs to build and train the same.
     nlohmann::ordered_json about() const;
 };
 
@@ -32,7 +32,7 @@ struct TrainMark {
 // For a GPU, which those leave idle, batches of 16,384 tokens: univae-small-16k and univae-base-16k are the
 // UniVAEs above with as many sentences as fit; unilm-base-16k is bert-base with 256 documents.
 std::vector<std::string> train_mark_names();
-// What is measured where none is named.
+// The marks that are measured if none is named.
 std::vector<std::string> default_train_marks(Device device);
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 

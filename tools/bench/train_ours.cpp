@@ -76,7 +76,7 @@ struct OurTraining::Sentences : Model {
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
-    // Of the real documents, which come first.
+    // The noise of the real documents, which come first.
     LatentNoise noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());

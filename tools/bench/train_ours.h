@@ -22,7 +22,7 @@ class OurTraining {
     double loss();
 
     double norm() const { return optimiser_.norm(); }  // of the last gradient
-    // Of the last clipping and AdamW; on a device only while steps are waited for in parts.
+    // The seconds of the last clipping and AdamW; on a device only while steps are waited for in parts.
     double update_seconds() const { return update_seconds_; }
     std::int64_t parameters() const { return parameters_.count(); }
     std::size_t activation_bytes() const { return arena_.planned_bytes(); }
@@ -34,7 +34,7 @@ class OurTraining {
     // The masters, all in one row, and where each begins, in bytes.
     OnHost weights() const { return OnHost(parameters_.values()); }
     nlohmann::ordered_json weight_places() const;
-    // Of the first step; null where the model has none.
+    // The noise of the first step; null where the model has none.
     nlohmann::ordered_json noise() const;
 
     bool waits = false;  // the device is waited for before and after the update, too

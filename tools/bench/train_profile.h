@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// By the type that they are multiplied in: bf16 where both factors are, else f32.
+// Multiply-adds by the type of the product: bf16 if both factors are bf16, else f32.
 struct MultiplyAdds {
     double bf16 = 0, f32 = 0;
 
@@ -39,8 +39,8 @@ class StepProfile : public Clock, public GemmMeter {
     void note(const GemmCall& call) override;
     void clear();
 
-    // Of so many steps, which took these seconds in all, and of them the updates. GEMM first: what an op spends in products
-    // counts there, but for attention's. Then ops and the optimiser, the longest first; what is left over comes last.
+    // The parts of `steps` steps, which took `seconds` in all and `update` of them for updates. GEMM is first: the time of
+    // an op's products counts there, but for attention's. Then ops and the optimiser, the longest first; the rest is last.
     std::vector<StepPart> parts(int steps, double seconds, double update) const;
 
     MultiplyAdds recorded, metered;  // by the tape's records; by the meter, on the CPU

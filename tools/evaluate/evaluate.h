@@ -22,7 +22,7 @@ struct Table {
     std::vector<Row> rows;
 };
 
-// What is measured: the held-out text of a run, or other text.
+// The text that is measured: the held-out text of a run, or other text.
 struct Measured {
     std::string run, data;
     int limit = 1000;

@@ -25,7 +25,7 @@ struct Searching {
     const CLI::Option* maximum = nullptr;
 
     void declare(CLI::App& app);
-    // What a search by this run is asked; BadUsage where options exclude each other. `count_draws`: --count asks for draws.
+    // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: --count asks for draws.
     SearchOptions options_for(const Run& run, bool count_draws) const;
     // The hypotheses of one source, with tabs between; their scores if they were asked for.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;

@@ -53,7 +53,7 @@ void Searching::declare(CLI::App& app) {
     group.add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
-// What the search would refuse, in the words of the options.
+// Refuses what the search would refuse, in the words of the options.
 void Searching::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
     if (search.beams > 1 && draws)

@@ -10,7 +10,7 @@
 namespace masquerade {
 namespace {
 
-// Of source<TAB>target the source alone. Whether there was a tab.
+// Keeps only the source of each source<TAB>target. Returns whether there was a tab.
 bool keep_sources(std::vector<std::string>& lines) {
     bool tabs = false;
     for (std::string& line : lines) {

@@ -22,7 +22,7 @@ struct TokenizeSettings {
 // The tokenizer as its file says and the settings override; notes on it are logged.
 WordPiece open_tokenizer(const TokenizeSettings& s);
 
-// What the command line says of how text is read, over what a file says.
+// Sets how text is read to what the command line says; the rest stays as a file says.
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 
 // Standard input to standard output.

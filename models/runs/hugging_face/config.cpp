@@ -17,7 +17,7 @@ struct GeluName {
     const char* name;
     GeluKind kind;
 };
-// What each computes in transformers/activations.py. The first of a kind is the one that is written.
+// Each name, and what transformers/activations.py computes for it. The first name of a kind is the one that is written.
 constexpr GeluName gelu_names[] = {{"gelu", GeluKind::erf},
                                    {"gelu_python", GeluKind::erf},
                                    {"gelu_new", GeluKind::tanh},

@@ -38,10 +38,10 @@ struct HuggingFaceWeights {
     bool head = true;
 };
 
-// Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any
-// device, which are allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as weight and bias or
-// gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); its dropouts,
-// positions of a rotary one and fewer layers are its own affair.
+// Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any device, which are
+// allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as
+// weight and bias or gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); it may
+// have other dropouts, other positions if it is rotary, and fewer layers.
 HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
                                      Parameters& parameters, const TokenChoice& choice = {},
                                      std::uint64_t seed = 1);

@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// What no shape betrays, and a model that was made otherwise would compute wrongly.
+// Compares the options that no shape shows. If one of them differed, the model would compute wrongly: BadInput.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)

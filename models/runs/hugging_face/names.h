@@ -26,7 +26,7 @@ struct HuggingFaceName {
     bool of_head() const { return name.compare(0, 4, "cls.") == 0; }
     // "layer.0.attention.key_value.weight, keys"
     std::string place() const;
-    // Of a parameter, or of another tensor laid out as one.
+    // Its rows of a parameter, or of another tensor laid out as one.
     View rows(const View& parameter) const;
 };
 

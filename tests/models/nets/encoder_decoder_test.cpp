@@ -141,7 +141,7 @@ TEST_CASE("two stacks: a row hears its source and the tokens fed up to it, and n
 
 TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of the sentence is heard") {
     ObjectiveOptions o = options();
-    o.kept = 0;  // a hidden token that stays is told, on purpose
+    o.kept = 0;  // a hidden token that stays shows its answer, on purpose
     Model m(small(false, true));
     const Objective& mass = find_objective("mass", true);
     const std::vector<Sentence> text = pairs(3, 12);

@@ -49,7 +49,7 @@ struct LinearWeights {
         : w{p.find(path + ".weight")}, b{p.find(path + ".bias")} {}
 };
 
-// What all rows have in common: their positions, who sees whom, and the table of rotations.
+// The data that all rows have in common: their positions, who sees whom, and the table of rotations.
 struct Rows {
     Ints positions;
     SegmentGraph graph;

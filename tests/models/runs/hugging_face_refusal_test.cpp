@@ -14,7 +14,7 @@ std::string refused(
     return message_of<BadInput>([&] { LoadedModel(folder, DType::f32, {}, change); });
 }
 
-// What a folder whose config was changed is refused for.
+// The message by which a folder with a changed config is refused.
 std::string config_refused(const char* golden, const std::function<void(nlohmann::json&)>& change) {
     const ChangedFolder folder(golden);
     folder.config(change);

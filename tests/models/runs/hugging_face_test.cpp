@@ -29,7 +29,7 @@ const std::vector<Golden> goldens = {
     {"roformer_narrow", true, {}},
     {"roformer_value", true, {}}};
 
-// What transformers read and computed: rows of all sentences, and the graph in which each sees its own.
+// Inputs and results of transformers: rows of all sentences, and the graph in which each sees its own.
 struct Expected {
     TensorFile file;
     TokenRows rows;

@@ -48,7 +48,7 @@ std::vector<float> numbers_of(const Tensor* t) {
     return all;
 }
 
-// What a stack without cross-attention makes of these rows, before its head or after it.
+// The output of a stack without cross-attention for these rows, before its head or after it.
 std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const SegmentGraph& graph,
                            bool head) {
     Arena arena(Device::cpu, Blocks::loose);
@@ -58,7 +58,7 @@ std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const S
     return numbers_of(head ? stack.head(tape, x) : x);
 }
 
-// What the decoder makes of a batch where its cross-attention adds nothing.
+// The output of the decoder for a batch where its cross-attention adds nothing.
 std::vector<float> written_without_source(Seq2SeqRun& run, const Batch& batch) {
     for (const Tensor& t : run.parameters.all())
         if (t.path.find("cross.output.") != t.path.npos) fill_bytes(run.parameters.master(t), 0);

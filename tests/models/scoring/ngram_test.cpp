@@ -83,7 +83,7 @@ TEST_CASE("ngram: a bigram model computed by hand") {
     CHECK(end == 4);
     CHECK(begin == 5);
     for (int order : {1, 2}) CHECK(model.discounts(order) == Ngram::Discounts{0.5, 1, 1.5});
-    // What stands before: of 0 only <s>, of 1 and 2 only 0, of </s> both 1 and 2. Counts 1, 1, 1, 2; off 0.5,
+    // Symbols that stand before: only <s> before 0, only 0 before 1 and 2, 1 and 2 before </s>. Counts 1, 1, 1, 2; off 0.5,
     // 0.5, 0.5, 1.
     const double gamma = 2.5 / 5, uniform = 1.0 / 5;
     const double p0 = 0.5 / 5 + gamma * uniform, p_end = 1.0 / 5 + gamma * uniform, p3 = gamma * uniform;
@@ -223,7 +223,7 @@ TEST_CASE("word model: all words, known and unknown, and the line's end have pro
             if (model.known(line[0])) spelled_known += std::exp(s);
             (model.known(line[0]) ? expected : unknown) += p;
         }
-    // What no known word takes is shared by all others; those listed have their part of it by spelling.
+    // All other words share the probability that no known word takes; those listed have their part of it by spelling.
     CHECK(spelled < 1);
     CHECK(unknown > 0.3);
     CHECK(unknown ==

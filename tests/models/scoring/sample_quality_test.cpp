@@ -21,7 +21,7 @@ Lines babble(int count, int words, std::uint64_t seed) {
     return lines;
 }
 
-// By trying everything.
+// Finds the longest match by trying everything.
 std::size_t longest_match(const Lines& training, const std::vector<int>& line) {
     std::size_t most = 0;
     for (std::size_t first = 0; first < line.size(); first++)

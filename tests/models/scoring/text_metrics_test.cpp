@@ -61,7 +61,7 @@ TEST_CASE("text metrics: lines are cut as sacrebleu and rouge-score cut them") {
         CHECK(joined(rouge_words(text)) == line[2].get<std::string>());
     }
     CHECK(characters_of(" 春\u3000a\tb ") == U"春ab");
-    // What is not UTF-8 is not there.
+    // Bytes that are not UTF-8 are left out.
     CHECK(words_13a("na\xC3me \xFF") == std::vector<std::string>{"name"});
     CHECK(characters_of("\xE6\x98") == U"");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Objectives: what is asked of which row, that no row is told what it is asked for, and that a document's numbers depend
+// Objectives: what is asked of which row, that no row sees what it is asked for, and that a document's numbers depend
 // on nothing else in its batch.
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ std::vector<Sentence> pairs(int count, std::uint64_t seed) {
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
-    // What every scored row says, (M)(C).
+    // The hidden state of every scored row, (M)(C).
     std::vector<std::vector<double>> says(const Batch& batch) {
         tape.begin("says");
         const OnHost h(model.hidden(tape, batch)->view());
@@ -191,7 +191,7 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
 
 TEST_CASE("objective: no row is told what it is asked for, and every row listens") {
     ObjectiveOptions o = options();
-    o.kept = 0;  // a hidden token that stays is told, on purpose
+    o.kept = 0;  // a hidden token that stays shows its answer, on purpose
     for (bool rotary : {true, false})
         for (const Objective& objective : objectives()) {
             CAPTURE(std::string(objective.name));

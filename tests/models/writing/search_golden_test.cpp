@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What others find in the same tables: generate() of Hugging Face's transformers, and bert4keras' rules
+// Compares with what others find in the same tables: generate() of Hugging Face's transformers, and bert4keras' rules
 // restated in Python. The files and the scripts that made them: tests/golden/search.
 #include <fstream>
 #include <map>
@@ -64,8 +64,8 @@ SearchOptions options_of(const json& given, SearchSource& source) {
     return o;
 }
 
-// What the score is a sum over. Where two sequences have the same ones, as 0646 and 6064 may have in a
-// cycle, rounding decides which comes first.
+// The transitions that the score sums over. If two sequences have the same ones, as 0646 and 6064 may have in
+// a cycle, rounding decides which comes first.
 std::multiset<std::string> transitions(const std::string& tokens) {
     const std::string all = "10" + tokens;
     std::multiset<std::string> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may be written: each rule holds in everything that is found, and was not an accident before.
+// Tests the rules of what may be written: each holds in everything that is found, and is broken without the option.
 #include "tests/models/writing/search_toy.h"
 
 using namespace masquerade;

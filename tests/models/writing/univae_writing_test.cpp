@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too few.
+// Tests what a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too few.
 #include <doctest/doctest.h>
 
 #include <algorithm>
