@@ -293,17 +293,22 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
         requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
     std::vector<Tokens> plain = decoder.write(requests, {}, 1);
     CHECK(decoder.write(requests, {}, 1, 0) == plain);
-    std::vector<Sentence> sentences;
-    for (const Tokens& t : plain) {
-        sentences.emplace_back();
-        sentences.back().ids = {2};
-        sentences.back().ids.insert(sentences.back().ids.end(), t.begin(), t.end());
-        sentences.back().ids.push_back(3);
+    const std::vector<DecodeRequest> drawn = requests;
+    std::vector<Tokens> last = plain;
+    for (int rounds : {1, 2}) {
+        CAPTURE(rounds);
+        std::vector<Sentence> sentences;
+        for (const Tokens& t : last) {
+            sentences.emplace_back();
+            sentences.back().ids = {2};
+            sentences.back().ids.insert(sentences.back().ids.end(), t.begin(), t.end());
+            sentences.back().ids.push_back(3);
+        }
+        const auto latents = mean_latents(run.model, pointers_to(sentences));
+        for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
+        const std::vector<Tokens> again = decoder.write(requests, {}, 1);
+        CHECK(decoder.write(drawn, {}, 1, rounds) == again);
+        CHECK(again != last);
+        last = again;
     }
-    auto latents = mean_latents(run.model, pointers_to(sentences));
-    for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
-    std::vector<Tokens> again = decoder.write(requests, {}, 1);
-    for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = run.draw(1, std::uint32_t(i), 0);
-    CHECK(decoder.write(requests, {}, 1, 1) == again);
-    CHECK(again != plain);
 }

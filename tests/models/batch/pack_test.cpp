@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Packing: the rows and questions of documents one after the other, and the inert documents behind them.
+#include <doctest/doctest.h>
+
+#include "models/batch/batch.h"
+
+using namespace masquerade;
+
+namespace {
+
+// A document of `n` rows, every row from `first` on asked for its own number.
+Example document(int n, int first, int name) {
+    Example e;
+    for (int i = 0; i < n; i++) e.rows.push(10 + i, 1, i, name);
+    for (int i = first; i < n; i++) e.asked.push(i, 10 + i);
+    e.document = {n, 0};
+    return e;
+}
+
+}  // namespace
+
+TEST_CASE("pack: questions keep their rows, and inert documents make multiples") {
+    for (int n : {1, 7, 14, 15, 16, 17, 31})
+        for (int first : {0, 1})
+            for (int pad_to : {1, 16}) {
+                CAPTURE(n);
+                CAPTURE(first);
+                const Batch b = pack({document(n, 0, 5), document(n, first, 6)}, pad_to);
+                const int real = 2 * n - first, rows = b.rows.count();
+                CHECK(b.asked.count == real);
+                CHECK(b.asked.begin == std::vector<int>{0, n, real});
+                CHECK(b.documents == 2);
+                CHECK(int(b.parts.size()) % (pad_to == 1 ? 2 : 8) == 0);
+                CHECK(rows % pad_to == 0);
+                CHECK(b.asked.size() % pad_to == 0);
+                if (first == 0) CHECK(b.asked.size() == rows);  // every row is asked, inert ones too
+                REQUIRE(b.scored.count() == b.asked.size());
+                for (int m = 0; m < b.asked.size(); m++) {
+                    const auto at = std::size_t(m), row = std::size_t(b.asked.rows[at]);
+                    CHECK(b.asked.weights[at] == (m < real ? 1 : 0));
+                    CHECK(b.scored.document[at] == b.rows.document[row]);
+                    if (m < real) CHECK(b.rows.ids[row] == b.asked.tokens[at]);
+                    else CHECK(b.rows.document[row] > first_filler - 8);
+                    if (m > 0) CHECK(b.asked.rows[at] > b.asked.rows[at - 1]);
+                }
+            }
+}
