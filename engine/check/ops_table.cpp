@@ -553,7 +553,7 @@ const std::vector<Op>& ops_table() {
             {"adamw", [](Sizes n) { return adamw_case(n, 0); }},
             {"adamw, clipped", [](Sizes n) { return adamw_case(n, 1); }},
         };
-        for (const Op& op : attention_ops()) all.push_back(op);
+        for (const auto& more : {attention_ops(), state_ops()}) all.insert(all.end(), more.begin(), more.end());
         return all;
     }();
     return table;

@@ -9,12 +9,6 @@
 namespace masquerade::ladder {
 namespace {
 
-struct Layout {
-    SegmentGraph graph;
-    int keys[2] = {0, 0};  // rows of the two sources; 0: there is no such source
-};
-using Build = std::function<Layout(int rows)>;
-
 // Documents of these lengths, until the rows are used up.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
@@ -49,6 +43,8 @@ Layout documents(int rows, F change) {
     return all;
 }
 
+}  // namespace
+
 Build by_rule(Rule rule) {
     return [rule](int rows) {
         Layout all = documents(rows, [rule](QuerySegment& q, Layout& layout) {
@@ -68,7 +64,6 @@ Build by_rule(Rule rule) {
     };
 }
 
-// UniVAE's decoder: causal, and before itself one row of a second source.
 Layout with_latent(int rows) {
     return documents(rows, [](QuerySegment& q, Layout& all) {
         q.rule = Rule::causal;
@@ -79,7 +74,6 @@ Layout with_latent(int rows) {
     });
 }
 
-// UniLM: the first half full, the second causal and sees the first.
 Layout prefix(int rows) {
     Layout all = documents(rows, [](QuerySegment&, Layout&) {});
     SegmentGraph halves;
@@ -102,6 +96,8 @@ Layout prefix(int rows) {
     all.graph = halves;
     return all;
 }
+
+namespace {
 
 Layout windowed(int rows) {
     return documents(rows, [](QuerySegment& q, Layout&) {

@@ -40,6 +40,14 @@ void for_type(DType type, F f) {
 
 namespace DEVICE {
 
+#ifndef HAS_WARPS
+// The numbers of a table where kernels read them, until the next table of this tag.
+template <class Tag>
+const int* table_of(const std::vector<int>& numbers) {
+    return numbers.data();
+}
+#endif
+
 // to[c] = the sum over rows n of term(n, c); a null `to` is not wanted.
 template <class A, class Term>
 struct ColumnSum {
@@ -54,6 +62,11 @@ struct ColumnSum {
 template <class... Stages>
 void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
+}
+// The same where a row is long work.
+template <class F>
+void for_each_long_row(std::int64_t rows, F f) {
+    launch_rows(rows, f);
 }
 template <class F>
 void for_each_point(std::int64_t n, F f) {
@@ -82,6 +95,10 @@ void for_each_row(std::int64_t rows, Stages... stages) {
             (run(stages), ...);
         }
     });
+}
+template <class F>
+void for_each_long_row(std::int64_t rows, F f) {
+    parallel_each(rows, [&](std::int64_t row) { f(OneLane{}, row); });
 }
 // f(i) for every element.
 template <class F>

@@ -70,6 +70,14 @@ OP(attention_forward, (View q, Views kv, const SegmentGraph& graph, AttentionRul
 OP(attention_backward, (View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
                         Grad dq, Grads dkv))
 
+// For each head: the keys that the graph lets row i see go into R slots, which x_i reads (engine/math/state.h). attend:
+// x (Nq,C) S, every kv[s] (Nk,2C) S: keys, then values;  else x (Nq,H*R) A, kv[s] (Nk,C) values.  pack[s] (Nk,H*R) A.  y (Nq,C) S.
+// before, after (B, state_numbers), A: the state that the rows of document b find and leave, either may be absent.
+OP(state_attention_forward, (View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, View before, View y,
+                             View after))
+OP(state_attention_backward, (View dy, View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, Grad dx,
+                              Grads dpack, Grads dkv))
+
 // y(M,C) = x(N,C)[rows(M)]; no row twice (a lookup with repeats is an embedding)
 OP(gather_rows_forward, (View x, Ints rows, View y))
 // dx(N,C) = dy at its rows, 0 elsewhere

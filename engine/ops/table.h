@@ -27,6 +27,16 @@ struct AttentionRule {
     RowNames rows;      // of the queries; needed with dropout only
 };
 
+// Attention through a bounded state (engine/math/state.h): how keys are weighed in a slot, how a query reads the slots.
+enum class StatePack : int { sum, exponential };
+enum class StateRead : int { linear, kernel, attend };
+struct StateRule {
+    int heads = 1, slots = 1;  // H, R
+    StatePack pack = StatePack::sum;
+    StateRead read = StateRead::attend;
+    double floor = 0;  // kernel of a sum: least magnitude of its divisor for each key
+};
+
 struct AdamWRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // decoupled weight decay

@@ -7,7 +7,7 @@
 
 #include "engine/base/random.h"
 #include "engine/math/lanes.h"
-#include "engine/ops/cuda/kernel.cuh"
+#include "engine/ops/cuda/device_memory.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -93,6 +93,13 @@ template <class F>
 void launch_points(std::int64_t n, F f) {
     if (n <= 0) return;
     launch<points_kernel<F>>(blocks_for(n, threads_a_block), threads_a_block, 0, n, f);
+}
+
+template <class Tag>
+const int* table_of(const std::vector<int>& numbers) {
+    static Upload upload;
+    std::memcpy(upload.write(numbers.size() * sizeof(int)), numbers.data(), numbers.size() * sizeof(int));
+    return reinterpret_cast<const int*>(upload.send());
 }
 
 template <class A, class F>

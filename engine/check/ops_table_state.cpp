@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The rows of state_attention in the op table: every way to pack and to read, and the rules that a state honours. Sizes are
+// query rows, head size, heads.
+#include "engine/check/ops_table.h"
+
+#include <algorithm>
+
+namespace masquerade::ladder {
+namespace {
+
+Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0) {
+    Op op{"state_attention, " + use, [=](Sizes n) {
+        const int N = n.rows, D = n.columns, H = n.other, C = H * D, R = D % 3 + 2;
+        const bool attends = read == StateRead::attend, kernel = read == StateRead::kernel;
+        const bool positive = pack == StatePack::sum && kernel;
+        auto layout = std::make_shared<Layout>(build(N));
+        const int sources = layout->keys[1] > 0 ? 2 : 1, longest = std::min(N, 140) + 1;
+        Case c;
+        auto& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : Kind::arithmetic).sums(D + 2 * longest);
+        if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
+        for (int s = 0; s < sources; s++) {
+            auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest);
+            if (positive) w.drawn(uniform(0.2, 1.2));
+            c.input(s ? "kv1" : "kv", {layout->keys[s], attends ? 2 * C : C}).sums(D + 2 * longest);
+        }
+        c.output("y", {N, C}).sums(D + 2 * longest);
+        const StateRule rule{H, R, pack, read, floor};
+        const auto packs = [=](const Call& a) { return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")}; };
+        const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };
+        c.forward = [=](const Call& a) {
+            state_attention_forward(a("x"), packs(a), kvs(a), layout->graph, rule, View{}, a("y"), View{});
+        };
+        c.backward = [=](const Call& a) {
+            const Grads dpack = sources > 1 ? Grads{a.grad("pack"), a.grad("pack1")} : Grads{a.grad("pack")};
+            const Grads dkv = sources > 1 ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
+            state_attention_backward(a.d("y"), a("x"), packs(a), kvs(a), layout->graph, rule, a.grad("x"), dpack, dkv);
+        };
+        c.record = [=](const OnTape& a) {
+            std::vector<Tensor*> p{a("pack")}, kv{a("kv")};
+            if (sources > 1) p.push_back(a("pack1")), kv.push_back(a("kv1"));
+            state_attention(a.tape, a("x"), p, kv, C, layout->graph, rule, "ladder");
+        };
+        return c;
+    }};
+    op.costly = true;
+    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
+    op.middle = {{70, 8, 3}};
+    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}};
+    return op;
+}
+
+}  // namespace
+
+std::vector<Op> state_ops() {
+    constexpr auto sum = StatePack::sum, exponential = StatePack::exponential;
+    constexpr auto linear = StateRead::linear, kernel = StateRead::kernel, attend = StateRead::attend;
+    return {
+        state_op("sum, attend", sum, attend, by_rule(Rule::causal)),
+        state_op("exponential, attend", exponential, attend, prefix),
+        state_op("exponential, kernel", exponential, kernel, by_rule(Rule::causal)),
+        state_op("sum, kernel", sum, kernel, prefix),
+        state_op("sum, kernel, held", sum, kernel, by_rule(Rule::full), 100),
+        state_op("exponential, linear", exponential, linear, by_rule(Rule::full)),
+        state_op("sum, linear", sum, linear, by_rule(Rule::strict_causal)),
+        state_op("anticausal", exponential, attend, by_rule(Rule::anticausal)),
+        state_op("rank", exponential, kernel, by_rule(Rule::rank)),
+        state_op("strict rank", sum, attend, by_rule(Rule::strict_rank)),
+        state_op("latent key", exponential, attend, with_latent),
+        state_op("none", exponential, attend, by_rule(Rule::none)),
+    };
+}
+
+}  // namespace masquerade::ladder

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Attention through a bounded state, of one head: R slots of D numbers take up the keys that are seen, one after the other,
+// and a query reads the slots. With the pack s_j (R) of key j, its weight in slot r is
+//
+//     w_jr = s_jr                          n_r = number of keys           sum
+//     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)          exponential, with a running maximum for each slot
+//     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
+//
+// and the query reads y = sum_r p_r V_r with
+//
+//     linear    p_r = x_r                                                 content lambda           Bello 2021, equation 1
+//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)     Choromanski et al. 2020
+//     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna              Ma et al. 2021, section 3
+//
+// where the kernel of a sum has n_r = sum_j s_jr. A query that sees nothing reads 0. Derivations: docs/ops/state_attention.md.
+#pragma once
+#include "engine/math/scalar.h"
+
+namespace masquerade {
+
+struct StateShape {
+    int slots, columns;  // R, D
+    bool exponential, attends, kernel;
+    double floor;  // of the magnitude of a kernel's sum, a key; below it the sum is held
+    // Numbers of a state: keys it holds, running maxima (R), sums of weights (R), values and keys (R,D) times weights.
+    HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
+};
+
+template <class A>
+struct State {
+    A *count, *top, *total, *values, *keys;
+    HD State(const StateShape& n, A* at)
+        : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
+};
+
+template <class Lanes, class A>
+HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
+    each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(-INFINITY) : A(0); });
+    meet(lanes);
+}
+
+// to[d] = a to[d] + b from[d]
+template <class Lanes, class A, class S>
+HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict from) {
+    if (a == A(1)) each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), to[d]); });
+    else each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
+}
+
+// Takes up a key: its pack s(R), its key k(D) and its value v(D). `scratch` (2R).
+template <class Lanes, class S, class A>
+HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const A* s, const S* k, const S* v, A* scratch) {
+    const int R = n.slots, D = n.columns;
+    A *old = scratch, *now = scratch + R;
+    meet(lanes);
+    each(lanes, R, [&](int r) {
+        old[r] = A(1), now[r] = s[r];
+        if (n.exponential) {
+            const A top = real_of(s[r]) > real_of(to.top[r]) ? A(real_of(s[r])) : to.top[r];
+            old[r] = exp_of(to.top[r] - top), now[r] = exp_of(s[r] - top);
+            to.top[r] = top;
+        }
+        to.total[r] = old[r] * to.total[r] + now[r];
+    });
+    if (first(lanes)) *to.count += A(1);
+    meet(lanes);
+    for (int r = 0; r < R; r++) {
+        mix(lanes, D, to.values + r * D, old[r], now[r], v);
+        if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], k);
+    }
+}
+
+// What a query makes of a state: p_r / n_r as weights (R), with scores b (R) where it attends.
+template <class A>
+struct Reading {
+    A *weights, *scores;
+    A sum;      // of a kernel: sum_r x_r n_r, relative to exp(largest) for log features
+    bool held;  // at the floor
+};
+
+template <class A>
+HD A divisor(const StateShape& n, const State<A>& state, int r) {
+    return n.exponential ? state.total[r] : *state.count;
+}
+
+template <class Lanes, class X, class A>
+HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, A* weights, A* scores) {
+    const int R = n.slots, D = n.columns;
+    Reading<A> reading{weights, scores, A(1), false};
+    meet(lanes);
+    if (n.attends) {
+        for (int r = 0; r < R; r++) {
+            const A b = sum(lanes, D, [&](int d) { return state.keys[r * D + d] * A(x[d]); });
+            if (first(lanes)) scores[r] = b / (divisor(n, state, r) * A(sqrt_of(double(D))));
+        }
+        meet(lanes);
+    }
+    if (n.attends || (n.kernel && n.exponential)) {
+        const auto score = [&](int r) { return n.attends ? scores[r] : A(x[r]) + state.top[r]; };
+        const A most = A(top(lanes, R, score));
+        const auto share = [&](int r) { return exp_of(score(r) - most); };
+        reading.sum = sum(lanes, R, [&](int r) { return n.attends ? share(r) : share(r) * state.total[r]; });
+        each(lanes, R, [&](int r) {
+            weights[r] = share(r) / (n.attends ? reading.sum * divisor(n, state, r) : reading.sum);
+        });
+    } else if (n.kernel) {
+        const A s = sum(lanes, R, [&](int r) { return A(x[r]) * state.total[r]; });
+        const double least = n.floor * real_of(*state.count);
+        reading.held = real_of(s) < least && -real_of(s) < least;
+        reading.sum = reading.held ? A(real_of(s) < 0 ? -least : least) : s;
+        each(lanes, R, [&](int r) { weights[r] = A(x[r]) / reading.sum; });
+    } else {
+        each(lanes, R, [&](int r) { weights[r] = A(x[r]) / divisor(n, state, r); });
+    }
+    meet(lanes);
+    return reading;
+}
+
+// y(D) = sum_r weights_r values_r; `row` (D).
+template <class Lanes, class S, class A>
+HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, const A* weights, A* row, S* y) {
+    each(lanes, n.columns, [&](int d) { row[d] = A(0); });
+    for (int r = 0; r < n.slots; r++) mix(lanes, n.columns, row, A(1), weights[r], state.values + r * n.columns);
+    store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
+}
+
+// What the backward keeps of a query for the keys that it sees: for each slot r what multiplies dy in the gradient of V_r's
+// sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs.
+template <class A>
+struct QueryTrace {
+    A *value, *key, *lost, *log_total;
+    HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
+};
+
+// dx of a query, stored or added, and its trace. `row` (2R + D).
+template <class Lanes, class S, class X, class A>
+HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
+                  const QueryTrace<A>& trace, A* row) {
+    const int R = n.slots, D = n.columns;
+    A *weights = row, *scores = row + R, *dq = row + 2 * R;
+    const Reading<A> reading = read_state(lanes, n, state, x, weights, scores);
+    for (int r = 0; r < R; r++) {  // u_r = dy . (values of slot r)
+        const A u = sum(lanes, D, [&](int d) { return state.values[r * D + d] * A(dy[d]); });
+        if (first(lanes)) trace.key[r] = u;
+    }
+    meet(lanes);
+    const A along = sum(lanes, R, [&](int r) { return weights[r] * trace.key[r]; });  // dy . y
+    each(lanes, R, [&](int r) {
+        const A u = trace.key[r], total = divisor(n, state, r);
+        A lost(0), key(0);
+        if (n.attends) {
+            const A db = weights[r] * (u - along * total);
+            key = db / A(sqrt_of(double(D)));
+            lost = weights[r] * u + db * scores[r];
+        } else if (n.kernel) {
+            lost = reading.held ? A(0) : along * weights[r];
+            if (n.exponential) lost *= total, key = weights[r] * u - lost;
+            else key = (u - (reading.held ? A(0) : along * state.total[r])) / reading.sum;
+        } else {
+            key = u / total;
+            lost = n.exponential ? weights[r] * u : A(0);
+        }
+        trace.value[r] = n.exponential ? weights[r] * total : weights[r];
+        trace.key[r] = key;
+        trace.lost[r] = lost;
+        trace.log_total[r] = n.exponential ? state.top[r] + log_of(total) : A(0);
+        if (n.attends && !n.exponential) trace.key[r] /= total, trace.lost[r] = A(0);
+    });
+    meet(lanes);
+    if (dx && !n.attends) store(lanes, R, dx, add, [&](int r) { return trace.key[r]; });
+    if (!dx || !n.attends) return;
+    each(lanes, D, [&](int d) { dq[d] = A(0); });
+    for (int r = 0; r < R; r++)
+        mix(lanes, D, dq, A(1), n.exponential ? trace.key[r] / state.total[r] : trace.key[r], state.keys + r * D);
+    store(lanes, D, dx, add, [&](int d) { return dq[d]; });
+}
+
+// The reverse state: what the queries so far, from the last one back, want of a key. Its numbers lie as those of a State:
+// `top` is log n_r of the last query that was taken up, to which everything is relative, `total` what the normalisers lose.
+template <class Lanes, class A>
+HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
+    each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(INFINITY) : A(0); });
+    meet(lanes);
+}
+
+template <class Lanes, class S, class X, class A>
+HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const QueryTrace<A>& trace, const X* x,
+                  const S* dy, A* scratch) {
+    const int R = n.slots, D = n.columns;
+    meet(lanes);
+    each(lanes, R, [&](int r) {
+        scratch[r] = n.exponential ? exp_of(trace.log_total[r] - to.top[r]) : A(1);
+        if (n.exponential) to.top[r] = A(real_of(trace.log_total[r]));
+        to.total[r] = scratch[r] * to.total[r] + trace.lost[r];
+    });
+    meet(lanes);
+    for (int r = 0; r < R; r++) {
+        mix(lanes, D, to.values + r * D, scratch[r], trace.value[r], dy);
+        if (n.attends) mix(lanes, D, to.keys + r * D, scratch[r], trace.key[r], x);
+    }
+}
+
+// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. `row` (R + 2D).
+template <class Lanes, class S, class A>
+HD void key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const A* s, const S* k, const S* v, A* ds, S* dk,
+                 S* dv, A* row) {
+    const int R = n.slots, D = n.columns;
+    A *weights = row, *to_v = row + R, *to_k = to_v + D;
+    meet(lanes);
+    each(lanes, R, [&](int r) { weights[r] = n.exponential ? exp_of(s[r] - wishes.top[r]) : s[r]; });
+    each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
+    meet(lanes);
+    for (int r = 0; r < R; r++) {
+        const A *of_v = wishes.values + r * D, *of_k = wishes.keys + r * D;
+        if (dv) mix(lanes, D, to_v, A(1), weights[r], of_v);
+        if (dv && n.attends) mix(lanes, D, to_k, A(1), weights[r], of_k);
+        if (!ds) continue;
+        A g = sum(lanes, D, [&](int d) { return of_v[d] * A(v[d]); });
+        if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(k[d]); });
+        if (first(lanes)) ds[r] += (n.exponential ? weights[r] : A(1)) * (g - wishes.total[r]);
+    }
+    if (dv) store(lanes, D, dv, true, [&](int d) { return to_v[d]; });
+    if (dv && n.attends) store(lanes, D, dk, true, [&](int d) { return to_k[d]; });
+}
+
+}  // namespace masquerade

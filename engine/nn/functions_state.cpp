@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Attention through a bounded state as a call on the tape.
+#include "engine/nn/functions.h"
+
+namespace masquerade {
+namespace {
+struct StateAttributes {
+    const SegmentGraph* graph;
+    StateRule rule;
+    int sources;
+};
+// The tensors of a record: x, the packs, the key/value tensors, the state before.
+Views views(const Record& r, int from, int count) {
+    Views all;
+    for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);
+    return all;
+}
+Grads grads(const Record& r, int from, int count) {
+    Grads all;
+    for (int i = 0; i < count; i++) all.g[all.count++] = r.dx(from + i);
+    return all;
+}
+}  // namespace
+
+namespace record {
+
+void state_attention_forward(const Record& r) {
+    const auto& a = r.as<StateAttributes>();
+    const int S = a.sources;
+    const View before = int(r.in.size()) > 1 + 2 * S ? r.x(1 + 2 * S) : View{}, after = r.out.size() > 1 ? r.y(1) : View{};
+    masquerade::state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), *a.graph, a.rule, before, r.y(0), after);
+}
+void state_attention_backward(const Record& r) {
+    const auto& a = r.as<StateAttributes>();
+    const int S = a.sources;
+    if (int(r.in.size()) > 1 + 2 * S) throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
+    const Grad dx = r.dx(0);
+    const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S);
+    masquerade::state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), *a.graph, a.rule, dx, dpack, dkv);
+}
+
+}  // namespace record
+
+int state_numbers(int width, const StateRule& rule) {
+    const int D = width / rule.heads, tables = rule.read == StateRead::attend ? 2 : 1;
+    return rule.heads * (1 + 2 * rule.slots + rule.slots * D * tables);
+}
+
+Tensor* state_attention(Tape& t, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,
+                        const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before,
+                        Tensor** after) {
+    Record r = Record("state_attention").reads({x}).makes({t.declare(name, {x->rows(), width}, t.dtype)})
+              .by(record::state_attention_forward, record::state_attention_backward,
+                  StateAttributes{&graph, rule, int(kv.size())});
+    r.in.insert(r.in.end(), pack.begin(), pack.end());
+    r.in.insert(r.in.end(), kv.begin(), kv.end());
+    r.keep = r.in;
+    if (before) r.in.push_back(before);
+    if (after) r.out.push_back(*after = t.declare(name + ".state", {graph.documents, state_numbers(width, rule)},
+                                                  arithmetic_of(t.dtype)));
+    return t.run(std::move(r));
+}
+
+}  // namespace masquerade

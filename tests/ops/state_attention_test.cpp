@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Attention through a bounded state: against its formula on every pair that a mask lets see, continued from a state, with
+// packs of any size, and what is refused.
+#include "engine/ops/state_plan.h"
+#include "tests/ops/attention_calls.h"
+
+using namespace masquerade;
+using namespace masquerade::attention_calls;
+
+namespace {
+
+constexpr StateRule rules[] = {{2, 4, StatePack::sum, StateRead::attend, 0},
+                               {2, 4, StatePack::exponential, StateRead::attend, 0},
+                               {2, 4, StatePack::exponential, StateRead::kernel, 0},
+                               {2, 4, StatePack::sum, StateRead::kernel, 0.01},
+                               {2, 4, StatePack::exponential, StateRead::linear, 0},
+                               {2, 4, StatePack::sum, StateRead::linear, 0}};
+
+template <class T>
+struct StateCall {
+    StateRule rule;
+    Layout layout;
+    Array<T> x, pack[2], kv[2], y;
+    bool attends() const { return rule.read == StateRead::attend; }
+    Views packs() const { return {pack[0].view(), pack[1].view()}; }
+    Views kvs() const { return {kv[0].view(), kv[1].view()}; }
+    void run() { cpu::state_attention_forward(x.view(), packs(), kvs(), layout.graph, rule, {}, y.view(), {}); }
+};
+
+constexpr int D = 3, C = 2 * D;
+
+StateCall<double> random_state_call(Sequence& random, const StateRule& rule, const Layout& layout, double deviation = 1) {
+    StateCall<double> c{rule, layout, {}, {}, {}, {}};
+    const auto numbers = [&](int rows, int columns, bool positive) {
+        Array<double> a({rows, columns}, "numbers", 0);
+        for (std::int64_t i = 0; i < a.count(); i++)
+            a.data()[i] = positive ? 0.1 + random.uniform() : deviation * 3.4 * (random.uniform() - 0.5);
+        return a;
+    };
+    const bool positive = rule.pack == StatePack::sum && rule.read == StateRead::kernel;
+    const int R = rule.heads * rule.slots;
+    c.x = numbers(layout.queries, c.attends() ? C : R, positive);
+    for (int s = 0; s < 2; s++) {
+        c.pack[s] = numbers(layout.keys[s], R, positive);
+        c.kv[s] = numbers(layout.keys[s], c.attends() ? 2 * C : C, false);
+    }
+    c.y = Array<double>({layout.queries, C}, "y", 7);
+    return c;
+}
+
+// The formula of engine/math/state.h on the keys that a row sees, for one head.
+std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segment, int row, int head) {
+    const int R = c.rule.slots;
+    const bool exponential = c.rule.pack == StatePack::exponential, kernel = c.rule.read == StateRead::kernel;
+    std::vector<double> y(D, 0), p(std::size_t(R), 0), n(std::size_t(R), 0), K(std::size_t(R * D), 0), V(std::size_t(R * D), 0);
+    const std::vector<Seen> seen = seen_by(c.layout.graph, segment, row);
+    for (const Seen& key : seen)
+        for (int r = 0; r < R; r++) {
+            const int source = c.layout.graph.keys[std::size_t(key.key)].source;
+            const double s = c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s;
+            n[std::size_t(r)] += exponential || kernel ? w : 1;
+            for (int d = 0; d < D; d++) {
+                K[std::size_t(r * D + d)] += w * c.kv[source](key.row, head * D + d);
+                V[std::size_t(r * D + d)] += w * c.kv[source](key.row, (c.attends() ? C : 0) + head * D + d);
+            }
+        }
+    if (seen.empty()) return y;
+    double total = 0;
+    for (int r = 0; r < R; r++) {
+        double& q = p[std::size_t(r)];
+        if (c.attends()) {
+            for (int d = 0; d < D; d++) q += c.x(row, head * D + d) * K[std::size_t(r * D + d)] / n[std::size_t(r)];
+            q = std::exp(q / std::sqrt(double(D)));
+        } else {
+            q = kernel && exponential ? std::exp(c.x(row, head * R + r)) : c.x(row, head * R + r);
+            if (kernel) q *= n[std::size_t(r)];
+        }
+        total += q;
+    }
+    for (int r = 0; r < R; r++)
+        for (int d = 0; d < D; d++)
+            y[std::size_t(d)] += p[std::size_t(r)] / (c.rule.read == StateRead::linear ? 1 : total) *
+                                 V[std::size_t(r * D + d)] / n[std::size_t(r)];
+    return y;
+}
+
+Layout honoured_layout(Sequence& random, int documents, int biggest) {
+    Layout layout = random_layout(random, documents, biggest);
+    for (QuerySegment& q : layout.graph.queries) {
+        q.window = -1;
+        if (q.rule == Rule::bits) q.rule = Rule::causal;
+    }
+    return layout;
+}
+
+}  // namespace
+
+TEST_CASE("state_attention: equals its formula under random masks") {
+    Sequence random(3, "state");
+    for (int round = 0; round < 60; round++)
+        for (const StateRule& rule : rules) {
+            StateCall<double> c = random_state_call(random, rule, honoured_layout(random, 3, 9));
+            c.run();
+            CHECK(c.y.guarded());
+            std::vector<char> covered(std::size_t(c.layout.queries), 0);
+            for (const QuerySegment& q : c.layout.graph.queries)
+                for (int row = q.begin; row < q.end; row++)
+                    for (int head = 0; head < 2; head++) {
+                        covered[std::size_t(row)] = 1;
+                        const std::vector<double> y = formula(c, q, row, head);
+                        for (int d = 0; d < D; d++)
+                            CHECK(std::abs(c.y(row, head * D + d) - y[std::size_t(d)]) <= 1e-12 * (1 + std::abs(y[std::size_t(d)])));
+                    }
+            for (int row = 0; row < c.layout.queries; row++)
+                for (int d = 0; d < C; d++) CHECK((covered[std::size_t(row)] || c.y(row, d) == 0));
+        }
+}
+
+TEST_CASE("state_attention: packs of any size neither overflow nor vanish") {
+    Sequence random(4, "large");
+    for (const StateRule& rule : rules) {
+        if (rule.pack == StatePack::sum) continue;
+        StateCall<double> c = random_state_call(random, rule, honoured_layout(random, 6, 40), 60);
+        if (rule.read != StateRead::kernel)
+            for (std::int64_t i = 0; i < c.x.count(); i++) c.x.data()[i] /= 60;
+        c.run();
+        StateCall<float> f{rule, c.layout, {}, {}, {}, {}};
+        fill(f.x, c.x), fill(f.y, c.y);
+        for (int s = 0; s < 2; s++) fill(f.pack[s], c.pack[s]), fill(f.kv[s], c.kv[s]);
+        f.run();
+        double largest = 0, error = 0;
+        for (std::int64_t i = 0; i < c.y.count(); i++) {
+            largest = std::max(largest, std::abs(c.y.data()[i]));
+            error = std::max(error, std::abs(double(f.y.data()[i]) - c.y.data()[i]));
+        }
+        CHECK(largest > 1);
+        CHECK(error < 1e-4 * largest);
+    }
+}
+
+TEST_CASE("state_attention: a state that was left goes on as if all rows had come at once, by bits") {
+    Sequence random(5, "steps");
+    for (const StateRule& rule : rules) {
+        Layout all;
+        all.queries = all.keys[0] = 12;
+        all.graph.documents = 2;
+        for (int d = 0; d < 2; d++) {
+            QuerySegment q;
+            q.begin = 6 * d, q.end = 6 * d + 6, q.document = q.self = d;
+            q.sees_begin = d, q.sees_end = d + 1, q.rule = Rule::causal;
+            all.graph.sees.push_back(d);
+            all.graph.keys.push_back({0, 6 * d, 6 * d + 6, 0});
+            all.graph.queries.push_back(q);
+        }
+        StateCall<double> whole = random_state_call(random, rule, all);
+        whole.run();
+        const int numbers = rule.heads * (1 + 2 * rule.slots + rule.slots * D * (whole.attends() ? 2 : 1));
+        Array<double> before, after({2, numbers}, "state", 0);
+        for (int t = 0; t < 6; t++) {
+            StateCall<double> step = whole;
+            step.layout.queries = step.layout.keys[0] = 2;
+            for (int d = 0; d < 2; d++) {
+                QuerySegment& q = step.layout.graph.queries[std::size_t(d)];
+                q.begin = d, q.end = d + 1;
+                step.layout.graph.keys[std::size_t(d)] = {0, d, d + 1, 0};
+            }
+            const auto rows = [&](const Array<double>& of) {
+                Array<double> some({2, int(of.shape.columns())}, "rows", 0);
+                for (int d = 0; d < 2; d++)
+                    for (int i = 0; i < int(of.shape.columns()); i++) some(d, i) = of(6 * d + t, i);
+                return some;
+            };
+            step.x = rows(whole.x), step.pack[0] = rows(whole.pack[0]), step.kv[0] = rows(whole.kv[0]);
+            step.y = Array<double>({2, C}, "y", 0);
+            before = after;
+            cpu::state_attention_forward(step.x.view(), step.packs(), step.kvs(), step.layout.graph, rule,
+                                         t > 0 ? before.view() : View{}, step.y.view(), after.view());
+            CHECK(step.y == rows(whole.y));
+        }
+    }
+}
+
+TEST_CASE("state_attention: masks that no growing state can honour are refused with the reason") {
+    Sequence random(6, "refused");
+    Layout layout = honoured_layout(random, 1, 5);
+    CHECK(state_refuses(layout.graph) == "");
+    layout.graph.queries[0].window = 2;
+    CHECK(state_refuses(layout.graph) == "a state that only grows cannot let the keys behind a window go");
+    StateCall<double> c = random_state_call(random, rules[0], layout);
+    CHECK_THROWS_WITH(c.run(), "state_attention: a state that only grows cannot let the keys behind a window go");
+    layout.graph.queries[0].window = -1;
+    layout.graph.queries[0].rule = Rule::bits;
+    CHECK(state_refuses(layout.graph) == "its rows see keys in no common order, as a growing state needs");
+}
