@@ -8,6 +8,7 @@
 namespace masquerade {
 
 enum class GeluKind : int { erf, tanh };
+enum class FeatureKind : int;  // engine/math/features.h
 
 // The name of a row of activations: the training example it belongs to and its position there. Random numbers are
 // drawn by name, never by place in the batch.
