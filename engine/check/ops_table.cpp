@@ -4,6 +4,7 @@
 // That alone gives it every rung of the ladder (engine/check/ladder.h). Attention has its rows in
 // ops_table_attention.cpp.
 #include "engine/check/ops_table.h"
+#include "engine/math/features.h"
 
 #include <algorithm>
 #include <cmath>
@@ -318,22 +319,50 @@ Case store_rows_case(Sizes n) {
     return c;
 }
 
-Case normalise_case(Sizes n) {
+Case normalise_case(Sizes n, int heads, Kind kind) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, Z}, arithmetic).by_row().sums(Z).at_least(1);
-    c.output("y", {B, Z}, arithmetic).by_row().sums(Z);
-    c.statistic("inverse", {B}).by_row().sums(Z);
-    c.forward = by_names(normalise_forward);
-    c.backward = by_names(normalise_backward);
-    c.record = [](const OnTape& a) { normalise(a.tape, a("x"), "y"); };
+    c.input("x", {B, heads * Z}, kind).by_row().from_rounded().sums(Z).at_least(heads > 1 ? 3 : 1);
+    c.output("y", {B, heads * Z}, kind).by_row().sums(Z);
+    c.statistic("inverse", {B, heads}).by_row().sums(Z);
+    c.forward = by_names(normalise_forward, heads);
+    c.backward = by_names(normalise_backward, heads);
+    c.record = [heads](const OnTape& a) { normalise(a.tape, a("x"), "y", heads); };
     return c;
 }
 
 // Shorter than the clamp of the norm: y = 1e6 x.
 Case normalise_clamped_case(Sizes n) {
-    Case c = normalise_case(n);
+    Case c = normalise_case(n, 1, arithmetic);
     c.operands[0].drawn(uniform(-1e-8, 1e-8)).at_least(1e6);
+    return c;
+}
+
+// Two heads of `columns` numbers and `other` vectors; p is a weight, or an activation.
+Case head_scores_case(Sizes n, bool weight) {
+    const int C = 2 * n.columns;
+    Case c;
+    c.input("x", {n.rows, C}).by_row().sums(n.other).at_least(1);
+    Operand& p = c.input("p", {n.other, C}).sums(n.rows).at_least(1);
+    p.weight = weight;
+    c.output("y", {n.rows, 2 * n.other}, arithmetic).by_row().sums(n.columns).at_least(1);
+    c.forward = by_names(head_scores_forward, 2, 0.7);
+    c.backward = by_names(head_scores_backward, 2, 0.7);
+    c.record = [](const OnTape& a) { head_scores(a.tape, a("x"), a("p"), 2, 0.7, "y"); };
+    return c;
+}
+
+// Two heads of `columns` numbers and `other` projections; a kind without a norm is tried with an x and without.
+Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
+    const int D = n.columns, R = n.other, F = features_of(kind, R);
+    const double scale = std::pow(D, -0.25);
+    Case c;
+    c.input("t", {n.rows, 2 * R}, arithmetic).by_row().drawn(uniform(-4, 4)).sums(D).at_least(1);
+    if (has_x) c.input("x", {n.rows, 2 * D}).by_row().sums(D + F).at_least(3);
+    c.output("y", {n.rows, 2 * F}, arithmetic).by_row().sums(D).at_least(1);
+    c.forward = by_names(feature_map_forward, 2, scale, kind);
+    c.backward = by_names(feature_map_backward, 2, scale, kind);
+    c.record = [=](const OnTape& a) { feature_map(a.tape, a("t"), has_x ? a("x") : nullptr, 2, scale, kind, "y"); };
     return c;
 }
 
@@ -512,6 +541,9 @@ const std::vector<Op>& ops_table() {
         const auto kind_of_gelu = [](Case (*make)(Sizes, GeluKind), GeluKind kind) {
             return [=](Sizes n) { return make(n, kind); };
         };
+        const auto features = [](const char* name, FeatureKind kind, bool has_x) {
+            return Op{text("feature_map, ", name), [=](Sizes n) { return feature_map_case(n, kind, has_x); }};
+        };
         const auto from_to = [](Kind from, Kind to) { return [=](Sizes n) { return convert_case(n, from, to); }; };
         std::vector<Op> all = {
             {"linear", [](Sizes n) { return linear_case(n, true, Kind::storage); }},
@@ -539,8 +571,18 @@ const std::vector<Op>& ops_table() {
             {"gather_rows, none", [](Sizes n) { return gather_rows_case(n, true); }},
             {"replace_rows", replace_rows_case},
             {"store_rows", store_rows_case},
-            {"normalise", normalise_case},
+            {"normalise", [](Sizes n) { return normalise_case(n, 1, arithmetic); }},
+            {"normalise, heads", [](Sizes n) { return normalise_case(n, 3, Kind::storage); }},
             {"normalise, clamped", normalise_clamped_case},
+            {"head_scores", [](Sizes n) { return head_scores_case(n, true); }},
+            {"head_scores, p an activation", [](Sizes n) { return head_scores_case(n, false); }},
+            features("positive", FeatureKind::positive, true),
+            features("hyperbolic", FeatureKind::hyperbolic, true),
+            features("trigonometric", FeatureKind::trigonometric, true),
+            features("relu", FeatureKind::relu, true),
+            features("rfa", FeatureKind::rfa, false),
+            features("softplus", FeatureKind::softplus, false),
+            features("elu", FeatureKind::elu, false),
             {"vmf_sample", vmf_sample_case},
             {"gaussian_sample", gaussian_sample_case},
             {"gaussian_kl", gaussian_kl_case},

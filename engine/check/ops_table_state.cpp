@@ -8,7 +8,7 @@
 namespace masquerade::ladder {
 namespace {
 
-Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0) {
+Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0, bool tied = false) {
     Op op{"state_attention, " + use, [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = n.other, C = H * D, R = D % 3 + 2;
         const bool attends = read == StateRead::attend, kernel = read == StateRead::kernel;
@@ -21,10 +21,10 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
         for (int s = 0; s < sources; s++) {
             auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest);
             if (positive) w.drawn(uniform(0.2, 1.2));
-            c.input(s ? "kv1" : "kv", {layout->keys[s], attends ? 2 * C : C}).sums(D + 2 * longest);
+            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).sums(D + 2 * longest);
         }
         c.output("y", {N, C}).sums(D + 2 * longest);
-        const StateRule rule{H, R, pack, read, floor};
+        const StateRule rule{H, R, pack, read, 0.7, floor};
         const auto packs = [=](const Call& a) { return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")}; };
         const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };
         c.forward = [=](const Call& a) {
@@ -66,6 +66,7 @@ std::vector<Op> state_ops() {
         state_op("rank", exponential, kernel, by_rule(Rule::rank)),
         state_op("strict rank", sum, attend, by_rule(Rule::strict_rank)),
         state_op("latent key", exponential, attend, with_latent),
+        state_op("tied", sum, attend, prefix, 0, true),
         state_op("none", exponential, attend, by_rule(Rule::none)),
     };
 }

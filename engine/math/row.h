@@ -57,19 +57,19 @@ HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bo
 }
 
 // y = x * inverse,  inverse = 1 / max(|x|, 1e-6)
-template <class A, class Lanes>
-HD void normalise_row(Lanes lanes, const A* x, A* y, A* inverse, int Z) {
-    A square = sum(lanes, Z, [&](int i) { return x[i] * x[i]; });
+template <class S, class A, class Lanes>
+HD void normalise_row(Lanes lanes, const S* x, S* y, A* inverse, int Z) {
+    A square = sum(lanes, Z, [&](int i) { return A(x[i]) * A(x[i]); });
     A r = real_of(square) > 1e-12 ? A(1) / sqrt_of(square) : A(1e6);
-    each(lanes, Z, [&](int i) { y[i] = x[i] * r; });
+    each(lanes, Z, [&](int i) { y[i] = S(A(x[i]) * r); });
     if (first(lanes)) *inverse = r;
 }
 // dx = inverse * (dy - (dy.y) y),  without the second term where the norm was clamped
-template <class A, class Lanes>
-HD void normalise_row_grad(Lanes lanes, const A* dy, const A* y, A inverse, A* dx, bool add, int Z) {
-    A along = sum(lanes, Z, [&](int i) { return dy[i] * y[i]; });
+template <class S, class A, class Lanes>
+HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* dx, bool add, int Z) {
+    A along = sum(lanes, Z, [&](int i) { return A(dy[i]) * A(y[i]); });
     if (real_of(inverse) >= 1e6) along = A(0);
-    each(lanes, Z, [&](int i) { put(dx[i], inverse * (dy[i] - along * y[i]), add); });
+    each(lanes, Z, [&](int i) { put(dx[i], inverse * (A(dy[i]) - along * A(y[i])), add); });
 }
 
 // A sample of vMF(mu, kappa) from w = mu.z (drawn elsewhere) and normal noise e:

@@ -2,7 +2,7 @@
 // Functions of one number, under the same names for every arithmetic type: float, double,
 // std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
-//     normal_cdf(x)   normal_pdf(x)
+//     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
 // For float they are our own branch-free polynomials: a plain loop over them vectorises without fast-math,
 // NaN and infinities are kept, and the bits of an element do not depend on where it lies in the loop. The
 // double ones are std's; the complex ones serve the complex step x + i h (erf is exact to first order in h,
@@ -156,6 +156,29 @@ HD float normal_pdf(float x) {
     float t = x * x * -0.721347520f;  // log2(e) / 2
     return 0.398942280f * exp2_inside(choose(t < -127.0f, -127.0f, t));
 }
+
+// sin and cos of n quarters of a turn and f, a part of one, |f| <= 1/8: quarters swap and negate.
+HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float& cosine) {
+    float square = f * f;
+    float s = f * polynomial(square, 6.28318548f, -41.3418655f, 81.6256256f, -76.7749557f);
+    float p = polynomial(square, -19.7392082f, 64.9391403f, -85.4231186f, 58.5612183f);
+    float c = mul_add(square, p, 1.0f);
+    bool odd = (n & 1u) != 0;
+    sine = float_of(bits_of(choose(odd, c, s)) ^ (n & 2u) << 30);
+    cosine = float_of(bits_of(choose(odd, s, c)) ^ ((n + 1u) & 2u) << 30);
+}
+// sin and cos of 2 pi u, u in [0, 1]. u = n/4 + f is exact. Relative error below 2^-23 of each.
+HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
+    float shifted = mul_add(u, 4.0f, 12582912.0f);
+    sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
+}
+// x = n pi/2 + r, pi/2 in three parts, the first two of so few bits that n times them is exact for |x| < 10^4; off by
+// at most 1.8e-7 there.
+HD void sine_and_cosine(float x, float& sine, float& cosine) {
+    float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
+    float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));
+    sine_and_cosine_of_quarters(bits_of(shifted) & 3u, r * 0.159154943f, sine, cosine);
+}
 // Correctly rounded; gcc vectorises it under -fno-math-errno.
 HD float sqrt_of(float x) { return std::sqrt(x); }
 
@@ -167,6 +190,7 @@ HD double erf_of(double x) { return std::erf(x); }
 HD double sqrt_of(double x) { return std::sqrt(x); }
 HD double normal_cdf(double x) { return 0.5 * std::erfc(x * -0.7071067811865476); }
 HD double normal_pdf(double x) { return 0.3989422804014327 * std::exp(-0.5 * x * x); }
+HD void sine_and_cosine(double x, double& sine, double& cosine) { sine = std::sin(x), cosine = std::cos(x); }
 
 inline Complex exp_of(const Complex& x) { return std::exp(x); }
 inline Complex exp2_inside(const Complex& x) { return std::exp(0.6931471805599453 * x); }
@@ -179,6 +203,9 @@ inline Complex erf_of(const Complex& x) {
     return {std::erf(a), x.imag() * 1.1283791670955126 * std::exp(-a * a)};
 }
 inline Complex normal_pdf(const Complex& x) { return 0.3989422804014327 * std::exp(-0.5 * x * x); }
+inline void sine_and_cosine(const Complex& x, Complex& sine, Complex& cosine) {
+    sine = std::sin(x), cosine = std::cos(x);
+}
 inline Complex normal_cdf(const Complex& x) {
     return {normal_cdf(x.real()), x.imag() * normal_pdf(x.real())};
 }

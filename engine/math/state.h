@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention through a bounded state, of one head: R slots of D numbers take up the keys that are seen, one after the other,
-// and a query reads the slots. With the pack s_j (R) of key j, its weight in slot r is
+// and a query reads the slots. With the scaled pack s_j (R) of key j, its weight in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)          exponential, with a running maximum for each slot
@@ -21,6 +21,7 @@ namespace masquerade {
 struct StateShape {
     int slots, columns;  // R, D
     bool exponential, attends, kernel;
+    double scale;  // of the packs
     double floor;  // of the magnitude of a kernel's sum, a key; below it the sum is held
     // Numbers of a state: keys it holds, running maxima (R), sums of weights (R), values and keys (R,D) times weights.
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
@@ -53,10 +54,11 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const A* s
     A *old = scratch, *now = scratch + R;
     meet(lanes);
     each(lanes, R, [&](int r) {
-        old[r] = A(1), now[r] = s[r];
+        const A scaled = A(n.scale) * s[r];
+        old[r] = A(1), now[r] = scaled;
         if (n.exponential) {
-            const A top = real_of(s[r]) > real_of(to.top[r]) ? A(real_of(s[r])) : to.top[r];
-            old[r] = exp_of(to.top[r] - top), now[r] = exp_of(s[r] - top);
+            const A top = real_of(scaled) > real_of(to.top[r]) ? A(real_of(scaled)) : to.top[r];
+            old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
             to.top[r] = top;
         }
         to.total[r] = old[r] * to.total[r] + now[r];
@@ -206,7 +208,7 @@ HD void key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const
     const int R = n.slots, D = n.columns;
     A *weights = row, *to_v = row + R, *to_k = to_v + D;
     meet(lanes);
-    each(lanes, R, [&](int r) { weights[r] = n.exponential ? exp_of(s[r] - wishes.top[r]) : s[r]; });
+    each(lanes, R, [&](int r) { weights[r] = n.exponential ? exp_of(A(n.scale) * s[r] - wishes.top[r]) : A(n.scale) * s[r]; });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {
@@ -216,7 +218,7 @@ HD void key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const
         if (!ds) continue;
         A g = sum(lanes, D, [&](int d) { return of_v[d] * A(v[d]); });
         if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(k[d]); });
-        if (first(lanes)) ds[r] += (n.exponential ? weights[r] : A(1)) * (g - wishes.total[r]);
+        if (first(lanes)) ds[r] += A(n.scale) * (n.exponential ? weights[r] : A(1)) * (g - wishes.total[r]);
     }
     if (dv) store(lanes, D, dv, true, [&](int d) { return to_v[d]; });
     if (dv && n.attends) store(lanes, D, dk, true, [&](int d) { return to_k[d]; });

@@ -6,13 +6,15 @@ namespace masquerade {
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
       path(block_path),
-      attention_(find_attention(s.attention).make(p, path, "attention", {s.width, s.heads, s.deviation, s.rotary_value})),
+      attention_(find_attention(s.attention).make(p, path, "attention",
+                                                  {s.width, s.heads, s.deviation, s.rotary_value, s.positions, s.attention_options})),
       up_(p, path + ".ffn.up", s.width, s.inner, s.deviation),
       down_(p, path + ".ffn.down", s.inner, s.width, s.deviation),
       norm1_(p, path + ".norm1", s.width, s.eps),
       norm2_(p, path + ".norm2", s.width, s.eps) {
     if (!s.cross) return;
-    cross_ = find_attention(s.attention).make(p, path, "cross", {s.width, s.heads, s.deviation, false});
+    cross_ = find_attention(s.attention).make(p, path, "cross",
+                                              {s.width, s.heads, s.deviation, false, s.positions, s.attention_options});
     norm_cross_ = LayerNorm(p, path + ".norm_cross", s.width, s.eps);
 }
 
@@ -38,7 +40,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
 // The encoder's rows are not normed here: the encoder has a last norm of its own.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     const KeyCache* cache = pass.cache ? &pass.cache->cross : nullptr;
-    if (!pass.cross_graph || !(cache ? cache->memory : pass.encoder))
+    if (!pass.cross_graph || !(cache ? cache->memory || cache->states : pass.encoder))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, norm_cross_, x, "norm_cross")};

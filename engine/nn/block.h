@@ -25,9 +25,9 @@ struct Pass {
     // With cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
-    // Rotary: positions of the encoder's rows; null data: cross-attention is not rotated.
-    Ints encoder_positions;
-    Tensor* cross_turns() const { return encoder_positions.data ? turns : nullptr; }
+    Ints encoder_positions;     // of the encoder's rows
+    bool rotates_cross = false;  // rotary: cross-attention is rotated
+    Tensor* cross_turns() const { return rotates_cross ? turns : nullptr; }
 };
 
 struct BlockShape {
@@ -39,6 +39,8 @@ struct BlockShape {
     bool rotary_value = false;  // a rotary table turns values as it turns keys
     bool cross = false;         // a decoder's layer, which attends to an encoder as well
     std::string attention = "softmax";  // a name of attention_kinds()
+    AttentionOptions attention_options = {};
+    int positions = 0;  // P
 };
 
 // Post-LN (BERT):  x = LN1(x + Attention(x)),  x = LN2(x + FFN(x))
@@ -50,7 +52,8 @@ class Block {
 
     // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // The tensors that a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass: (B,2C), (Ne,2C).
+    const Attention& attention() const { return *attention_; }
+    // The tensors that a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass.
     Tensor* kept_memory(Tape& tape, Tensor* memory) const;
     Tensor* kept_encoder(Tape& tape, const Pass& pass) const;
 

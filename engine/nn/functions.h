@@ -51,7 +51,11 @@ Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack,
 int state_numbers(int width, const StateRule& rule);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
-Tensor* normalise(Tape& tape, Tensor* x, const std::string& name);
+Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
+// (N,heads R), unrounded
+Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
+// t from head_scores of the same scale; x null where the kind has no norm.
+Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
 Tensor* gaussian_kl(Tape& tape, Tensor* x, const std::string& name);
@@ -64,6 +68,15 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
 // (1)
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
+
+struct FeatureDraw {
+    bool orthogonal = true;  // blocks of D orthogonal rows in every head; else independent ones
+    bool regular = false;    // every row sqrt(D) long; else as long as normal numbers are
+    double deviation = 1;    // 1 / sigma for the kernel exp(-|x - y|^2 / (2 sigma^2)) of rfa
+};
+// p(R,heads D) of head_scores: random rows w_r for each head, drawn anew for each number `draw`.
+std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& rule, std::uint64_t seed,
+                                    const std::string& name, std::uint32_t draw = 0);
 
 // The cosines and sines of positions 0..P-1 for heads of size D: row p is cos(p t_0), sin(p t_0), cos(p t_1) ...,
 // t_i = base^(-2i/D).                                                          Su et al. 2021, equation 15

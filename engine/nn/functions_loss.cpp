@@ -14,8 +14,10 @@ struct CrossEntropyAttributes {
 // The records' functions: named, so that a debugger shows and breaks on them.
 namespace record {
 
-void normalise_forward(const Record& r) { masquerade::normalise_forward(r.x(), r.y(0), r.y(1)); }
-void normalise_backward(const Record& r) { masquerade::normalise_backward(r.dy(), r.y(0), r.y(1), r.dx()); }
+void normalise_forward(const Record& r) { masquerade::normalise_forward(r.x(), r.as<int>(), r.y(0), r.y(1)); }
+void normalise_backward(const Record& r) {
+    masquerade::normalise_backward(r.dy(), r.y(0), r.y(1), r.as<int>(), r.dx());
+}
 
 void vmf_sample_forward(const Record& r) { masquerade::vmf_sample_forward(r.x(0), r.x(1), r.x(2), r.y()); }
 void vmf_sample_backward(const Record& r) {
@@ -52,11 +54,11 @@ void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(
 
 }  // namespace record
 
-Tensor* normalise(Tape& t, Tensor* x, const std::string& name) {
+Tensor* normalise(Tape& t, Tensor* x, const std::string& name, int heads) {
     Tensor *y = t.declare(name, x->shape, x->dtype),
-           *inverse = t.declare(name + ".inverse", {x->rows()}, x->dtype);
+           *inverse = t.declare(name + ".inverse", {x->rows(), heads}, arithmetic_of(x->dtype));
     return t.run(Record("normalise").reads({x}).makes({y, inverse}).keeps({y, inverse})
-              .by(record::normalise_forward, record::normalise_backward));
+              .by(record::normalise_forward, record::normalise_backward, heads));
 }
 
 Tensor* vmf_sample(Tape& t, Tensor* mu, Tensor* w, Tensor* e, const std::string& name) {

@@ -45,8 +45,13 @@ void truncated_normals(T* x, float deviation, const Stream& stream, std::int64_t
 }
 
 template <class T>
-void start_values(const View& view, const Init& init, const Stream& stream) {
+void start_values(const View& view, const Init& init, const Stream& stream, std::uint64_t seed) {
     T* x = view.as<T>();
+    if (init.kind == Init::made) {
+        const std::vector<double> numbers = init.make(seed);
+        for (std::size_t i = 0; i < numbers.size(); i++) x[i] = T(float(numbers[i]));
+        return;
+    }
     parallel_for(view.count(), 16384, [&](std::int64_t begin, std::int64_t end) {
         if (init.kind == Init::normal) truncated_normals(x, float(init.deviation), stream, begin, end);
         else std::fill(x + begin, x + end, T(init.kind == Init::ones ? 1.f : 0.f));
@@ -108,9 +113,9 @@ void Parameters::allocate(std::uint64_t seed) {
         Stream stream = make_stream(seed, t.path, 0);
         const View start = slice(first_values.view(), t);
         switch (dtype_) {
-            case DType::f64: start_values<double>(start, inits_[i], stream); break;
-            case DType::c128: start_values<complex>(start, inits_[i], stream); break;
-            default: start_values<float>(start, inits_[i], stream); break;
+            case DType::f64: start_values<double>(start, inits_[i], stream, seed); break;
+            case DType::c128: start_values<complex>(start, inits_[i], stream, seed); break;
+            default: start_values<float>(start, inits_[i], stream, seed); break;
         }
     }
     first_values.store();

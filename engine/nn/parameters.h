@@ -7,18 +7,21 @@
 //                                                                                  Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
+#include <functional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/tensor.h"
 
 namespace masquerade {
 
-// How a parameter starts: zeros, ones, or normal numbers of a standard deviation, cut off at two of them.
+// How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of the seed.
 struct Init {
-    enum Kind { zeros, ones, normal } kind = zeros;
+    enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
+    std::function<std::vector<double>(std::uint64_t seed)> make = {};
 };
 
 class Parameters {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The row ops of the latent layers: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All in the
-// arithmetic type; noise is a constant.
+// The row ops of the latent layers: normalise, von Mises-Fisher and Gaussian samples, Gaussian KL. All but normalise in
+// the arithmetic type; noise is a constant.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -8,20 +8,22 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class A>
+template <class S, class A>
 struct Normalise {
-    const A* x;
-    A *y, *inverse;
+    const S* x;
+    S* y;
+    A* inverse;
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         normalise_row(lanes, x + n * Z, y + n * Z, inverse + n, Z);
     }
 };
-template <class A>
+template <class S, class A>
 struct NormaliseBackward {
-    const A *dy, *y, *inverse;
-    A* dx;
+    const S *dy, *y;
+    const A* inverse;
+    S* dx;
     bool add;
     int Z;
     template <class Lanes>
@@ -111,26 +113,34 @@ std::int64_t half_of(const char* op, const View& x) {
     return x.columns() / 2;
 }
 
+int columns_of_head(const char* op, const View& x, int heads, const View& inverse) {
+    expect_shape(op, "inverse", inverse, {x.rows(), heads}, arithmetic_of(x.dtype));
+    if (heads < 1 || x.columns() % heads) throw Error(text(op, ": ", seen("x", x), ", ", heads, " heads; expected whole ones"));
+    return int(x.columns() / heads);
+}
+
 }  // namespace
 
-void normalise_forward(View x, View y, View inverse) {
+void normalise_forward(View x, int heads, View y, View inverse) {
+    const int Z = columns_of_head("normalise", x, heads, inverse);
     expect_same_shape("normalise", "x", x, "y", y);
-    expect_shape("normalise", "inverse", inverse, {x.rows()}, x.dtype);
-    for_latent("normalise", x, [&](auto a) {
-        using A = decltype(a);
-        for_each_row(x.rows(), Normalise<A>{x.as<A>(), y.as<A>(), inverse.as<A>(), int(x.columns())});
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(x.rows() * heads, Normalise<S, A>{x.as<S>(), y.as<S>(), inverse.as<A>(), Z});
     });
 }
 
-void normalise_backward(View dy, View y, View inverse, Grad dx) {
+void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
+    const int Z = columns_of_head("normalise backward", y, heads, inverse);
     expect_same_shape("normalise backward", "dy", dy, "y", y);
-    expect_shape("normalise backward", "inverse", inverse, {y.rows()}, y.dtype);
     expect_grad("normalise backward", "dx", dx, y);
     if (!dx) return;
-    for_latent("normalise backward", y, [&](auto a) {
-        using A = decltype(a);
-        for_each_row(y.rows(), NormaliseBackward<A>{dy.as<A>(), y.as<A>(), inverse.as<A>(), dx.view.as<A>(),
-                                                    dx.add, int(y.columns())});
+    for_type(y.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(y.rows() * heads, NormaliseBackward<S, A>{dy.as<S>(), y.as<S>(), inverse.as<A>(), dx.view.as<S>(),
+                                                               dx.add, Z});
     });
 }
 

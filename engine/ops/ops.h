@@ -71,12 +71,21 @@ OP(attention_backward, (View dy, View q, Views kv, View y, View lse, const Segme
                         Grad dq, Grads dkv))
 
 // For each head: the keys that the graph lets row i see go into R slots, which x_i reads (engine/math/state.h). attend:
-// x (Nq,C) S, every kv[s] (Nk,2C) S: keys, then values;  else x (Nq,H*R) A, kv[s] (Nk,C) values.  pack[s] (Nk,H*R) A.  y (Nq,C) S.
+// x (Nq,C) S, every kv[s] S: keys, then values (Nk,2C), or both in one (Nk,C);  else x (Nq,H*R) A, kv[s] (Nk,C) values.
+// pack[s] (Nk,H*R) A, times rule.scale;  y (Nq,C) S.
 // before, after (B, state_numbers), A: the state that the rows of document b find and leave, either may be absent.
 OP(state_attention_forward, (View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, View before, View y,
                              View after))
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, Grad dx,
                               Grads dpack, Grads dkv))
+
+// For each head and r < R: y(N,H R) = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p: S;  y: A;  dp: A, or S as dx
+OP(head_scores_forward, (View x, View p, int heads, double scale, View y))
+OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
+// y(N,H F): the features, or their logarithms, of heads x(N,C), S, and of their projections t(N,H R), A, as
+// engine/math/features.h has them. x may be absent where the kind has no norm.
+OP(feature_map_forward, (View t, View x, int heads, double scale, FeatureKind kind, View y))
+OP(feature_map_backward, (View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx))
 
 // y(M,C) = x(N,C)[rows(M)]; no row twice (a lookup with repeats is an embedding)
 OP(gather_rows_forward, (View x, Ints rows, View y))
@@ -90,9 +99,9 @@ OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 // y[rows[m]] = x(M,C)[m], the other rows of y stay: what a decoder does to its cache. No backward.
 OP(store_rows, (View x, Ints rows, View y))
 
-// y(B,Z) = x / max(|x|, 1e-6), inverse(B) = 1 / max(|x|, 1e-6).  all A
-OP(normalise_forward, (View x, View y, View inverse))
-OP(normalise_backward, (View dy, View y, View inverse, Grad dx))
+// y(N,C) = x / max(|x|, 1e-6) of each head of a row, inverse(N,H), A: 1 / max(|x|, 1e-6)
+OP(normalise_forward, (View x, int heads, View y, View inverse))
+OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
 // z(B,Z) = w mu + sqrt(1 - w^2) nu, nu the unit vector along e - (e.mu) mu; w(B), e(B,Z) constants, e normal.  all A
 //                                                                            Davidson et al. 2018, section 3

@@ -24,11 +24,12 @@ struct Chain {
     StatePlan plan;
     StateShape n;
     int heads;
+    bool tied;  // keys are the values
     const X* x;
     Keys<S, A> of;
     A* room;  // of each chain: a state, and what its rows are worked on
     HD int width() const { return heads * n.columns; }                                  // C
-    HD int kv_width() const { return n.attends ? 2 * width() : width(); }               // of a row of kv
+    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }       // of a row of kv
     HD int x_width() const { return n.attends ? width() : heads * n.slots; }
     HD int x_columns() const { return n.attends ? n.columns : n.slots; }                // of a head
     HD std::int64_t scratch() const { return 3 * n.slots + 2 * n.columns; }
@@ -44,7 +45,7 @@ struct Chain {
     HD Place place(int at, int head) const {
         const std::int64_t row = plan.key_row[at];
         const std::int64_t k = row * kv_width() + head * n.columns;
-        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends ? k + width() : k};
+        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k};
     }
     template <class Lanes>
     HD void take_up(Lanes lanes, const State<A>& state, int at, int head, A* work) const {
@@ -150,7 +151,7 @@ struct Backward {
 
 StateShape shape_of(const View& y, const StateRule& rule) {
     return {rule.slots, int(y.columns()) / rule.heads, rule.pack == StatePack::exponential,
-            rule.read == StateRead::attend, rule.read == StateRead::kernel, rule.floor};
+            rule.read == StateRead::attend, rule.read == StateRead::kernel, rule.scale, rule.floor};
 }
 
 void check_call(const char* op, const View& x, const Views& pack, const Views& kv, const StateRule& rule, const View& y) {
@@ -163,7 +164,8 @@ void check_call(const char* op, const View& x, const Views& pack, const Views& k
     if (pack.count != kv.count) throw Error(text(op, ": ", pack.count, " packs for ", kv.count, " key/value tensors"));
     expect_shape(op, "x", x, {y.rows(), attends ? C : R}, attends ? y.dtype : a);
     for (int s = 0; s < kv.count; s++) {
-        expect_shape(op, "kv", kv[s], {kv[s].rows(), attends ? 2 * C : C}, y.dtype);
+        const bool tied = !attends || (kv[0].columns() == C && C > 0);
+        expect_shape(op, "kv", kv[s], {kv[s].rows(), tied ? C : 2 * C}, y.dtype);
         expect_shape(op, "pack", pack[s], {kv[s].rows(), R}, a);
     }
 }
@@ -171,7 +173,8 @@ void check_call(const char* op, const View& x, const Views& pack, const Views& k
 template <class S, class X, class A>
 Chain<S, X, A> chain_of(const View& x, const Views& pack, const Views& kv, const StateRule& rule, const View& y,
                         const std::vector<int>& numbers) {
-    Chain<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)), shape_of(y, rule), rule.heads, x.as<X>(), {}, nullptr};
+    Chain<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)), shape_of(y, rule), rule.heads,
+                        kv.count > 0 && kv[0].columns() == y.columns(), x.as<X>(), {}, nullptr};
     for (int s = 0; s < kv.count; s++) c.of.pack[s] = pack[s].as<A>(), c.of.kv[s] = kv[s].as<S>();
     const std::int64_t chains = std::int64_t(c.plan.documents) * rule.heads;
     c.room = workspace<StateTag, A>(std::size_t(chains * (c.n.numbers() + c.scratch())));

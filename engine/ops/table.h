@@ -8,6 +8,7 @@
 namespace masquerade {
 
 enum class GeluKind : int { erf, tanh };
+enum class FeatureKind : int;  // engine/math/features.h
 
 // The name of a row of activations: the training example it belongs to and its position there. Random numbers are
 // drawn by name, never by place in the batch.
@@ -34,6 +35,7 @@ struct StateRule {
     int heads = 1, slots = 1;  // H, R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
+    double scale = 1;  // of the packs
     double floor = 0;  // kernel of a sum: least magnitude of its divisor for each key
 };
 

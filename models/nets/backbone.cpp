@@ -12,6 +12,8 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
                             " heads of an even size; choose width = heads * an even number"));
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
+    if (o.rotary && !find_attention(o.attention).rotates)
+        throw BadUsage(text("attention ", o.attention, " has no place for rotary positions; set rotary=false"));
     if (place.embedding) {
         token_ = place.embedding->token_;
         type_ = place.embedding->type_;
@@ -23,7 +25,8 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     }
     BlockShape shape{o.width,     o.heads,        o.inner,
                      o.pre_norm,  o.gelu,         o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation, o.rotary_value, place.cross,    o.attention};
+                     o.deviation, o.rotary_value, place.cross,    o.attention,
+                     o.attention_options, o.positions};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
     if (place.head) {

@@ -19,6 +19,7 @@ struct BackboneOptions {
     bool rotary = true;   // else an absolute table is added to the embedding
     bool rotary_value = false;  // rotary turns values, too
     std::string attention = "softmax";  // a name of attention_kinds()
+    AttentionOptions attention_options = {};
     bool pre_norm = false;
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;

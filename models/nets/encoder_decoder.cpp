@@ -25,7 +25,8 @@ Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& rows, const Segme
                                   const TokenRows& source, const SegmentGraph& cross_graph) const {
     Pass pass = decoder.pass(tape, rows, graph);
     pass.cross_graph = &cross_graph;
-    if (rotates_cross()) pass.encoder_positions = tape.ints(source.positions);
+    pass.encoder_positions = tape.ints(source.positions);
+    pass.rotates_cross = rotates_cross();
     return pass;
 }
 

@@ -34,6 +34,22 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
     return with_window(cached_mask(documents, 1), window);
 }
 
+namespace {
+// Every row as a document of its own, which sees what it saw, or nothing.
+SegmentGraph one_by_one(const SegmentGraph& graph, bool sees) {
+    SegmentGraph rows = graph;
+    rows.queries.clear();
+    rows.documents = 0;
+    for (QuerySegment q : graph.queries)
+        for (int row = q.begin, end = q.end; row < end; row++) {
+            q.begin = row, q.end = row + 1, q.document = rows.documents++;
+            if (!sees) q.sees_end = q.sees_begin;
+            rows.queries.push_back(q);
+        }
+    return rows;
+}
+}  // namespace
+
 View CachedWriter::feed(const std::vector<Row>& rows) {
     cache_.follow(tape_, rows);
     const int written = cache_.written();
@@ -42,29 +58,39 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     std::vector<CachedDocument> alone, with_memory;
     Documents cross;
     for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
+    // A state that has taken up the sources and what was written stands for both.
+    const bool states = cache_.states(), reads = !states || written == 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
         rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
-        alone.push_back({0, 0, cache_.first_row(i), written, 1});
-        with_memory.push_back({s.begin, s.end, cache_.first_row(i), written, 1});
+        const int first = states ? int(i) : cache_.first_row(i), cached_rows = states ? 0 : written;
+        alone.push_back({0, 0, first, cached_rows, 1});
+        with_memory.push_back({s.begin, s.end, first, cached_rows, 1});
         cross[std::size_t(rows[i].source)].target++;  // the rows of a source are neighbours
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
-    if (!memory_.keys.layer(0)) alone_graph_ = cached(alone, 0);
-    if (!memory_.keys.all().empty()) graph_ = cached(with_memory, 1);
-    if (!memory_.encoder.all().empty()) cross_graph_ = cross_mask(cross);
+    if (!memory_.keys.layer(0) || !reads) alone_graph_ = cached(alone, 0);
+    if (!memory_.keys.all().empty() && reads) graph_ = cached(with_memory, 1);
+    if (!memory_.encoder.all().empty()) cross_graph_ = states ? one_by_one(cross_mask(cross), reads) : cross_mask(cross);
     other_graphs_.clear();
-    if (memory_.masks)
+    if (memory_.masks && reads)
         for (const MaskWords& words : memory_.masks->masks()) other_graphs_.push_back(written_graph(words, with_memory));
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
     pass.cross_graph = &cross_graph_;
-    if (!memory_.encoder_positions.empty()) pass.encoder_positions = tape_.ints(memory_.encoder_positions);
+    pass.encoder_positions = tape_.ints(memory_.encoder_positions);
+    pass.rotates_cross = memory_.rotates_cross;
     LayerCache cache;
     pass.cache = &cache;
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        cache.self = {memory_.keys.layer(i), cache_.layer(i), tape_.ints(write_rows_)};
-        cache.cross.memory = memory_.encoder.layer(i);
-        const int other = memory_.masks ? memory_.masks->of_layers()[std::size_t(i)] : -1;
+        const Ints write = tape_.ints(write_rows_);
+        cache.self = {reads ? memory_.keys.layer(i) : nullptr, cache_.layer(i), write, tape_.ints(memory_.positions)};
+        cache.cross = {reads ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions};
+        if (states) {
+            std::swap(cache.self.own, cache.self.states);
+            cache.cross.states = cache_.cross(i);
+            cache.self.fresh = cache.cross.fresh = written == 0;
+        }
+        const int other = memory_.masks && reads ? memory_.masks->of_layers()[std::size_t(i)] : -1;
         layer.graph = other >= 0 ? &other_graphs_[std::size_t(other)] : cache.self.memory ? &graph_ : &alone_graph_;
     });  // (n,C)
     cache_.advance();

@@ -20,7 +20,8 @@ struct Memory {
     std::vector<Source> sources;
     KeptKeys keys;     // of self-attention; layers that have none see what was written alone
     KeptKeys encoder;  // of cross-attention
-    std::vector<int> encoder_positions;  // of its rows, where cross-attention is rotated; else empty
+    std::vector<int> positions, encoder_positions;  // of the rows of `keys` and of `encoder`; none: 0
+    bool rotates_cross = false;
     std::shared_ptr<const LayerMasks> masks;  // in words, of self-attention; null: rows see their source whole
     bool goes_on = false;                     // what is written continues its source
     std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source

@@ -18,12 +18,14 @@ void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_
         documents.push_back({n, 0});
     }
     graph_ = full_mask(documents);
-    if (model_.rotates_cross()) memory.encoder_positions = rows_.positions;
+    memory.encoder_positions = rows_.positions;
+    memory.rotates_cross = model_.rotates_cross();
     memory.encoder.allocate(model_.decoder, "cache.source", rows_.count());
     tape.begin("read");
     Pass pass = model_.decoder.pass(tape, rows_, graph_);
     pass.encoder = model_.encode(tape, rows_, graph_);  // (Ne,C)
-    if (model_.rotates_cross()) pass.encoder_positions = tape.ints(rows_.positions);
+    pass.encoder_positions = tape.ints(rows_.positions);
+    pass.rotates_cross = memory.rotates_cross;
     for (int i = 0; i < model_.decoder.options.layers; i++)
         memory.encoder.keep(tape, i, model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass));  // (Ne,2C)
     tape.end();

@@ -6,7 +6,7 @@
 
 namespace masquerade {
 
-void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first) {
+void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first, int columns) {
     first_ = first;
     rows_.resize(std::size_t(rows));
     std::iota(rows_.begin(), rows_.end(), 0);
@@ -15,8 +15,8 @@ void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int
     for (int i = first; i < stack.options.layers; i++) {
         Tensor t;
         t.path = path;
-        t.shape = {rows, 2 * stack.options.width};
-        t.dtype = stack.storage();
+        t.shape = {rows, columns > 0 ? columns : stack.layers[std::size_t(i)].attention().kept_columns()};
+        t.dtype = columns > 0 ? arithmetic_of(stack.storage()) : stack.storage();
         t.device = stack.device();
         buffers_.emplace_back(t.bytes(), t.device);
         t.value = buffers_.back().data();
@@ -30,7 +30,11 @@ void TargetCache::start(const Backbone& stack, int slots, int longest, bool back
     longest_ = longest;
     written_ = 0;
     slot_of_.clear();
-    keys_.allocate(stack, "cache.target", std::int64_t(slots) * longest);
+    const int numbers = stack.layers.empty() ? 0 : stack.layers[0].attention().state_numbers();
+    states_ = numbers > 0;
+    keys_.allocate(stack, "cache.target", std::int64_t(slots) * (states_ ? 1 : longest), 0, numbers);
+    cross_ = KeptKeys();
+    if (states_ && stack.layers[0].shape.cross) cross_.allocate(stack, "cache.cross", slots, 0, numbers);
 }
 
 void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
@@ -53,15 +57,16 @@ void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
         while (taken[std::size_t(free)]) free++;
         taken[std::size_t(free)] = 1;
         slot[i] = free;
-        for (int t = 0; t < written_; t++) {
+        for (int t = 0; t < (states_ ? std::min(written_, 1) : written_); t++) {
             from_.push_back(row(slot_of_[std::size_t(rows[i].parent)], t));
             to_.push_back(row(free, t));
         }
     }
     slot_of_ = slot;
     if (from_.empty()) return;
-    for (Tensor& own : keys_.all())  // first read, then write: a slot may be both
-        store_rows(embedding(tape, tape.ints(from_), &own, "continued")->view(), tape.ints(to_), own.view());
+    for (KeptKeys* kept : {&keys_, &cross_})
+        for (Tensor& own : kept->all())  // first read, then write: a slot may be both
+            store_rows(embedding(tape, tape.ints(from_), &own, "continued")->view(), tape.ints(to_), own.view());
 }
 
 std::vector<int> TargetCache::next_rows() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keys and values that writing keeps from step to step, (rows,2C) a layer. The rows of the sources are made once; the
-// rows of what is written lie in slots, one a prefix, one row a token.
+// What writing keeps of keys from step to step in each layer. The rows of the sources are made once; the rows of what is
+// written lie in slots, one a prefix, one row a token, or one state for all tokens.
 #pragma once
 #include <deque>
 #include <string>
@@ -13,16 +13,17 @@
 
 namespace masquerade {
 
-// One tensor (rows,2C) for every layer of a stack from `first` on.
+// One tensor (rows,columns) for every layer of a stack from `first` on.
 class KeptKeys {
   public:
-    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0);
+    // `columns` of type A for states; else those that the attention keeps.
+    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0, int columns = 0);
     // Null below the first layer, and where nothing is allocated.
     Tensor* layer(int i) {
         return i < first_ || layers_.empty() ? nullptr : &layers_.at(std::size_t(i - first_));
     }
     std::deque<Tensor>& all() { return layers_; }
-    // All rows in order, and what layer i keeps in them: kv (rows,2C).
+    // All rows in order, and what layer i keeps in them: kv (rows,columns).
     Ints rows(Tape& tape) const { return tape.ints(rows_); }
     void keep(Tape& tape, int i, const Tensor* kv) { store_rows(kv->view(), rows(tape), layer(i)->view()); }
 
@@ -45,17 +46,19 @@ class TargetCache {
     int first_row(std::size_t i) const { return row(slot_of_[i], backward_ ? written_ : 0); }
     std::vector<int> next_rows() const;
     Tensor* layer(int i) { return keys_.layer(i); }
+    Tensor* cross(int i) { return cross_.layer(i); }  // states of cross-attention; null: there are none
+    bool states() const { return states_; }           // a state stands for all tokens of a prefix
     int written() const { return written_; }  // tokens of every prefix that are in it
     void advance() { written_++; }
 
   private:
     // The row of a token; tokens are counted as they are written.
     int row(int slot, int token) const {
-        return slot * longest_ + (backward_ ? longest_ - 1 - token : token);
+        return states_ ? slot : slot * longest_ + (backward_ ? longest_ - 1 - token : token);
     }
 
-    KeptKeys keys_;
-    bool backward_ = false;
+    KeptKeys keys_, cross_;
+    bool backward_ = false, states_ = false;
     int slots_ = 0, longest_ = 0, written_ = 0;
     std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
     std::vector<int> from_, to_;

@@ -42,6 +42,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     const int L = stack_.options.layers;
     edge_graph_ = only_queries(graph_at(L - 1), edge_rows_);
 
+    memory.positions = rows_.positions;
     memory.keys.allocate(stack_, "cache.source", rows_.count());
     tape.begin("read");
     LayerCache cache;

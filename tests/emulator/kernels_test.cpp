@@ -77,6 +77,8 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
     CHECK((table.linear_rotary_forward && table.linear_rotary_backward));
     CHECK((table.cross_entropy_forward && table.global_norm));
+    CHECK((table.head_scores_forward && table.head_scores_backward && table.feature_map_forward));
+    CHECK((table.feature_map_backward && table.normalise_backward));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {

@@ -16,12 +16,13 @@ bool (*refuses_product)(const Multiplication&) = nullptr;
 namespace masquerade::fibers {
 namespace {
 
-// Row after row, as (rows, columns), whichever way the factor lies.
+// Row after row, as (rows, columns), however the factor lies.
 std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_t columns) {
     std::vector<float> all(std::size_t(rows * columns));
+    const std::int64_t step = row_step(f, f.transposed ? rows : columns);
     for (std::int64_t i = 0; i < rows; i++)
         for (std::int64_t j = 0; j < columns; j++) {
-            const std::int64_t at = f.transposed ? j * rows + i : i * columns + j;
+            const std::int64_t at = f.transposed ? j * step + i : i * step + j;
             all[std::size_t(i * columns + j)] = f.dtype == DType::f32
                                                     ? static_cast<const float*>(f.data)[at]
                                                     : float(static_cast<const bfloat16*>(f.data)[at]);
@@ -30,12 +31,12 @@ std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_
 }
 
 template <class S>
-void store_row(const std::vector<float>& sums, const float* bias, void* c, std::int64_t row, bool add) {
+void store_row(const std::vector<float>& sums, const float* bias, const DeviceProduct& c, std::int64_t row) {
     const std::int64_t n = std::int64_t(sums.size());
-    S* to = static_cast<S*>(c) + row * n;
+    S* to = static_cast<S*>(c.data) + row * row_step(c, n);
     for (std::int64_t j = 0; j < n; j++) {
         float sum = sums[std::size_t(j)];
-        if (add) sum += float(to[j]);
+        if (c.add) sum += float(to[j]);
         if (bias) sum += bias[j];
         to[j] = S(sum);
     }
@@ -54,9 +55,9 @@ bool multiply(const Multiplication& p) {
             for (std::int64_t j = 0; j < p.n; j++)
                 sums[std::size_t(j)] += a[std::size_t(i * p.k + l)] * b[std::size_t(l * p.n + j)];
         if (p.c.dtype == DType::f32)
-            store_row<float>(sums, p.bias, p.c.data, i, p.c.add);
+            store_row<float>(sums, p.bias, p.c, i);
         else
-            store_row<bfloat16>(sums, p.bias, p.c.data, i, p.c.add);
+            store_row<bfloat16>(sums, p.bias, p.c, i);
     }
     return true;
 }

@@ -176,7 +176,7 @@ TEST_CASE("products: ops climb the ladder with the engine's own product") {
     const Refusal never(
         [](const Multiplication& p) -> bool { throw Error(name_of(p) + " is asked for elsewhere"); });
     for (const char* name :
-         {"linear", "linear, y unrounded", "linear_gelu, erf", "gelu_linear, tanh", "cross_entropy"}) {
+         {"linear", "linear, y unrounded", "linear_gelu, erf", "gelu_linear, tanh", "cross_entropy", "head_scores"}) {
         Op op = row_of(name);
         op.costly = true;
         AsCuda emulated;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The float functions against libm's double ones over a spread of all floats, at special values, and inside a
 // vectorised loop against outside; the complex ones against the derivatives they must carry.
+#include "engine/math/features.h"
 #include "engine/math/point.h"
 
 #include <algorithm>
@@ -99,6 +100,44 @@ TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it")
         CHECK(gelu_tanh_grad(large) == 1);
         CHECK(std::fabs(gelu_tanh_grad(-large)) <= 1e-30f * large);
     }
+}
+
+TEST_CASE("sine and cosine are within 2e-7 up to 1e4, and complex ones carry their derivatives") {
+    auto in_reach = [](auto f) {
+        return [f](auto x) { return f(std::fabs(x) <= 1e4 ? x : decltype(x)(1)); };
+    };
+    auto sine = in_reach([](auto x) {
+        decltype(x) s, c;
+        return sine_and_cosine(x, s, c), s;
+    });
+    auto cosine = in_reach([](auto x) {
+        decltype(x) s, c;
+        return sine_and_cosine(x, s, c), c;
+    });
+    CHECK(worst_difference(sine, sine, 101) <= 2e-7);
+    CHECK(worst_difference(cosine, cosine, 101) <= 2e-7);
+    CHECK(std::isnan(sine(NAN)));
+    Complex s, c;
+    sine_and_cosine(Complex(0.7, 1e-30), s, c);
+    CHECK(s == Complex(std::sin(0.7), 1e-30 * std::cos(0.7)));
+    CHECK(c == Complex(std::cos(0.7), -1e-30 * std::sin(0.7)));
+}
+
+// 1 at 0, as the weights of Luna want it; to the last digits also where it is nearly 0.
+TEST_CASE("softplus of base 2") {
+    CHECK(softplus2(0.0f).first == 1);
+    CHECK(softplus2(0.0f).second == 0.5f);
+    double worst = 0, slope = 0;
+    for (float t = -100; t < 100; t += 0.01f) {
+        const double e = std::exp2(-double(std::fabs(t))), most = std::fmax(t, 0) + std::log1p(e) / std::log(2.0);
+        worst = std::max(worst, std::fabs(softplus2(t).first / most - 1));
+        slope = std::max(slope, std::fabs(softplus2(t).second * (1 + std::exp2(-double(t))) - 1));
+    }
+    CHECK(worst <= 5e-7);
+    CHECK(slope <= 5e-7);
+    CHECK(softplus2(1e30f).first == 1e30f);
+    CHECK(softplus2(-INFINITY).first <= 1e-37f);
+    CHECK(std::isnan(softplus2(NAN).first));
 }
 
 TEST_CASE("special values of float functions") {

@@ -151,13 +151,13 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
 TEST_CASE("definitions: latents") {
     const std::int64_t Z = 4;
     for (DType type : {DType::f64, DType::f32}) {
-        Values x = Values::random(type, {N, Z}, 1), y(type, {N, Z}), inverse(type, {N}), e = Values::random(type, {N, Z}, 2),
+        Values x = Values::random(type, {N, Z}, 1), y(type, {N, Z}), inverse(type, {N, 1}), e = Values::random(type, {N, Z}, 2),
                z(type, {N, Z}), w(type, {N}), dz = Values::random(type, {N, Z}, 3);
         for (std::int64_t n = 0; n < N; n++) w.set(n, 0.25 * double(n - 2));
-        normalise_forward(x.view(), y.view(), inverse.view());
+        normalise_forward(x.view(), 1, y.view(), inverse.view());
         expect_numbers("normalise", y, [&](std::int64_t i) { return x[i] / std::sqrt(dot_of_row(x, x, i / Z, Z)); });
         stores_and_adds("normalise", type, {N, Z},
-                        [&](Grad d) { normalise_backward(dz.view(), y.view(), inverse.view(), d); });
+                        [&](Grad d) { normalise_backward(dz.view(), y.view(), inverse.view(), 1, d); });
 
         vmf_sample_forward(y.view(), w.view(), e.view(), z.view());
         expect_numbers("vmf", z, [&](std::int64_t i) {

@@ -9,12 +9,12 @@ using namespace masquerade::attention_calls;
 
 namespace {
 
-constexpr StateRule rules[] = {{2, 4, StatePack::sum, StateRead::attend, 0},
-                               {2, 4, StatePack::exponential, StateRead::attend, 0},
-                               {2, 4, StatePack::exponential, StateRead::kernel, 0},
-                               {2, 4, StatePack::sum, StateRead::kernel, 0.01},
-                               {2, 4, StatePack::exponential, StateRead::linear, 0},
-                               {2, 4, StatePack::sum, StateRead::linear, 0}};
+constexpr StateRule rules[] = {{2, 4, StatePack::sum, StateRead::attend, 1.5, 0},
+                               {2, 4, StatePack::exponential, StateRead::attend, 1.5, 0},
+                               {2, 4, StatePack::exponential, StateRead::kernel, 1.5, 0},
+                               {2, 4, StatePack::sum, StateRead::kernel, 1.5, 0.01},
+                               {2, 4, StatePack::exponential, StateRead::linear, 1.5, 0},
+                               {2, 4, StatePack::sum, StateRead::linear, 1.5, 0}};
 
 template <class T>
 struct StateCall {
@@ -57,7 +57,7 @@ std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segm
     for (const Seen& key : seen)
         for (int r = 0; r < R; r++) {
             const int source = c.layout.graph.keys[std::size_t(key.key)].source;
-            const double s = c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s;
+            const double s = c.rule.scale * c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s;
             n[std::size_t(r)] += exponential || kernel ? w : 1;
             for (int d = 0; d < D; d++) {
                 K[std::size_t(r * D + d)] += w * c.kv[source](key.row, head * D + d);

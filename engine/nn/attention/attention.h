@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/math/features.h"
 #include "engine/nn/layers.h"
 
 namespace masquerade {
@@ -23,11 +24,14 @@ struct Keys {
     Tensor* memory = nullptr;  // (B,C) rows at position 0, which come before x as source 0 of the mask; null: none
 };
 
-// Writing token by token: keys and values that earlier steps left.
+// Writing token by token: what earlier steps left of keys, as rows of kept() or as states of fixed size.
 struct KeyCache {
-    Tensor* memory = nullptr;  // (M,2C) source 0 of the mask; null: none
-    Tensor* own = nullptr;     // (slots * longest, 2C) next source: the call first stores its own at `rows`; null: it has none
-    Ints rows = {};
+    Tensor* memory = nullptr;  // (M,kept_columns) source 0 of the mask; null: none
+    Tensor* own = nullptr;     // (slots * longest, kept_columns) next source: the call first stores its own at `rows`; null: it has none
+    Ints rows = {};            // of `own`, or of `states`
+    Ints positions = {};       // of the rows of memory, where they are kept before they are turned
+    Tensor* states = nullptr;  // (slots, state_numbers) of the rows of the call, one a document; null: no states
+    bool fresh = false;        // these states have taken up nothing yet
 };
 
 // The place of an attention in a pass.
@@ -39,10 +43,22 @@ struct Site {
     const KeyCache* cache = nullptr;      // null: all keys are those of the call
 };
 
+// What some of the kinds can be told.
+enum class LunaPack : int { softplus, elu, softmax };
+struct AttentionOptions {
+    int slots = 16;  // l of Luna and Linformer
+    LunaPack pack = LunaPack::softplus;
+    bool tied = false;  // Luna's keys are its values
+    int features = 64;  // random ones of a head
+    FeatureKind feature_map = FeatureKind::positive;  // of Performer
+};
+
 struct AttentionShape {
     int width = 0, heads = 0;  // C, H
     double deviation = 0.02;   // of the first weights
     bool rotary_value = false;  // the rotary table turns values as it turns keys
+    int positions = 0;          // P: positions 0 .. P-1 may occur
+    AttentionOptions options = {};
 };
 
 class Attention {
@@ -50,12 +66,15 @@ class Attention {
     virtual ~Attention() = default;
     // (Nq,C)
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
-    // The tensor that a cache keeps of the rows x(Nk,C): (Nk,2C). `name` ends the path of the tensor.
+    // The tensor that a cache keeps of the rows x(Nk,C): (Nk,kept_columns). `name` ends the path of the tensor.
+    virtual int kept_columns() const = 0;
+    virtual int state_numbers() const { return 0; }  // of the state that stands for all that was written; 0: rows are kept
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
 };
 
 struct AttentionKind {
     const char *name, *what;
+    bool rotates;  // rotary positions have a place in it
     // The reason why this kind cannot honour a mask, for the user; empty: it can.
     std::string (*refuses)(const SegmentGraph& graph);
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".

@@ -9,6 +9,7 @@ class SoftmaxAttention : public Attention {
   public:
     SoftmaxAttention(Parameters& parameters, const std::string& layer, const std::string& name, const AttentionShape& shape);
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    int kept_columns() const override { return 2 * shape_.width; }
     Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const override;
 
   private:

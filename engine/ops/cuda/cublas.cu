@@ -96,12 +96,12 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T 
     lt().expect(lt().set_operation(operation, what, &value, sizeof value), "describing a product");
 }
 
-// A factor of the transposed product: stored as (rows, columns) row after row.
-cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t rows, std::int64_t columns) {
+// A factor of the transposed product: stored as (rows, columns), its rows a step apart, 0: one after the other.
+cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows, std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
     cublasLtMatrixLayout_t layout = nullptr;
     lt().expect(
-        lt().make_layout(&layout, type_of(type), std::uint64_t(columns), std::uint64_t(rows), columns),
+        lt().make_layout(&layout, type_of(type), std::uint64_t(columns), std::uint64_t(rows), step ? step : columns),
         "describing a matrix");
     return layout;
 }
@@ -142,15 +142,15 @@ Plan make_plan(const Multiplication& p) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);  // how well it is aligned counts
     }
-    plan.first = layout_of(p.b.dtype, p.b.transposed, p.k, p.n);
-    plan.second = layout_of(p.a.dtype, p.a.transposed, p.m, p.k);
-    plan.result = layout_of(p.c.dtype, false, p.m, p.n);
+    plan.first = layout_of(p.b.dtype, p.b.transposed, p.b.row, p.k, p.n);
+    plan.second = layout_of(p.a.dtype, p.a.transposed, p.a.row, p.m, p.k);
+    plan.result = layout_of(p.c.dtype, false, p.c.row, p.m, p.n);
     choose_algorithm(plan, p);
     return plan;
 }
 
 Plan& plan_for(const Multiplication& p) {
-    using Key = std::array<std::int64_t, 14>;
+    using Key = std::array<std::int64_t, 17>;
     static std::map<Key, Plan> plans;
     const Key key{p.m,
                   p.n,
@@ -160,6 +160,9 @@ Plan& plan_for(const Multiplication& p) {
                   int(p.c.dtype),
                   p.a.transposed,
                   p.b.transposed,
+                  p.a.row,
+                  p.b.row,
+                  p.c.row,
                   alignment_of(p.a.data),
                   alignment_of(p.b.data),
                   alignment_of(p.c.data),

@@ -13,44 +13,44 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// C (+)= bias, the product of no columns and no rows.
-template <class S>
-struct Empty {
-    S* c;
-    const float* bias;
-    std::int64_t n;
-    bool add;
-    HD void operator()(std::int64_t i) const { put(c[i], bias ? bias[i % n] : 0.0f, add); }
-};
-
-// to[i] = from[i] (+ bias), stored or added.
+// to = from (+ bias), stored or added: rows of n numbers, a step apart each. from null: 0, the product of no columns and
+// no rows.
 template <class From, class To>
 struct Copy {
     const From* from;
+    std::int64_t from_step;
     const float* bias;
     To* to;
-    std::int64_t n;
+    std::int64_t to_step, n;
     bool add;
     HD void operator()(std::int64_t i) const {
-        put(to[i], bias ? float(from[i]) + bias[i % n] : float(from[i]), add);
+        const std::int64_t row = i / n, column = i % n;
+        const float x = from ? float(from[row * from_step + column]) : 0.0f;
+        put(to[row * to_step + column], bias ? x + bias[column] : x, add);
     }
 };
 
-template <class From, class To>
-void copy(std::int64_t count, const From* from, To* to) {
-    for_each_point(count, Copy<From, To>{from, nullptr, to, 1, false});
+// C (M,N) (+)= from (+ bias)
+void copy(std::int64_t m, std::int64_t n, const float* from, const float* bias, DeviceProduct c) {
+    const std::int64_t step = row_step(c, n);
+    if (c.dtype == DType::f32)
+        for_each_point(m * n, Copy<float, float>{from, n, bias, static_cast<float*>(c.data), step, n, c.add});
+    else
+        for_each_point(m * n, Copy<float, bfloat16>{from, n, bias, static_cast<bfloat16*>(c.data), step, n, c.add});
 }
 
 void expect_known(DType type) {
     if (type != DType::f32 && type != DType::bf16) throw Error(text("no CUDA form for ", name_of(type)));
 }
 
-// The factor as f32, in memory of its own where it is bf16.
+// The factor (rows, columns) as f32, in memory of its own where it is bf16.
 template <class Tag>
-DeviceFactor widened(DeviceFactor f, std::int64_t count) {
+DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     if (f.dtype == DType::f32) return f;
-    float* wide = workspace<Tag>(count);
-    copy(count, static_cast<const bfloat16*>(f.data), wide);
+    float* wide = workspace<Tag>(rows * columns);
+    const std::int64_t n = f.transposed ? rows : columns;
+    for_each_point(rows * columns, Copy<bfloat16, float>{static_cast<const bfloat16*>(f.data), row_step(f, n), nullptr, wide,
+                                                         n, n, false});
     return {wide, DType::f32, f.transposed};
 }
 
@@ -76,19 +76,12 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
           const float* bias) {
     for (DType type : {a.dtype, b.dtype, c.dtype}) expect_known(type);
     if (m <= 0 || n <= 0) return;
-    if (k <= 0) {
-        if (c.dtype == DType::f32)
-            for_each_point(m * n, Empty<float>{static_cast<float*>(c.data), bias, n, c.add});
-        else
-            for_each_point(m * n, Empty<bfloat16>{static_cast<bfloat16*>(c.data), bias, n, c.add});
-        return;
-    }
-    if (a.dtype != b.dtype) a = widened<WideA>(a, m * k), b = widened<WideB>(b, k * n);
+    if (k <= 0) return copy(m, n, nullptr, bias, c);
+    if (a.dtype != b.dtype) a = widened<WideA>(a, m, k), b = widened<WideB>(b, k, n);
     if (c.dtype == DType::bf16 && (bias || a.dtype == DType::f32)) {
         float* wide = workspace<WideC>(m * n);
         make_product({m, n, k, a, b, {wide, DType::f32, false}, nullptr});
-        for_each_point(m * n, Copy<float, bfloat16>{wide, bias, static_cast<bfloat16*>(c.data), n, c.add});
-        return;
+        return copy(m, n, wide, bias, c);
     }
     make_product({m, n, k, a, b, c, bias});
 }

@@ -6,9 +6,9 @@
 
 namespace masquerade::DEVICE {
 
-inline DeviceFactor factor(const View& v) { return {v.data, v.dtype}; }
-inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed}; }
-inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add}; }
+inline DeviceFactor factor(const View& v) { return {v.data, v.dtype, false, v.columns()}; }
+inline DeviceFactor transposed(DeviceFactor f) { return {f.data, f.dtype, !f.transposed, f.row}; }
+inline DeviceProduct product(const View& v, bool add = false) { return {v.data, v.dtype, add, v.columns()}; }
 
 // C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float. Where one factor is f32 and the other bf16, both
 // are multiplied as f32. C in bf16 is rounded once, after the bias was added.

@@ -15,19 +15,27 @@
 
 namespace masquerade {
 
-// A matrix to be read: whole rows that follow each other; transposed: the rows that lie there are its columns.
+// A matrix to be read: whole rows, which follow each other or, where `row` is not 0, begin that far apart; transposed: the
+// rows that lie there are its columns.
 struct DeviceFactor {
     const void* data;
     DType dtype;
     bool transposed = false;
+    std::int64_t row = 0;
 };
 
-// The matrix to be written, whole rows that follow each other.
+// The matrix to be written, its rows as those of a factor.
 struct DeviceProduct {
     void* data;
     DType dtype;
     bool add = false;  // to what is there, instead of storing
+    std::int64_t row = 0;
 };
+// From one stored row, `length` numbers, to the next.
+template <class Matrix>
+std::int64_t row_step(const Matrix& x, std::int64_t length) {
+    return x.row ? x.row : length;
+}
 
 // C(M,N) = A(M,K) B(K,N) (+ C) (+ bias(N) in every row), sums in float; M, N, K > 0.
 //     A and B        C

@@ -66,7 +66,7 @@ __device__ void set_number(Packet& packet, int i, T x) {
 template <class T>
 struct Lines {
     const T* data;
-    std::int64_t count, length;
+    std::int64_t count, length, step;
     bool deep;
     bool packed;  // every packet of a line may be read at once
 
@@ -74,7 +74,7 @@ struct Lines {
     __device__ Packet read(std::int64_t line, std::int64_t at) const {
         Packet packet{};
         if (line >= count || at >= length) return packet;
-        const T* from = data + line * length + at;
+        const T* from = data + line * step + at;
         if (packed) return packet_at(from);
 #pragma unroll
         for (int i = 0; i < per_packet<T>; i++)
@@ -131,8 +131,8 @@ struct Tiles {
 // One tile (M,N) of C, in chunks of K steps of the depth.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
-    product_kernel(Lines<T> a, Lines<T> b, S* c, const float* bias, std::int64_t m, std::int64_t n,
-                   std::int64_t depth, bool add) {
+    product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m,
+                   std::int64_t n, std::int64_t depth, bool add) {
     Tiles<T, M, N, K>& tiles = *dynamic_shared<Tiles<T, M, N, K>>();
     const unsigned across = unsigned((n + N - 1) / N);
     const std::int64_t row = std::int64_t(blockIdx.x / across) * M,
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(tile_threads)
         __syncthreads();
     }
     sum.each([&](int i, int j, float x) {
-        if (i < rows && j < columns) put(c[(row + i) * n + column + j], bias ? x + bias[column + j] : x, add);
+        if (i < rows && j < columns) put(c[(row + i) * c_step + column + j], bias ? x + bias[column + j] : x, add);
     });
 }
 
@@ -164,9 +164,9 @@ std::int64_t tiles_of(const Multiplication& p, int rows, int columns) {
 // Of A (rows: M, lies along the depth) or B (rows: N, its transpose lies so).
 template <class T>
 Lines<T> lines_of(const DeviceFactor& f, std::int64_t rows, std::int64_t depth, bool deep) {
-    const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows;
-    const bool packed = length % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(f.data) % 16 == 0;
-    return {static_cast<const T*>(f.data), count, length, deep, packed};
+    const std::int64_t count = deep ? rows : depth, length = deep ? depth : rows, step = row_step(f, length);
+    const bool packed = (length | step) % per_packet<T> == 0 && reinterpret_cast<std::uintptr_t>(f.data) % 16 == 0;
+    return {static_cast<const T*>(f.data), count, length, step, deep, packed};
 }
 
 template <class T, class S, int M, int N, int K>
@@ -178,7 +178,7 @@ void launch_product(const Multiplication& p) {
     launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
                                           lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
                                           lines_of<T>(p.b, p.n, p.k, p.b.transposed),
-                                          static_cast<S*>(p.c.data), p.bias, p.m, p.n, p.k, p.c.add);
+                                          static_cast<S*>(p.c.data), row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
 }
 
 // Large tiles read less; small ones keep a GPU busy where there are few, and waste less of few rows.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Feature maps: what makes a kernel of q and k the product phi(q) . phi(k). One row is one head of one token: its
+// projections t_r = w_r . x~ (R) and the head itself x (D), x~ = scale x, half = |x~|^2 / 2.
+//     positive       log phi_r = t_r - half - log(R)/2                                  Choromanski et al. 2020
+//     hyperbolic     log phi = (t_r - half, -t_r - half) - log(2R)/2
+//     trigonometric  phi = exp(half) R^(-1/2) (cos t_r, sin t_r)
+//     relu           phi_r = max(t_r, 0) + 1e-3
+//     rfa            phi = R^(-1/2) (sin t_r, cos t_r)                                  Peng et al. 2021
+//     softplus       phi_r = log2(1 + 2^t_r), 1 at 0                                    Ma et al. 2021
+//     elu            phi_r = elu(t_r) + 1                                               Katharopoulos et al. 2020
+#pragma once
+#include "engine/math/scalar.h"
+
+namespace masquerade {
+
+enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, softplus, elu };
+
+// The kinds that give log phi; those that read x; those of 2R features.
+constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
+constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
+constexpr bool is_double(FeatureKind k) {
+    return k == FeatureKind::hyperbolic || k == FeatureKind::trigonometric || k == FeatureKind::rfa;
+}
+constexpr int features_of(FeatureKind k, int R) { return is_double(k) ? 2 * R : R; }
+// The `factor` of the maths below: log(features)/2, or R^(-1/2).
+inline double feature_factor(FeatureKind k, int R) {
+    return is_logarithm(k) ? 0.5 * std::log(double(features_of(k, R))) : 1 / std::sqrt(double(R));
+}
+
+template <class A>
+HD A positive_part(A t) {
+    return clamp_of(t, real_of(A(0)), real_of(A(INFINITY)));
+}
+// log2(1 + 2^t) = max(t, 0) + log2(1 + e), e = 2^-|t|, and its derivative. log(1 + e) = log(u) e / (u - 1), u = 1 + e
+// rounded, keeps the digits of a small e.
+template <class A>
+HD Two<A> softplus2(A t) {
+    A low = real_of(t) > 0 ? -t : t, e = exp2_inside(clamp_of(low, real_of(A(-126)), real_of(A(0))));
+    A u = A(1) + e, d = u - A(1), log_u = real_of(d) == 0 ? e : log_of(u) * (e / d);
+    return {positive_part(t) + A(1.4426950408889634) * log_u, (real_of(t) > 0 ? A(1) : e) / u};
+}
+
+// One feature and its derivative by t; `second`: of the second half.
+template <FeatureKind kind, class A>
+HD Two<A> feature(A t, bool second, A half, A factor) {
+    using K = FeatureKind;
+    if constexpr (is_logarithm(kind)) {
+        A sign(second ? -1 : 1);
+        return {sign * t - half - factor, sign};
+    } else if constexpr (is_double(kind)) {
+        A sine, cosine, size = kind == K::rfa ? factor : factor * exp_of(half);
+        sine_and_cosine(t, sine, cosine);
+        return second == (kind == K::rfa) ? Two<A>{size * cosine, -size * sine} : Two<A>{size * sine, size * cosine};
+    } else if constexpr (kind == K::relu) {
+        return {positive_part(t) + A(1e-3), A(real_of(t) > 0 ? 1 : 0)};
+    } else if constexpr (kind == K::elu) {
+        A e = exp_of(clamp_of(t, real_of(A(-INFINITY)), real_of(A(0))));
+        return {e + positive_part(t), e};
+    } else {
+        return softplus2(t);
+    }
+}
+
+// N H rows, one behind the other. x null: D is 0.
+template <FeatureKind kind, class S, class A>
+struct FeatureRows {
+    static constexpr int parts = is_double(kind) ? 2 : 1;
+    const A* t;
+    const S* x;
+    int R, D;
+    A scale, factor;
+
+    template <class Lanes>
+    HD A half(Lanes lanes, std::int64_t n) const {
+        if constexpr (!has_norm(kind)) return A(0);
+        else return A(0.5) * scale * scale * sum(lanes, D, [&](int i) { return A(x[n * D + i]) * A(x[n * D + i]); });
+    }
+};
+template <FeatureKind kind, class S, class A>
+struct FeatureForward {
+    FeatureRows<kind, S, A> of;
+    A* y;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const A half = of.half(lanes, n), *t = of.t + n * of.R;
+        for (int part = 0; part < of.parts; part++)
+            store(lanes, of.R, y + (n * of.parts + part) * of.R, false,
+                  [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
+    }
+};
+// dt_r = dy_r phi'_r, of both halves;   dx = dhalf scale^2 x,   dhalf = -sum dy of a logarithm, sum dy y of
+// `trigonometric`. A null dt or dx is not wanted.
+template <FeatureKind kind, class S, class A>
+struct FeatureBackward {
+    FeatureRows<kind, S, A> of;
+    const A* dy;
+    A* dt;
+    bool add_t;
+    S* dx;
+    bool add_x;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const int R = of.R, D = of.D;
+        const A half = of.half(lanes, n), *t = of.t + n * R, *g = dy + n * of.parts * R;
+        auto of_half = [&](int r, int part) { return feature<kind>(t[r], part == 1, half, of.factor); };
+        if (dt)
+            store(lanes, R, dt + n * R, add_t, [&](int r) {
+                A d = g[r] * of_half(r, 0).second;
+                return is_double(kind) ? d + g[R + r] * of_half(r, 1).second : d;
+            });
+        if (!dx) return;
+        A dhalf(0);
+        for (int part = 0; has_norm(kind) && part < of.parts; part++)
+            dhalf += sum(lanes, R, [&](int r) {
+                return is_logarithm(kind) ? -g[part * R + r] : g[part * R + r] * of_half(r, part).first;
+            });
+        if (has_norm(kind) || !add_x)
+            store(lanes, D, dx + n * D, add_x, [&](int i) {
+                return has_norm(kind) ? dhalf * of.scale * of.scale * A(of.x[n * D + i]) : A(0);
+            });
+    }
+};
+
+}  // namespace masquerade

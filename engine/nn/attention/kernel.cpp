@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/kernel.h"
+
+namespace masquerade {
+namespace {
+
+FeatureKind map_of(const AttentionShape& s, KernelAttention::Kind kind) {
+    using K = KernelAttention::Kind;
+    return kind == K::performer ? s.options.feature_map : kind == K::rfa ? FeatureKind::rfa : FeatureKind::elu;
+}
+
+StateRule rule_of(const AttentionShape& s, KernelAttention::Kind kind) {
+    const FeatureKind map = map_of(s, kind);
+    const int R = kind == KernelAttention::Kind::linear ? s.width / s.heads : features_of(map, s.options.features);
+    // Features of either sign may cancel: 1e-3 a key holds the divisor off 0.
+    const double floor = map == FeatureKind::trigonometric || map == FeatureKind::rfa ? 1e-3 : 0;
+    return {s.heads, R, is_logarithm(map) ? StatePack::exponential : StatePack::sum, StateRead::kernel, 1, floor};
+}
+
+}  // namespace
+
+KernelAttention::KernelAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s, Kind kind)
+    : StateAttention(p, layer, name, s, rule_of(s, kind)),
+      kind_(kind),
+      map_(map_of(s, kind)),
+      query_(part(p, layer, "query", s.width)),
+      key_(part(p, layer, "key", s.width)),
+      value_(part(p, layer, "value", s.width)) {
+    if (kind == Kind::linear) return;
+    const std::string path = layer + "." + name + ".features";
+    random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, [s, path](std::uint64_t seed) {
+        return random_features(s.options.features, s.heads, s.width / s.heads, {}, seed, path);
+    }});
+}
+
+// Features of the heads of x, or their logarithms.
+Tensor* KernelAttention::features(Tape& tape, Tensor* x, const std::string& name) const {
+    const int H = shape_.heads;
+    if (kind_ == Kind::linear) return feature_map(tape, convert(tape, x, arithmetic_of(tape.dtype), name + ".unrounded"), nullptr, H, 1, map_, name);
+    if (kind_ == Kind::rfa) x = normalise(tape, x, name + ".unit", H);
+    const double scale = kind_ == Kind::rfa ? 1 : std::pow(double(shape_.width / H), -0.25);
+    Tensor* w = convert(tape, random_, tape.dtype, name + ".random");
+    return feature_map(tape, head_scores(tape, x, w, H, scale, name + ".projections"), has_norm(map_) ? x : nullptr, H, scale, map_, name);
+}
+
+Tensor* KernelAttention::read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const {
+    return features(tape, at_positions(tape, query_, x, positions, turns, name_ + ".query"), name_ + ".query_features");
+}
+
+StateAttention::Taken KernelAttention::take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
+    Tensor* k = at_positions(tape, key_, x, positions, turns, name + ".key");
+    return {features(tape, k, name + ".key_features"), value_(tape, x, name + ".value")};
+}
+
+}  // namespace masquerade

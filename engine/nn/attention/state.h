@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Attention through a bounded state (engine/math/state.h): what all kinds of it share. A kind says by what queries read the
+// state, and what of a row the state takes up. Time and memory are linear in the rows, under every mask that is honoured.
+#pragma once
+#include "engine/nn/attention/attention.h"
+
+namespace masquerade {
+
+class StateAttention : public Attention {
+  public:
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    // A cache keeps the rows themselves; a state takes them up when the first token is written.
+    Tensor* kept(Tape&, Tensor* x, Ints, Tensor*, const char*) const override { return x; }
+    int kept_columns() const override { return shape_.width; }
+    int state_numbers() const override { return masquerade::state_numbers(shape_.width, rule_); }
+
+  protected:
+    // What the state takes up of rows x(Nk,C): pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values.
+    struct Taken {
+        Tensor *pack, *kv;
+    };
+    StateAttention(Parameters& parameters, const std::string& layer, const std::string& name, const AttentionShape& shape,
+                   const StateRule& rule)
+        : name_(name), shape_(shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
+    // A linear layer (columns,C) of this attention.
+    Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
+        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
+    }
+    // project(x), its first C columns rotated where there is a table.
+    Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
+        return turns ? linear_rotary(tape, x, project.weight, project.bias, positions, turns, shape_.width, name) : project(tape, x, name);
+    }
+    virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const = 0;
+    // Names of tensors start with `name`.
+    virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
+
+    std::string name_;
+    AttentionShape shape_;
+    StateRule rule_;
+
+  private:
+    Linear output_;
+};
+
+}  // namespace masquerade

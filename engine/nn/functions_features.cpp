@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Linear attention's view of queries and keys: scores against a few vectors, feature maps, random features.
+#include <cmath>
+
+#include "engine/math/features.h"
+#include "engine/nn/functions.h"
+
+namespace masquerade {
+namespace {
+struct FeatureAttributes {
+    int heads;
+    double scale;
+    FeatureKind kind;
+};
+}  // namespace
+
+// The records' functions: named, so that a debugger shows and breaks on them.
+namespace record {
+
+void head_scores_forward(const Record& r) {
+    const auto& a = r.as<FeatureAttributes>();
+    masquerade::head_scores_forward(r.x(0), r.x(1), a.heads, a.scale, r.y());
+}
+void head_scores_backward(const Record& r) {
+    const auto& a = r.as<FeatureAttributes>();
+    Grad dx = r.dx(0), dp = r.dx(1);
+    masquerade::head_scores_backward(r.dy(), r.x(0), r.x(1), a.heads, a.scale, dx, dp);
+}
+
+void feature_map_forward(const Record& r) {
+    const auto& a = r.as<FeatureAttributes>();
+    masquerade::feature_map_forward(r.x(0), r.x(1), a.heads, a.scale, a.kind, r.y());
+}
+void feature_map_backward(const Record& r) {
+    const auto& a = r.as<FeatureAttributes>();
+    Grad dt = r.dx(0), dx = r.dx(1);
+    masquerade::feature_map_backward(r.dy(), r.x(0), r.x(1), a.heads, a.scale, a.kind, dt, dx);
+}
+
+}  // namespace record
+
+Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, const std::string& name) {
+    return t.run(Record("head_scores").reads({x, p})
+              .makes({t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype))}).keeps({x, p})
+              .by(record::head_scores_forward, record::head_scores_backward, FeatureAttributes{heads, scale, {}}));
+}
+
+// The slope of a logarithm is 1, whatever t is; only a norm has a gradient in x.
+Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
+    const std::int64_t columns = heads * features_of(kind, int(s->columns() / heads));
+    Record r = Record("feature_map").reads({s, x}).makes({t.declare(name, {s->rows(), columns}, s->dtype)})
+              .by(record::feature_map_forward, record::feature_map_backward, FeatureAttributes{heads, scale, kind});
+    if (!is_logarithm(kind)) r.keep.push_back(s);
+    if (has_norm(kind)) r.keep.push_back(x);
+    return t.run(std::move(r));
+}
+
+std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& rule, std::uint64_t seed,
+                                    const std::string& name, std::uint32_t draw) {
+    const std::size_t C = std::size_t(heads) * std::size_t(D), D_ = std::size_t(D);
+    std::vector<double> all(std::size_t(R) * C), units(D_ * D_);
+    auto dot = [D](const double* a, const double* b) {
+        double s = 0;
+        for (int d = 0; d < D; d++) s += a[d] * b[d];
+        return s;
+    };
+    for (int h = 0; h < heads; h++) {
+        Sequence random(seed, name, draw, std::uint32_t(h));
+        for (int r = 0; r < R; r++) {
+            double *w = &all[std::size_t(r) * C + std::size_t(h) * D_], *unit = &units[std::size_t(r % D) * D_];
+            for (int d = 0; d < D; d++) {
+                const double radius = std::sqrt(-2 * std::log(random.uniform_double()));
+                unit[d] = w[d] = radius * std::cos(6.283185307179586 * random.uniform_double());
+            }
+            // Gram-Schmidt, twice for the digits. The length of a normal row and the direction that is left of it do
+            // not depend on each other, so it serves for both.
+            const double length = rule.regular ? std::sqrt(double(D)) : std::sqrt(dot(w, w));
+            for (int k = 0; rule.orthogonal && k < 2 * (r % D); k++) {
+                const double* other = &units[std::size_t(k % (r % D)) * D_];
+                const double along = dot(unit, other);
+                for (int d = 0; d < D; d++) unit[d] -= along * other[d];
+            }
+            const double norm = std::sqrt(dot(unit, unit));
+            for (int d = 0; d < D; d++) unit[d] /= norm, w[d] = rule.deviation * length * unit[d];
+        }
+    }
+    return all;
+}
+
+}  // namespace masquerade

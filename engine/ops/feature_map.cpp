@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// A row of the maths is one head of one row: heads lie one after the other in t, x and y.
+#include "engine/math/features.h"
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// f(kind, S(), rows) for the types and the kind, of one head of one row each.
+template <class F>
+void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
+    const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;
+    for_type((x ? x : t).dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        auto run = [&](auto k) {
+            f(types, k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
+        };
+        using K = FeatureKind;
+        switch (kind) {
+            case K::positive: return run(std::integral_constant<K, K::positive>{});
+            case K::hyperbolic: return run(std::integral_constant<K, K::hyperbolic>{});
+            case K::trigonometric: return run(std::integral_constant<K, K::trigonometric>{});
+            case K::relu: return run(std::integral_constant<K, K::relu>{});
+            case K::rfa: return run(std::integral_constant<K, K::rfa>{});
+            case K::softplus: return run(std::integral_constant<K, K::softplus>{});
+            case K::elu: return run(std::integral_constant<K, K::elu>{});
+        }
+    });
+}
+
+void check(const char* op, const View& t, const View& x, int heads, FeatureKind kind, const char* role, const View& y) {
+    const View& like = x ? x : t;
+    if (heads < 1 || t.columns() % heads || t.dtype != arithmetic_of(like.dtype) || like.rows() != t.rows() ||
+        like.columns() % heads || (has_norm(kind) && !x && t.count() > 0))
+        throw Error(text(op, ": ", seen("t", t), ", ", seen("x", x), ", ", heads,
+                         " heads; expected (N,heads R), not rounded, and (N,C), which relu, rfa, softplus, elu can miss"));
+    expect_shape(op, role, y, {t.rows(), heads * features_of(kind, int(t.columns() / heads))}, t.dtype);
+}
+
+}  // namespace
+
+void feature_map_forward(View t, View x, int heads, double scale, FeatureKind kind, View y) {
+    check("feature_map", t, x, heads, kind, "y", y);
+    for_rows(t, x, heads, scale, kind, [&](auto types, auto k, auto rows) {
+        using T = decltype(types);
+        using Run = FeatureForward<k(), typename T::S, typename T::A>;
+        for_each_row(t.rows() * heads, Run{rows, y.as<typename T::A>()});
+    });
+}
+
+void feature_map_backward(View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx) {
+    const char* op = "feature_map backward";
+    check(op, t, x, heads, kind, "dy", dy);
+    expect_grad(op, "dt", dt, t);
+    expect_grad(op, "dx", dx, x);
+    for_rows(t, x, heads, scale, kind, [&](auto types, auto k, auto rows) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(t.rows() * heads, FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add,
+                                                                  dx.view.as<S>(), dx.add});
+    });
+}
+
+}  // namespace masquerade::DEVICE

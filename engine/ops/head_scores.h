@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// head_scores by the matrix product of the device, head by head: the columns of one head are a matrix inside a wider one.
+// Included by the file of each device behind its Count, of a workspace, and multiply_part(), of factors and a product.
+#pragma once
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+template <class S, class A>
+struct Scaled {
+    const S* x;
+    A scale;
+    HD A operator()(std::int64_t i) const { return scale * A(x[i]); }
+};
+
+struct Vectors {};
+
+// The matrix that begins with this column.
+View at(View x, std::int64_t column) {
+    x.data = static_cast<char*>(x.data) + column * std::int64_t(bytes_of(x.dtype));
+    return x;
+}
+
+void check(const char* op, const View& x, const View& p, int heads, const char* role, const View& y) {
+    if (heads < 1 || x.columns() % heads || p.columns() != x.columns() || p.dtype != x.dtype)
+        throw Error(text(op, ": ", seen("x", x), ", ", seen("p", p), ", ", heads,
+                         " heads; expected (N,C) and (R,C) of one type, C a multiple of the heads"));
+    expect_shape(op, role, y, {x.rows(), heads * p.rows()}, arithmetic_of(x.dtype));
+}
+
+}  // namespace
+
+void head_scores_forward(View x, View p, int heads, double scale, View y) {
+    check("head_scores", x, p, heads, "y", y);
+    const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
+    for (int h = 0; h < heads; h++)
+        multiply_part(N, R, D, factor(at(x, h * D)), transposed(factor(at(p, h * D))), product(at(y, h * R)));
+    for_type(y.dtype, [&](auto types) {
+        using A = typename decltype(types)::A;
+        store_points(y.count(), y.as<A>(), false, Scaled<A, A>{y.as<A>(), A(scale)});
+    });
+}
+
+void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad dx, Grad dp) {
+    const char* op = "head_scores backward";
+    check(op, x, p, heads, "dy", dy);
+    expect_grad(op, "dx", dx, x);
+    if (dp) expect_shape(op, "dp", dp.view, p.shape, dp.view.dtype == p.dtype ? p.dtype : dy.dtype);
+    const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        // p times the scale, then dp over the scale
+        A* numbers = workspace<Vectors, A>(Count(p.count()));
+        const View beside{numbers, dy.dtype, p.device, p.shape, p.path};
+        if (dx) store_points(p.count(), numbers, false, Scaled<S, A>{p.as<S>(), A(scale)});
+        for (int h = 0; dx && h < heads; h++)
+            multiply_part(N, D, R, factor(at(dy, h * R)), factor(at(beside, h * D)), product(at(dx.view, h * D), dx.add));
+        if (!dp) return;
+        for (int h = 0; h < heads; h++)
+            multiply_part(R, D, N, transposed(factor(at(dy, h * R))), factor(at(x, h * D)), product(at(beside, h * D)));
+        const Scaled<A, A> scaled{numbers, A(scale)};
+        if (dp.view.dtype == dy.dtype) store_points(p.count(), dp.view.as<A>(), dp.add, scaled);
+        else store_points(p.count(), dp.view.as<S>(), dp.add, scaled);
+    });
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Random features: what their means must be, and what their draws are.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/math/features.h"
+#include "engine/nn/functions.h"
+#include "tests/ops/values.h"
+
+using namespace masquerade;
+
+namespace {
+
+constexpr int D = 16;
+using Numbers = std::vector<double>;
+
+double dot(const double* a, const double* b, int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+// Two rows of one head: q of this length, and k as long, at this angle to it.
+Values rows(double length, double angle) {
+    Values x(DType::f64, {2, D});
+    for (int d = 0; d < D; d++) {  // two orthogonal directions that use all channels
+        const double a = std::cos(0.3 + 2 * 3.14159265358979 * d / D) * std::sqrt(2.0 / D),
+                     b = std::sin(0.3 + 2 * 3.14159265358979 * d / D) * std::sqrt(2.0 / D);
+        x.set(d, length * a), x.set(D + d, length * (std::cos(angle) * a + std::sin(angle) * b));
+    }
+    return x;
+}
+
+// phi(q) . phi(k) with these rows w and x~ = scale x.
+double kernel(const Values& of, Numbers w, double scale, FeatureKind kind) {
+    Values x = of;
+    const int R = int(w.size()) / D, F = features_of(kind, R);
+    Values t(DType::f64, {2, R}), y(DType::f64, {2, F});
+    head_scores_forward(x.view(), View{w.data(), DType::f64, Device::cpu, {R, D}, "w"}, 1, scale, t.view());
+    feature_map_forward(t.view(), x.view(), 1, scale, kind, y.view());
+    double s = 0;
+    for (int f = 0; f < F; f++) s += is_logarithm(kind) ? std::exp(y[f] + y[F + f]) : y[f] * y[F + f];
+    return s;
+}
+
+}  // namespace
+
+TEST_CASE("features: the mean of 1e5 is exp(q.k / sqrt d), to 1 %") {
+    for (FeatureKind kind : {FeatureKind::positive, FeatureKind::hyperbolic, FeatureKind::trigonometric})
+        for (bool orthogonal : {true, false})
+            for (double length : {1.0, 0.5})
+                for (double angle : {0.0, 1.0, 3.14159265}) {
+                    const Values x = rows(length, angle);
+                    const double found = kernel(x, random_features(100000, 1, D, {orthogonal}, 7, "features"),
+                                                std::pow(D, -0.25), kind);
+                    const double wanted = std::exp(length * length * std::cos(angle) / std::sqrt(double(D)));
+                    CAPTURE(int(kind));
+                    CAPTURE(orthogonal);
+                    CAPTURE(length);
+                    CAPTURE(angle);
+                    CHECK(std::fabs(found / wanted - 1) <= 0.01);
+                }
+}
+
+// |x - y|^2 = 2.345 on the unit sphere, sigma = 1.7: the kernel is 0.6665. With w of variance sigma^2 it would be 0.034.
+TEST_CASE("features: rfa has the kernel of sigma where its rows have the variance 1 / sigma^2") {
+    const double sigma = 1.7, wanted = std::exp(-2.345 / (2 * sigma * sigma));
+    CHECK(std::fabs(wanted - 0.6665) <= 1e-4);
+    const Values x = rows(1, std::acos(1 - 2.345 / 2));
+    for (bool orthogonal : {true, false}) {
+        auto found = [&](double deviation) {
+            return kernel(x, random_features(100000, 1, D, {orthogonal, false, deviation}, 3, "rfa"), 1, FeatureKind::rfa);
+        };
+        CHECK(std::fabs(found(1 / sigma) / wanted - 1) <= 0.01);
+        CHECK(std::fabs(found(sigma) - std::exp(-sigma * sigma * 2.345 / 2)) <= 0.01);
+    }
+}
+
+TEST_CASE("features: rows of a block stand at right angles and are as long as they should be") {
+    const int R = 40, H = 3, C = H * D;
+    for (bool regular : {true, false}) {
+        const Numbers w = random_features(R, H, D, {true, regular, 0.5}, 1, "features");
+        double worst = 0, length = 0;
+        for (int h = 0; h < H; h++)
+            for (int r = 0; r < R; r++) {
+                const double* row = &w[std::size_t(r * C + h * D)];
+                for (int k = r / D * D; k < r; k++)
+                    worst = std::max(worst, std::fabs(dot(row, &w[std::size_t(k * C + h * D)], D)));
+                const double square = dot(row, row, D) * 4;
+                if (regular) CHECK(std::fabs(square - D) <= 1e-12);
+                length += square / (H * R);
+            }
+        CHECK(worst <= 1e-13);
+        CHECK(std::fabs(length / D - 1) <= 0.1);  // a deviation of 0.032
+    }
+}
+
+TEST_CASE("features: their numbers are those of seed, name, draw and head, whatever the number of rows and heads") {
+    const Numbers some = random_features(20, 2, D, {}, 1, "a");
+    CHECK((random_features(20, 2, D, {}, 1, "a") == some));
+    CHECK((random_features(20, 2, D, {}, 2, "a") != some));
+    CHECK((random_features(20, 2, D, {}, 1, "b") != some));
+    CHECK((random_features(20, 2, D, {}, 1, "a", 1) != some));
+    CHECK(some[0] != some[D]);  // another head
+    const Numbers more = random_features(33, 3, D, {}, 1, "a");
+    for (int r = 0; r < 20; r++)
+        for (int c = 0; c < 2 * D; c++) CHECK(more[std::size_t(r * 3 * D + c)] == some[std::size_t(r * 2 * D + c)]);
+}
+
+TEST_CASE("features: a kind without a norm does without x") {
+    Values t = Values::random(DType::f32, {3, 8}, 1, 3), y(DType::f32, {3, 8}), x(DType::f32, {3, 6});
+    feature_map_forward(t.view(), View{}, 2, 1, FeatureKind::softplus, y.view());
+    for (int i = 0; i < 24; i++) CHECK(std::fabs(y[i] - std::log2(1 + std::exp2(t[i]))) <= 1e-6);
+    feature_map_backward(y.view(), t.view(), x.view(), 2, 1, FeatureKind::elu, Grad{}, x.grad(true));
+    for (int i = 0; i < 18; i++) CHECK(x[i] == 0);
+    CHECK_THROWS_AS(feature_map_forward(t.view(), View{}, 2, 1, FeatureKind::positive, y.view()), Error);
+    CHECK_THROWS_AS(feature_map_forward(t.view(), x.view(), 3, 1, FeatureKind::positive, y.view()), Error);
+}
