@@ -40,7 +40,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
 // The encoder's rows are not normed here: the encoder has a last norm of its own.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     const KeyCache* cache = pass.cache ? &pass.cache->cross : nullptr;
-    if (!pass.cross_graph || !(cache ? cache->memory || cache->states : pass.encoder))
+    if (!pass.cross_graph || !(cache ? cache->memory || cache->states : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, norm_cross_, x, "norm_cross")};
