@@ -16,14 +16,14 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
         auto layout = std::make_shared<Layout>(build(N));
         const int sources = layout->keys[1] > 0 ? 2 : 1, longest = std::min(N, 140) + 1;
         Case c;
-        auto& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : Kind::arithmetic).sums(D + 2 * longest);
+        auto& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
         if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
         for (int s = 0; s < sources; s++) {
-            auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest);
+            auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
             if (positive) w.drawn(uniform(0.2, 1.2));
-            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).sums(D + 2 * longest);
+            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).sums(D + 2 * longest, 4).at_least(1);
         }
-        c.output("y", {N, C}).sums(D + 2 * longest);
+        c.output("y", {N, C}).sums(D + 2 * longest, 4).at_least(1);
         const StateRule rule{H, R, pack, read, 0.7, floor};
         const auto packs = [=](const Call& a) { return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")}; };
         const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };

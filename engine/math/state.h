@@ -36,6 +36,7 @@ struct State {
 
 template <class Lanes, class A>
 HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
+    meet(lanes);
     each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(-INFINITY) : A(0); });
     meet(lanes);
 }
@@ -180,6 +181,7 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 // `top` is log n_r of the last query that was taken up, to which everything is relative, `total` what the normalisers lose.
 template <class Lanes, class A>
 HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
+    meet(lanes);
     each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(INFINITY) : A(0); });
     meet(lanes);
 }

@@ -133,7 +133,6 @@ struct Backward {
         const StatePlan& plan = chain.plan;
         A *at = chain.state_of(i), *work = chain.scratch_of(i);
         const State<A> wishes(n, at);
-        meet(lanes);
         clear_wishes(lanes, n, at);
         int q = plan.first_query[g + 1] - 1;
         for (int key = plan.first_key[g + 1] - 1; key >= plan.first_key[g]; key--) {
