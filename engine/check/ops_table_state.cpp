@@ -21,7 +21,7 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
         for (int s = 0; s < sources; s++) {
             auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
             if (positive) w.drawn(uniform(0.2, 1.2));
-            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).sums(D + 2 * longest, 4).at_least(1);
+            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).from_rounded().sums(D + 2 * longest, 4).at_least(1);
         }
         c.output("y", {N, C}).sums(D + 2 * longest, 4).at_least(1);
         const StateRule rule{H, R, pack, read, 0.7, floor};
