@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/ops/cuda/gemm.h"
 #include "engine/ops/cuda/workspace.cuh"
+#include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
