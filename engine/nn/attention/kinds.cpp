@@ -22,13 +22,13 @@ std::unique_ptr<const Attention> make(Parameters& parameters, const std::string&
 
 const std::vector<AttentionKind>& attention_kinds() {
     static const std::vector<AttentionKind> all = {
-        {"softmax", "every query weighs every key that it sees", true, honours_all, make<SoftmaxAttention>},
-        {"luna_causal", "keys are packed into learned slots, to which queries attend", true, state_refuses, make<LunaCausalAttention>},
-        {"linformer", "keys are packed by learned weights of their positions", true, state_refuses, make<LinformerAttention>},
-        {"performer", "a kernel of random features in place of exp(q.k)", true, state_refuses, make<PerformerAttention>},
-        {"rfa", "random sines and cosines of normed queries and keys", true, state_refuses, make<RandomFeatureAttention>},
-        {"linear", "a kernel of elu(x) + 1", true, state_refuses, make<LinearAttention>},
-        {"lambda", "keys are weighed over positions, queries read linearly", false, state_refuses, make<LambdaAttention>},
+        {"softmax", "every query weighs every key that it sees", true, false, honours_all, make<SoftmaxAttention>},
+        {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},
+        {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses, make<LinformerAttention>},
+        {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<PerformerAttention>},
+        {"rfa", "random sines and cosines of normed queries and keys", true, false, state_refuses, make<RandomFeatureAttention>},
+        {"linear", "a kernel of elu(x) + 1", true, false, state_refuses, make<LinearAttention>},
+        {"lambda", "keys are weighed over positions, queries read linearly", false, false, state_refuses, make<LambdaAttention>},
     };
     return all;
 }
