@@ -62,9 +62,12 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("norm_eps", &b.eps, "epsilon of the layer norms", 0, 1);
 }
 
-void RunSettings::declare_training(Config& c) {
+void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
+}
+
+void RunSettings::declare_training(Config& c) {
     c.add("precision", &precision,
           "storage of activations and matrices in training; bf16 keeps f32 master weights",
           {{"f32", DType::f32}, {"bf16", DType::bf16}});

@@ -64,6 +64,10 @@ struct Objective {
                 int pad_to = 1) const;
 };
 
+// Gives a batch the masks that some layers have in place of its graph (null: none) and, unless the asked rows are scattered, the
+// last layer's mask for these alone.
+void add_layer_masks(Batch& batch, const LayerMasks* masks, bool scattered);
+
 // Those of one stack, or of an encoder and a decoder.
 const std::vector<Objective>& objectives(bool encoder = false);
 std::vector<std::string> objective_names(bool encoder);
