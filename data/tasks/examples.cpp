@@ -4,18 +4,16 @@
 #include <filesystem>
 #include <map>
 
-#include "data/tasks/rows.h"
 #include "engine/base/error.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 namespace {
 
-int listops_rows(const TaskOptions&) { return 2000; }
-int mini_rows(const TaskOptions&) { return 100; }
-int length_rows(const TaskOptions& o) { return 1 + o.length; }
-int twice_rows(const TaskOptions& o) { return 1 + 2 * o.length; }
-int picture_rows(const TaskOptions&) { return 1 + 32 * 32; }
+template <int fixed, int times>
+int rows(const TaskOptions& o) {
+    return fixed + times * o.length;
+}
 
 class MadeExamples : public Examples {
   public:
@@ -35,8 +33,7 @@ class MadeExamples : public Examples {
                         std::uint32_t(number >> 32));
         for (int tries = 0; tries < 2000; tries++) {
             Solved s = kind_.make(options_, random);
-            const auto* bytes = reinterpret_cast<const char*>(s.tokens.data());
-            const std::uint64_t h = hash_of({bytes, s.tokens.size() * sizeof(int)});
+            const std::uint64_t h = hash_of({reinterpret_cast<const char*>(s.tokens.data()), s.tokens.size() * sizeof(int)});
             if (((h ^ h >> 32) % 16 == 0) == held_out) return s;
         }
         throw BadUsage(text("task ", name, " has too few examples to hold some out; choose a larger length or vocabulary"));
@@ -47,7 +44,7 @@ class MadeExamples : public Examples {
         for (std::size_t tokens = 0; known.size() < 20000 && tokens < 4000000; tokens += known.back().tokens.size())
             known.push_back(example(known.size(), false));
         std::vector<Baseline> all = {{"majority", "the most frequent answer", right_by_clue(known, asked, nullptr)}};
-        for (const Clue& clue : kind_.clues) all.push_back({clue.name, clue.what, right_by_clue(known, asked, clue.of)});
+        for (const auto& clue : kind_.clues) all.push_back({clue.name, clue.what, right_by_clue(known, asked, clue.of)});
         return all;
     }
 
@@ -60,19 +57,17 @@ class MadeExamples : public Examples {
 }  // namespace
 
 const std::vector<TaskKind>& task_kinds() {
+    static const std::vector<TaskKind::Clue> of_listops = {{"root", "from the first operator alone", root_operator},
+                                                           {"digits", "from it and its own digits", root_and_digits}};
     static const std::vector<TaskKind> all = {
         {"listops", "the value of nested operators of digits, 500 to 2000 tokens", "A full", false, listops_words,
-         listops_rows, listops,
-         {{"root", "from the first operator alone", root_operator},
-          {"digits", "from it and the digits that it meets directly", root_and_digits}}},
-        {"listops_mini", "the same of 20 to 100 tokens", "A full", false, listops_words, mini_rows, listops_mini,
-         {{"root", "from the first operator alone", root_operator},
-          {"digits", "from it and the digits that it meets directly", root_and_digits}}},
+         rows<2000, 0>, listops, of_listops},
+        {"listops_mini", "the same of 20 to 100 tokens", "A full", false, listops_words, rows<100, 0>, listops_mini, of_listops},
         {"recall", "pairs of key and value, then keys whose value is asked for", "A causal", true, keys_and_values,
-         length_rows, recall, {{"last", "the value of the last pair", last_value}}},
-        {"copy", "words, then [SEP] and the same again", "A causal", false, numbered_words, twice_rows, copy_of_words, {}},
-        {"induction", "what followed a word when it came before", "A causal", false, numbered_words, length_rows, induction, {}},
-        {"pathfinder", "whether two discs lie on one dashed curve, 32 x 32 pixels", "A full", false, grey_levels, picture_rows,
+         rows<1, 1>, recall, {{"last", "the value of the last pair", last_value}}},
+        {"copy", "words, then [SEP] and the same again", "A causal", false, numbered_words, rows<1, 2>, copy_of_words, {}},
+        {"induction", "what followed a word when it came before", "A causal", false, numbered_words, rows<1, 1>, induction, {}},
+        {"pathfinder", "whether two discs lie on one dashed curve, 32 x 32 pixels", "A full", false, grey_levels, rows<1025, 0>,
          pathfinder, {{"distance", "from the distance of the discs", disc_distance}}},
     };
     return all;
@@ -92,7 +87,7 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
     return found;
 }
 
-double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, int (*clue)(const Solved&)) {
+double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue) {
     std::map<int, std::map<int, int>> counts;  // of answers, by clue
     for (const Solved& s : known)
         for (int answer : s.answers) counts[clue ? clue(s) : 0][answer]++;

@@ -2,7 +2,6 @@
 // Examples with an answer, made on the fly or read from files, and the trivial baselines that a model must beat.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,23 +26,31 @@ struct TaskOptions {
 // Ids: the five special tokens stand first in the vocabulary of every task.
 constexpr int cls_id = 2, sep_id = 3, first_word = 5;
 
-// A baseline: the answer that is most frequent, in training, among examples with the same clue.
-struct Clue {
-    const char *name, *what;
-    int (*of)(const Solved&);
-};
+using WordList = std::vector<std::string>;
+using WordsOf = WordList(const TaskOptions&);
+using Make = Solved(const TaskOptions&, Sequence& random);
+using ClueOf = int(const Solved&);
 
 // A task whose examples are made: a row of the table.
 struct TaskKind {
+    // A baseline: the answer that is most frequent, in training, among examples with the same clue.
+    struct Clue {
+        const char *name, *what;
+        ClueOf* of;
+    };
     const char *name, *what;
     const char* mask;  // in words
     bool scattered;    // the rows that are asked lie anywhere
-    std::vector<std::string> (*words)(const TaskOptions&);
+    WordsOf* words;
     int (*longest)(const TaskOptions&);  // rows of an example at most
-    Solved (*make)(const TaskOptions&, Sequence& random);
+    Make* make;
     std::vector<Clue> clues;  // beside "majority", which has none
 };
 const std::vector<TaskKind>& task_kinds();
+// Its parts.
+WordsOf listops_words, numbered_words, keys_and_values, grey_levels;
+Make listops, listops_mini, recall, copy_of_words, induction, pathfinder;
+ClueOf root_operator, root_and_digits, last_value, disc_distance;
 
 struct Baseline {
     std::string name, what;
@@ -63,13 +70,14 @@ class Examples {
     std::string name, mask;
     bool scattered = false;
     int longest = 0;
-    std::vector<std::string> vocabulary;  // special tokens first
+    WordList vocabulary;  // special tokens first
 };
 
 // BadUsage: no such task, or options that make no example. BadInput: a folder without classes.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed);
+std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed);
 
 // The share of questions that the most frequent answer of `known` for the same clue gets right; no clue: of all.
-double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, int (*clue)(const Solved&));
+double right_by_clue(const std::vector<Solved>& known, const std::vector<Solved>& asked, ClueOf* clue);
 
 }  // namespace masquerade

@@ -6,8 +6,9 @@
 // An argument is a digit with probability 3/4, and always at the greatest depth; else one of four operators over 2 or more
 // arguments. Brackets are tokens: an operator opens, `end` closes.
 #include <algorithm>
+#include <numeric>
 
-#include "data/tasks/rows.h"
+#include "data/tasks/examples.h"
 
 namespace masquerade {
 namespace {
@@ -22,8 +23,7 @@ struct Sizes {
 int value_of(int op, std::vector<int> v) {
     std::sort(v.begin(), v.end());
     const std::size_t n = v.size();
-    int sum = 0;
-    for (int x : v) sum += x;
+    const int sum = std::accumulate(v.begin(), v.end(), 0);
     return op == max_op ? v.back() : op == min_op ? v.front() : op == sum_op ? sum % 10 : (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
@@ -45,14 +45,13 @@ Solved within(const Sizes& sizes, Sequence& random) {
     for (;;) {
         Solved s{{cls_id}, {0}, {}};
         s.answers.push_back(zero + expression(s.tokens, 1, sizes, random));
-        const int length = int(s.tokens.size()) - 1;
-        if (length > sizes.shortest && length < sizes.longest) return s;
+        if (int n = int(s.tokens.size()) - 1; n > sizes.shortest && n < sizes.longest) return s;
     }
 }
 
 }  // namespace
 
-Words listops_words(const TaskOptions&) {
+WordList listops_words(const TaskOptions&) {
     return {"max", "min", "med", "sum", "end", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/tasks/rows.h"
+#include "data/tasks/examples.h"
 
 namespace masquerade {
 namespace {
@@ -39,10 +39,9 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     for (Point p : {d.tail(), d.tip()})
         if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;
     const auto clear = [&](const Dash& other) {
-        if (distance(d.middle, other.middle) >= length + apart) return true;
-        for (Point p : {d.tail(), d.middle, d.tip()})
-            if (distance(other, p) < apart) return false;
-        return distance(d, other.tail()) >= apart && distance(d, other.tip()) >= apart;
+        return distance(d.middle, other.middle) >= length + apart ||
+               std::min({distance(other, d.tail()), distance(other, d.middle), distance(other, d.tip()),
+                         distance(d, other.tail()), distance(d, other.tip())}) >= apart;
     };
     for (const Curve& c : others)
         if (!std::all_of(c.begin(), c.end(), clear)) return false;
@@ -71,34 +70,27 @@ Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence&
     return own;
 }
 
-Point anywhere(Sequence& random) {
-    const double x = side * random.uniform_double();
-    return {x, side * random.uniform_double()};
-}
-
 // Two curves whose seeds lie near each other, then the short ones for which there is room.
 std::vector<Curve> curves(int dashes, Sequence& random) {
+    const auto place = [&] { return side * random.uniform_double(); };
     for (;;) {
-        const Point seed = anywhere(random);
+        const Point seed = {place(), place()};  // in braces: x is drawn first
         std::vector<Curve> all = {grown(seed, dashes, {}, random)};
-        if (all[0].empty()) continue;
-        Curve second;
-        for (int i = 0; i < attempts && second.empty(); i++) {
-            const double angle = 2 * pi * random.uniform_double();
-            second = grown({seed.x + seeds * std::cos(angle), seed.y + seeds * std::sin(angle)}, dashes, all, random);
+        for (int i = 0; i < attempts && !all[0].empty() && all.size() == 1; i++) {
+            const Dash away(seed, 2 * pi * random.uniform_double());
+            if (Curve c = grown(away.at(seeds), dashes, all, random); !c.empty()) all.push_back(c);
         }
-        if (second.empty()) continue;
-        all.push_back(second);
+        if (all.size() == 1) continue;
         for (int i = 0; i < distractors * attempts && int(all.size()) < 2 + distractors; i++)
-            if (Curve c = grown(anywhere(random), std::max(1, dashes / 3), all, random); !c.empty()) all.push_back(c);
+            if (Curve c = grown({place(), place()}, std::max(1, dashes / 3), all, random); !c.empty()) all.push_back(c);
         return all;
     }
 }
 
 }  // namespace
 
-Words grey_levels(const TaskOptions& o) {
-    Words words = {"apart", "joined"};
+WordList grey_levels(const TaskOptions& o) {
+    WordList words = {"apart", "joined"};
     for (int i = 0; i < o.levels; i++) words.push_back(std::to_string(i));
     return words;
 }

@@ -3,25 +3,24 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/tasks/rows.h"
+#include "data/tasks/examples.h"
 #include "engine/base/error.h"
 
 namespace masquerade {
-namespace {
-int random_word(const TaskOptions& o, Sequence& random) { return first_word + int(random.below(std::uint32_t(o.vocabulary))); }
-}  // namespace
 
-Words numbered_words(const TaskOptions& o) {
-    Words words;
-    for (int i = 0; i < o.vocabulary; i++) words.push_back("w" + std::to_string(i));
+static int random_word(const TaskOptions& o, Sequence& random) {
+    return first_word + int(random.below(std::uint32_t(o.vocabulary)));
+}
+
+WordList numbered_words(const TaskOptions& o) {
+    WordList words;
+    for (int i = 0; i < o.vocabulary; i++) words.push_back(text("w", i));
     return words;
 }
 
-Words keys_and_values(const TaskOptions& o) {
-    Words words = numbered_words(o);
-    const int keys = o.vocabulary / 2;
-    for (int i = 0; i < o.vocabulary; i++)
-        words[std::size_t(i)] = i < keys ? "k" + std::to_string(i) : "v" + std::to_string(i - keys);
+WordList keys_and_values(const TaskOptions& o) {
+    WordList words;
+    for (int i = 0; i < o.vocabulary; i++) words.push_back(i < o.vocabulary / 2 ? text("k", i) : text("v", i - o.vocabulary / 2));
     return words;
 }
 
@@ -43,8 +42,7 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     }
     // Weighted places without replacement: the largest log(u) / weight (Efraimidis and Spirakis 2006).
     std::vector<std::pair<double, int>> drawn;
-    for (int g = 0; g < places; g++)
-        drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
+    for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
     std::sort(drawn.rbegin(), drawn.rend());
     for (int i = 2 * o.pairs; i < o.length; i++) s.tokens.push_back(random_word(o, random));
     std::vector<std::pair<int, int>> asked;  // row and answer

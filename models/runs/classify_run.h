@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Questions about examples that a task makes or reads (data/tasks/): a long-range benchmark. The net is one stack, as UniLM's; the
-// answer is a token of the task's vocabulary.
+// Questions about examples that a task makes or reads (data/tasks/): a long-range benchmark. The net is UniLM's; the answer is a
+// token of the task's vocabulary.
 #pragma once
 #include "data/tasks/examples.h"
 #include "models/masks/words.h"

@@ -99,7 +99,8 @@ TEST_CASE("tasks: of every row, examples are fixed by seed and number, within bo
         CHECK(train.size() > 40);
         for (const auto& tokens : held_out) CHECK(train.count(tokens) == 0);
     }
-    CHECK_THROWS_WITH_AS(open_examples(task("lisptops"), 1), doctest::Contains("no task and no folder lisptops; tasks are listops, "),
+    CHECK_THROWS_WITH_AS(open_examples(task("lisptops"), 1),
+                         doctest::Contains("no task and no folder lisptops; tasks are listops, "),
                          BadUsage);
     TaskOptions none = task("copy");
     none.length = 1, none.vocabulary = 2;
