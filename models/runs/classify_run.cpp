@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/tensor/numbers.h"
-#include "models/tasks/objective.h"
 
 namespace masquerade {
 namespace {
@@ -83,7 +82,7 @@ void ClassifySettings::declare(Config& c) {
     c.add("dashes", &task.dashes, "pathfinder: of a curve; 6, 9 and 14 are easy, middling and hard", 1, 14);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
     c.add("max_length", &task.max_length, "files: bytes that are read; more is cut", 1, 65536);
-    c.add("mask", &mask, "masks in words, over that of the task: 'A full window=8 | layers 2: A full'");
+    declare_mask(c);
     declare_backbone(c, model);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_training(c);
@@ -132,7 +131,9 @@ Batch ClassifyRun::batch(const std::vector<Solved>& some, std::uint64_t first, i
     }
     Batch b = pack(all, pad_to);
     b.graph = MaskWords(source->mask)(b.parts);
-    add_layer_masks(b, &masks_, source->scattered);
+    b.masks = masks_.graphs(b.parts);
+    if (!source->scattered) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
+    b.bucket = masquerade::text(b.bucket, ",", b.scored_graph.queries.size());
     return b;
 }
 

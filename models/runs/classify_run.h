@@ -15,7 +15,6 @@ struct ClassifySettings : RunSettings {
     static std::vector<std::string> objectives() { return {}; }
     TaskOptions task;
     BackboneOptions model;
-    std::string mask;  // in words, over that of the task; empty: none
 
     ClassifySettings();
     const char* family() const override { return name; }

@@ -40,7 +40,8 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
-    std::shared_ptr<const LayerMasks> masks;  // in place of the objective's own; null: none
+    // In place of the objective's own, null: none; of one stack or the decoder, of the encoder.
+    std::shared_ptr<const LayerMasks> masks, encoder_masks;
 };
 
 struct Objective {
@@ -63,10 +64,6 @@ struct Objective {
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
 };
-
-// Gives a batch the masks that some layers have in place of its graph (null: none) and, unless the asked rows are scattered, the
-// last layer's mask for these alone.
-void add_layer_masks(Batch& batch, const LayerMasks* masks, bool scattered);
 
 // Those of one stack, or of an encoder and a decoder.
 const std::vector<Objective>& objectives(bool encoder = false);
