@@ -74,7 +74,7 @@ class Run {
     // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }
-    // What a run that answers questions reaches on at most so many held-out examples; none: it is measured otherwise.
+    // The accuracy and the baselines of a run that answers questions, on at most so many held-out examples; else none.
     virtual std::vector<Measure> measures(std::uint64_t /*examples*/) { return {}; }
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a
     // run without latents.
