@@ -7,6 +7,7 @@
 #include "tests/folder.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
+#include "tools/new_model.h"
 
 using namespace masquerade;
 
@@ -23,6 +24,8 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
                                                                     {"vocabulary", "150"},
                                                                     {"prior_sentences", "50"},
+                                                                    {"task", "recall"},
+                                                                    {"dashes", "9"},
                                                                     {"seed", "18446744073709551615"},
                                                                     {"batch_tokens", "150"},
                                                                     {"max_length", "12"},
@@ -68,8 +71,7 @@ void train(const ModelKind& kind, const RunSettings& settings, const std::string
     const TrainingText text = text_for(kind);
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
-                           : kind.fresh(settings, train_vocabulary(text.train, settings.vocabulary),
-                                        settings.precision, Device::cpu);
+                           : kind.fresh(settings, learn_vocabulary(settings, text), settings.precision, Device::cpu);
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
