@@ -54,9 +54,7 @@ bool accepts(Config& keys, const std::string& key, const std::string& value) {
 // Sets another value than the one that is there.
 void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
-    if (key == "attention" && attention_kinds().size() == 1) return;
-    std::vector<std::string> others = {
-        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", attention_kinds().back().name};
+    std::vector<std::string> others = {special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", "elu", "relu"};
     char* end = nullptr;
     const double number = std::strtod(now.c_str(), &end);
     if (end != now.c_str() && *end == '\0')
@@ -98,14 +96,20 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         Config all;
         const auto defaults = tiny(kind);
         defaults->declare(all);
-        for (const std::string& key : all.keys()) {
+        std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
+        for (const std::string& key : all.keys()) changes.emplace_back(key, "");
+        for (const AttentionKind& attention : attention_kinds())
+            if (!(attention.needs_positions && std::string(kind.name) == "univae")) changes.emplace_back("attention", attention.name);
+        for (const auto& [key, value] : changes) {
+            if (key == "attention" && value.empty()) continue;
             INFO(std::string(kind.name), " ", key);
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
             settings->train.save_every =
                 3;  // or the best of two held-out losses may be one that the other run did not see
-            change(keys, kind.name, key);
+            if (value.empty()) change(keys, kind.name, key);
+            else keys.set(key, value), keys.set("rotary", find_attention(value).rotates ? "true" : "false");
             INFO("= ", keys.value(key));
             const TemporaryFolder folder;
             const std::string straight = folder.file("straight"), halves = folder.file("halves");
