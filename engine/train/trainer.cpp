@@ -192,13 +192,7 @@ void Trainer::resume() {
     TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
     for (const Tensor& p : parameters_.all()) model.copy_to(p.path, parameters_.master(p));
     parameters_.round();
-    for (std::size_t i = 0; i < optimiser_->states(); i++) {
-        const View to = optimiser_->state(i);
-        if (!state.find(to.path))
-            throw BadInput(text(state.path(), " has no tensor ", to.path, "; optimiser=", options_.optimiser,
-                                " expects it; resume with the optimiser that the run was started with"));
-        state.copy_to(to.path, to);
-    }
+    for (std::size_t i = 0; i < optimiser_->states(); i++) state.copy_to(optimiser_->state(i).path, optimiser_->state(i));
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     const auto counts = [](std::uint64_t n) {
         return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2);

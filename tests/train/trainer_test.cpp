@@ -97,7 +97,7 @@ TEST_CASE("trainer: another optimiser than that of the checkpoint is refused") {
     { TinyRun(s, RunFolder::create(folder.file("run")), 2).trainer.run(never); }
     s.train.optimiser = "apollo";
     TinyRun other(s, RunFolder::resume(folder.file("run")), 4);
-    CHECK_SAYS(message_of<BadInput>([&] { other.trainer.resume(); }), "has no tensor apollo.mean; optimiser=apollo");
+    CHECK_SAYS(message_of<BadInput>([&] { other.trainer.resume(); }), "has no tensor apollo.mean");
 }
 
 TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was saved") {
