@@ -2,9 +2,6 @@
 #include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
-#ifdef HAS_WARPS
-#include "engine/ops/cuda/workspace.cuh"
-#endif
 
 namespace masquerade::DEVICE {
 namespace {
