@@ -38,8 +38,7 @@ struct Batch {
     Documents parts;                                // A and B of each document; of two stacks source and rows
     std::vector<int> rank;                          // (N), or none
     SegmentGraph source_graph, graph, cross_graph;  // of the encoder; of the other stack; from that to the encoder
-    std::vector<SegmentGraph> other_graphs;         // masks that some layers have in place of `graph`
-    std::vector<int> graph_of_layer;                // (L) which of them, or -1; none: all layers have `graph`
+    LayerGraphs source_masks, masks, cross_masks;   // those that some layers have in their place
     Asked asked;                                    // of `rows`
     TokenRows scored;                               // (M) the rows that are asked, to name them
     // The mask with the asked rows alone as queries, for the last layer; empty: the last layer runs for all rows.
@@ -47,11 +46,8 @@ struct Batch {
     int documents = 0;  // real ones
     std::string bucket;
 
-    const SegmentGraph& graph_at(int layer) const {
-        const int other = graph_of_layer.empty() ? -1 : graph_of_layer.at(std::size_t(layer));
-        return other < 0 ? graph : other_graphs[std::size_t(other)];
-    }
-    const SegmentGraph& last_graph() const { return graph_at(int(graph_of_layer.size()) - 1); }
+    const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
+    const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };
 
 // The rows and questions of a batch without its masks. `pad_to` > 1 adds inert documents: rows and questions become

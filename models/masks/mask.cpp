@@ -60,27 +60,7 @@ SegmentGraph unilm_mask(const Documents& documents) { return MaskWords("A full; 
 SegmentGraph independent_mask(const Documents& documents) { return MaskWords("A full; B causal")(documents); }
 SegmentGraph uniae_mask(const Documents& documents) { return MaskWords("A full; B causal sees A[0]")(documents); }
 
-SegmentGraph cls_mask(const Documents& documents) {
-    SegmentBuilder build;
-    for (const Document& d : documents) {
-        build.next_document();
-        int all = build.tokens(d.source + d.target), b = build.graph().documents - 1;
-        build.look(b, b + 1, Rule::full, all, {all});
-    }
-    return build.take();
-}
-
-SegmentGraph cross_mask(const Documents& documents) {
-    SegmentBuilder build;
-    int query = 0;
-    for (const Document& d : documents) {
-        build.next_document();
-        int a = build.tokens(d.source);
-        build.look(query, query + d.target, Rule::full, -1, {a});
-        query += d.target;
-    }
-    return build.take();
-}
+SegmentGraph cross_mask(const Documents& documents) { return MaskWords("B none sees A").cross(documents); }
 
 SegmentGraph latent_mask(const Documents& documents) {
     SegmentBuilder build(1);

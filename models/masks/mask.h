@@ -30,9 +30,6 @@ SegmentGraph unilm_mask(const Documents& documents);         // A full; B causal
 SegmentGraph independent_mask(const Documents& documents);   // A full; B causal             UniVAE, lower
 SegmentGraph uniae_mask(const Documents& documents);         // A full; B causal, sees [CLS] UniVAE, upper
 
-// Queries are the first rows of the documents alone, one each: [CLS], which sees its document whole.
-SegmentGraph cls_mask(const Documents& documents);
-
 // Queries are the targets, keys the sources of the same document: encoder-decoder attention, MASS.
 SegmentGraph cross_mask(const Documents& documents);
 
@@ -90,6 +87,16 @@ struct Window {
 };
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
+
+// The masks that layers of a stack have in place of the usual one.
+struct LayerGraphs {
+    std::vector<SegmentGraph> graphs;
+    std::vector<int> of_layer;  // (L) which of them, or -1; none: all layers have the usual one
+    const SegmentGraph& at(int layer, const SegmentGraph& usual) const {
+        const int i = of_layer.empty() ? -1 : of_layer.at(std::size_t(layer));
+        return i < 0 ? usual : graphs[std::size_t(i)];
+    }
+};
 
 // The inputs of masks beside lengths.
 struct MaskDetails {

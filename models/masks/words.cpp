@@ -36,25 +36,12 @@ bool read_number(const std::string& word, int& number) {
 // A place as Python counts it, within a part of this length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
 
-// Whether rows of piece i see the rows of piece j of their own part; pieces are in the order of the document.
-bool sees_piece(Rule rule, std::size_t i, std::size_t j) {
-    switch (rule) {
-        case Rule::full: return true;
-        case Rule::anticausal: return j >= i;
-        case Rule::none: return false;
-        default: return j <= i;  // causal, strict_causal
-    }
-}
-
 }  // namespace
 
 MaskWords::MaskWords(const std::string& text) : words(text) {
     std::istringstream in(text);
     for (std::string each; std::getline(in, each, ';');) read_part(each);
     if (!parts_[0].named && !parts_[1].named) refuse("expected parts, as in \"A full; B causal sees A\"");
-    for (int p : {0, 1})
-        if (parts_[p].window.radius >= 0 && cuts(p, whole).size() > 2)
-            refuse("a window in a part of which some rows are seen by themselves; use one of both");
 }
 
 void MaskWords::read_part(const std::string& text) {
@@ -106,14 +93,22 @@ MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) cons
     return s;
 }
 
-// The places at which a part is cut, so that every slice of it consists of whole pieces.
-std::vector<int> MaskWords::cuts(int part, int length) const {
-    std::vector<int> places = {0, length};
-    for (const Slice& s : parts_[1 - part].sees)
-        for (int place : {s.from, s.to}) places.push_back(clipped(place, length));
-    std::sort(places.begin(), places.end());
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    return places;
+// Slices that touch are one, and rows are seen in the order of the document. What is not the whole part is a further segment of
+// keys over rows of `own`.
+std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
+    const KeySegment all = build.graph().keys[std::size_t(own)];
+    const int length = all.end - all.begin;
+    std::vector<std::pair<int, int>> slices;
+    for (const Slice& s : parts_[1 - part].sees) slices.push_back({clipped(s.from, length), clipped(s.to, length)});
+    std::sort(slices.begin(), slices.end());
+    std::vector<int> keys;
+    for (std::size_t i = 0; i < slices.size();) {
+        auto [from, to] = slices[i++];
+        for (; i < slices.size() && slices[i].first <= to; i++) to = std::max(to, slices[i].second);
+        const bool own_rows = from == 0 && to == length;
+        keys.push_back(own_rows ? own : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from));
+    }
+    return keys;
 }
 
 SegmentGraph MaskWords::operator()(const Documents& documents) const {
@@ -121,31 +116,42 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
     for (const Document& d : documents) {
         build.next_document();
         const int lengths[] = {as_one_ ? d.source + d.target : d.source, as_one_ ? 0 : d.target};
-        std::vector<Piece> pieces[2];
-        for (int p : {0, 1}) {
-            const std::vector<int> at = cuts(p, lengths[p]);
-            for (std::size_t i = 1; i < at.size(); i++) pieces[p].push_back({at[i - 1], at[i], build.tokens(at[i] - at[i - 1])});
+        for (int p : {0, 1})
             if (lengths[p] > 0 && !parts_[p].named)
                 refuse(text("a document has ", lengths[p], " rows of part ", p ? "B" : "A", ", which is not named"));
+        const int a = build.tokens(lengths[0]), own[] = {a, build.tokens(lengths[1])};
+        for (int p : {0, 1}) {
+            std::vector<int> keys = seen(1 - p, own[1 - p], build);
+            keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);  // in the order of the document
+            if (lengths[p] > 0) add_window(build.look(parts_[p].rule, own[p], keys), parts_[p].window);
         }
-        for (int p : {0, 1})
-            for (std::size_t i = 0; i < pieces[p].size(); i++) {
-                const Part& own = parts_[p];
-                const auto sees = [&](int part, std::size_t j) {
-                    if (part == p) return sees_piece(own.rule, i, j);
-                    const Piece& piece = pieces[part][j];
-                    return std::any_of(own.sees.begin(), own.sees.end(), [&](const Slice& s) {
-                        return piece.begin >= clipped(s.from, lengths[part]) && piece.end <= clipped(s.to, lengths[part]);
-                    });
-                };
-                std::vector<int> seen;  // in the order of the document
-                for (int part : {0, 1})
-                    for (std::size_t j = 0; j < pieces[part].size(); j++)
-                        if (sees(part, j)) seen.push_back(pieces[part][j].key);
-                add_window(build.look(own.rule, pieces[p][i].key, seen), own.window);
-            }
     }
     return build.take();
+}
+
+SegmentGraph MaskWords::cross(const Documents& documents) const {
+    SegmentBuilder build;
+    int query = 0;
+    for (const Document& d : documents) {
+        build.next_document();
+        build.look(query, query + d.target, Rule::full, -1, seen(0, build.tokens(d.source), build));
+        query += d.target;
+    }
+    return build.take();
+}
+
+void MaskWords::expect_two_stacks() const {
+    if (as_one_) refuse("an encoder's rows are A and a decoder's B; expected these, not AB");
+    if (!parts_[0].sees.empty()) refuse("A sees B, but an encoder has no cross-attention; let B see A");
+    if (parts_[1].window.all) refuse("over=all: a decoder's window reaches over its own rows alone; leave it out");
+}
+
+void MaskWords::expect_bottleneck(bool latent) const {
+    const Part &a = parts_[0], &b = parts_[1];
+    const bool cls = b.sees.size() == 1 && b.sees[0].from == 0 && b.sees[0].to == 1;
+    if (!a.named || !a.sees.empty() || b.rule != Rule::causal || b.window.all || (latent ? !cls : !b.sees.empty()))
+        refuse(latent ? "it stands in a layer with a latent; expected \"A RULE; B causal sees A[0]\", which is all that B may see of A"
+                      : "it stands in a layer below the latents; expected \"A RULE; B causal\", where B sees nothing of A");
 }
 
 MaskWords::Written MaskWords::written(int source, bool goes_on) const {
@@ -160,7 +166,7 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
     return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};
 }
 
-LayerMasks::LayerMasks(const std::string& words, int layers) : of_layers_(std::size_t(layers), -1) {
+LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(std::size_t(layers), -1) {
     std::istringstream in(words);
     for (std::string each; std::getline(in, each, '|');) {
         int from = 0, to = layers;
@@ -174,9 +180,33 @@ LayerMasks::LayerMasks(const std::string& words, int layers) : of_layers_(std::s
                 throw BadUsage(text("mask \"", words, "\": \"", range, "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(range) + range.size());
         }
+        const MaskWords mask(each);
+        if (rows != StackRows::both) mask.expect_two_stacks();
+        if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
         for (int i = clipped(from, layers); i < clipped(to, layers); i++) of_layers_[std::size_t(i)] = int(masks_.size());
-        masks_.emplace_back(each);
+        masks_.push_back(mask);
     }
+}
+
+LayerGraphs LayerMasks::graphs(const Documents& documents) const {
+    LayerGraphs all{{}, of_layers_};
+    for (const MaskWords& words : masks_) all.graphs.push_back(words(documents));
+    return all;
+}
+
+LayerGraphs LayerMasks::cross(const Documents& documents) const {
+    LayerGraphs all{{}, of_layers_};
+    for (const MaskWords& words : masks_) all.graphs.push_back(words.cross(documents));
+    return all;
+}
+
+std::string LayerMasks::unwritable(bool goes_on) const {
+    try {
+        for (const MaskWords& words : masks_) words.written(1, goes_on);
+    } catch (const BadUsage& refusal) {
+        return refusal.what();
+    }
+    return "";
 }
 
 void MaskWords::refuse(const std::string& why) const { throw BadUsage(text("mask \"", words, "\": ", why)); }

@@ -18,11 +18,20 @@
 
 namespace masquerade {
 
+class SegmentBuilder;
+
 class MaskWords {
   public:
     explicit MaskWords(const std::string& words);  // BadUsage: a word that is none of the above
     // BadUsage: a document has rows of a part that the words do not name.
     SegmentGraph operator()(const Documents& documents) const;
+    // Two stacks: queries are the rows of B, keys those of A that they see.
+    SegmentGraph cross(const Documents& documents) const;
+    bool names(int part) const { return parts_[part].named; }  // 0: A or AB, 1: B
+    // BadUsage: the words cannot be those of an encoder, whose rows are A, and a decoder, whose rows are B.
+    void expect_two_stacks() const;
+    // BadUsage: they let B see anything of A but [CLS] in a layer where that is a latent, or later rows of itself.
+    void expect_bottleneck(bool latent) const;
     // The rows that a row of B sees when written token by token: rows [from, to) of a source of `source` rows, and the rows
     // of B before it within the window. If a text is continued, the row is one of A. BadUsage: the mask lets a row see
     // later rows, or several slices.
@@ -44,14 +53,11 @@ class MaskWords {
         Window window;
         std::vector<Slice> sees;  // of the other part
     };
-    // Rows [begin, end) of a part, which are one key segment.
-    struct Piece {
-        int begin, end, key;
-    };
     void read_part(const std::string& text);
     Slice read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, Window& window) const;
-    std::vector<int> cuts(int part, int length) const;
+    // Key segments of what the other part sees of this part, whose own segment is `own`.
+    std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
     static constexpr int whole = 0x7fffffff;
@@ -59,13 +65,20 @@ class MaskWords {
     Part parts_[2];        // A or AB, B
 };
 
+enum class StackRows { both, encoder, decoder };  // of a stack: A and B of a document, or one of them
+
 // Masks of layers, each over those before it: "A full; B causal | layers 2: A full; B causal sees A[0]". Layers are counted as
-// Python does, and without "layers I:J" all are meant.
+// Python does, and without "layers I:J" all are meant. An encoder heeds what is said of A, a decoder what is said of B.
 class LayerMasks {
   public:
-    LayerMasks(const std::string& words, int layers);  // BadUsage
+    LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);  // BadUsage
     const std::vector<MaskWords>& masks() const { return masks_; }
     const std::vector<int>& of_layers() const { return of_layers_; }  // (L) the mask of each layer, or -1: none is named
+    // Those of a pass over documents, whose rows are those of the stack; of its attention to an encoder.
+    LayerGraphs graphs(const Documents& documents) const;
+    LayerGraphs cross(const Documents& documents) const;
+    // Why nothing can be written token by token under them, as MaskWords::written says; empty: it can.
+    std::string unwritable(bool goes_on) const;
 
   private:
     std::vector<MaskWords> masks_;

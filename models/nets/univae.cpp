@@ -17,13 +17,17 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
 }  // namespace
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
-    : options(o), backbone(p, o.backbone), latents(layers(p, o)), space(o.latent, latents) {
+    : options(o), masks(o.mask, o.backbone.layers), backbone(p, o.backbone), latents(layers(p, o)), space(o.latent, latents) {
     if (o.latent_layers < 0 || o.latent_layers > o.backbone.layers - (o.latent_layers > 0 ? 1 : 0))
         throw BadUsage(text("latent_layers is ", o.latent_layers, " of ", o.backbone.layers,
                             " layers; at least one layer must stay below the latents"));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
+    for (int i = 0; i < o.backbone.layers; i++)
+        if (const int mask = masks.of_layers()[std::size_t(i)]; mask >= 0)
+            masks.masks()[std::size_t(mask)].expect_bottleneck(i >= first_latent_layer());
+    if (const std::string why = masks.unwritable(false); !why.empty()) throw BadUsage(why);
 }
 
 // The definition. Both halves are one sequence under the masks of the figure; at the input of every upper layer the row of
@@ -33,13 +37,13 @@ Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* n
     std::vector<LatentSample> below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         const int l = i - first_latent_layer();
+        pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[std::size_t(l)];
         Tensor* cls = gather_rows(tape, x, tape.ints(batch.joint_cls_rows), text("cls.", l));  // (B,C)
         below.push_back(latent.sample(tape, cls, noise, l, below));
         Tensor* u = latent.out(tape, below.back().z);  // (B,C)
         x = replace_rows(tape, x, tape.ints(batch.joint_which), u, text("replaced.", l));
-        pass.graph = &batch.joint_upper_graph;
     };
     Tensor* x = backbone.run(tape, batch.joint, backbone.pass(tape, batch.joint, batch.joint_lower_graph), before);
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
@@ -59,6 +63,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
             Tensor* u = latents[std::size_t(l)].out(tape, samples.back().z);  // (B,C)
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
+        pass.graph = &batch.source_masks.at(i, batch.source_graph);
         if (i < L - 2) return;
         pass.query_rows = tape.ints(batch.cls_rows);
         pass.query_names = batch.cls.names(tape);
@@ -75,8 +80,8 @@ Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<T
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = i - first_latent_layer();
+        pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
         if (l < 0) return;
-        pass.graph = &batch.latent_graph;
         pass.memory = latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);

@@ -15,6 +15,7 @@
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
 #include "models/latent/latent.h"
+#include "models/masks/words.h"
 
 namespace masquerade {
 
@@ -26,10 +27,11 @@ struct UniVaeOptions {
         32;  // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
     bool free_length =
         false;  // the decoder starts at the sentence's own length instead: length becomes an input
+    std::string mask;  // in words, over the usual masks; empty: none
 };
 
 // A batch of both halves: `source` and `source_graph` are the encoder's, `rows` the decoder's, whose `graph` is that of the
-// layers below the latents.
+// layers below the latents. `masks` has the graphs of the decoder's masks in words, with a latent key where B sees A[0].
 struct UniVaeBatch : Batch {
     UniVaeBatch() = default;
     explicit UniVaeBatch(Batch packed) : Batch(std::move(packed)) {}
@@ -40,6 +42,7 @@ struct UniVaeBatch : Batch {
     TokenRows joint;                       // both halves of each document, for the joint form
     std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
     SegmentGraph joint_lower_graph, joint_upper_graph;
+    LayerGraphs joint_masks;
     const std::vector<int>& names() const { return cls.document; }  // (B)
 };
 
@@ -73,6 +76,7 @@ class UniVae {
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
     const UniVaeOptions options;
+    const LayerMasks masks;  // in words
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Packing sentences for UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for its
 // successor, the last one for [SEP].
-#include "models/masks/mask.h"
 #include "models/nets/univae.h"
+
+#include <algorithm>
+
+#include "models/masks/mask.h"
 
 namespace masquerade {
 namespace {
@@ -50,10 +53,18 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
         b.which.resize(std::size_t(cls + b.parts[d].source), -1);
     }
     b.source_graph = full_mask(sources_of(b.parts));
-    b.cls_graph = cls_mask(sources_of(b.parts));
+    b.source_masks = masks.graphs(sources_of(b.parts));
+    b.cls_graph = only_queries(b.source_masks.at(std::max(0, options.backbone.layers - 2), b.source_graph), b.cls_rows);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
-    if (with_joint) push_joint(b);
+    b.masks.of_layer = masks.of_layers();
+    for (const MaskWords& words : masks.masks()) {
+        const MaskWords::Written w = words.written(1, false);
+        b.masks.graphs.push_back(with_window(w.from < w.to ? b.latent_graph : b.graph, w.window));
+    }
+    if (!with_joint) return b;
+    push_joint(b);
+    b.joint_masks = masks.graphs(b.parts);
     return b;
 }
 

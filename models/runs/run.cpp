@@ -62,6 +62,10 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("norm_eps", &b.eps, "epsilon of the layer norms", 0, 1);
 }
 
+void RunSettings::declare_mask(Config& c) {
+    c.add("mask", &mask, "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
+}
+
 void RunSettings::declare_training(Config& c) {
     c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");

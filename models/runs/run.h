@@ -36,6 +36,7 @@ struct RunSettings {
     bool cased = false;
     DType precision = DType::f32;  // storage of activations and matrices in training; masters are f32
     int batch_tokens = 360;
+    std::string mask;  // in words, in place of those of the family or the objective; empty: none
     TrainOptions train;
 
     virtual ~RunSettings() = default;
@@ -49,6 +50,7 @@ struct RunSettings {
     static void declare_foreign(Config& config, BackboneOptions& backbone);
 
   protected:
+    void declare_mask(Config& config);
     void declare_training(Config& config);
 };
 

@@ -25,6 +25,7 @@ void Seq2SeqSettings::declare(Config& c) {
           1024);
     c.add("rotary_cross", &model.rotary_cross, "rotary positions in the cross-attention as well");
     declare_reading(c, model.stack);
+    declare_mask(c);
     c.add("span", &span, "mass: share of the tokens that are hidden", 0, 1);
     declare_rest(c, model.stack);
 }
@@ -40,6 +41,8 @@ EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
     o.stack.vocabulary = vocabulary_size;
     o.stack.positions = std::max({o.stack.positions, max_length, max_target});
     expect_types(o.stack);
+    encoder_masks();  // refuses words that say nothing, as the next
+    decoder_masks();
     return o;
 }
 
@@ -52,6 +55,9 @@ std::string Seq2SeqRun::description() const {
 ObjectiveOptions Seq2SeqRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.span = settings.span;
+    if (settings.mask.empty()) return o;
+    o.encoder_masks = std::make_shared<const LayerMasks>(settings.encoder_masks());
+    o.masks = std::make_shared<const LayerMasks>(settings.decoder_masks());
     return o;
 }
 
@@ -61,7 +67,8 @@ std::vector<std::vector<Hypothesis>> Seq2SeqRun::write(const std::vector<const S
     for (const Sentence* s : sources)
         about.push_back(search_source(*s, s->ids.front(), tokenizer.vocabulary().sep(),
                                       std::min(options.maximum, settings.max_target)));
-    Seq2SeqDecoder decoder(model, settings.source_type, settings.target_type, settings.max_target);
+    const ObjectiveOptions o = objective_options();
+    Seq2SeqDecoder decoder(model, o.source_type, o.target_type, settings.max_target, o.encoder_masks, o.masks);
     return written(decoder, about, sources, std::move(options), seed);
 }
 

@@ -27,7 +27,7 @@ void UniLmSettings::declare(Config& c) {
     c.add(
         "fixed_target_start", &fixed_target_start,
         "a target's positions start at max_length; false: after its source, which tells the source's length");
-    c.add("mask", &mask, "masks in words, over those of the objective: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
+    declare_mask(c);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
     declare_rest(c, model);
@@ -78,13 +78,7 @@ bool UniLmRun::writes() const {
 }
 
 std::string UniLmRun::unwritable() const {
-    const LayerMasks masks(settings.mask, settings.model.layers);
-    try {
-        for (const MaskWords& words : masks.masks()) words.written(1, reads_causally());
-    } catch (const BadUsage& refusal) {
-        return refusal.what();
-    }
-    return "";
+    return LayerMasks(settings.mask, settings.model.layers).unwritable(reads_causally());
 }
 
 bool UniLmRun::writes_backward() const { return trained_on({"lm-reverse"}); }

@@ -13,7 +13,6 @@ struct UniLmSettings : TargetSettings {
     static std::vector<std::string> objectives() { return objective_names(false); }
     BackboneOptions model;
     double hidden = 0.15, predicted = 1.0 / 6;
-    std::string mask;  // in words, in place of those of the objective; empty: none
 
     UniLmSettings();
     const char* family() const override { return name; }

@@ -23,6 +23,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
+    declare_mask(c);
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     c.add("prior_sentences", &prior_sentences,
           "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
@@ -34,6 +35,7 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     UniVaeOptions o = model;
     o.backbone.vocabulary = vocabulary_size;
     o.backbone.positions = 2 * o.max_length;
+    o.mask = mask;
     return o;
 }
 

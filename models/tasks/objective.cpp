@@ -176,9 +176,12 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
     }
     Batch b = pack(examples, pad_to);
     mask(b);
-    if (options.masks) {
-        for (const MaskWords& words : options.masks->masks()) b.other_graphs.push_back(words(b.parts));
-        b.graph_of_layer = options.masks->of_layers();
+    if (options.encoder_masks) {
+        b.source_masks = options.encoder_masks->graphs(sources_of(b.parts));
+        b.masks = options.masks->graphs(targets_of(b.parts));
+        b.cross_masks = options.masks->cross(b.parts);
+    } else if (options.masks) {
+        b.masks = options.masks->graphs(b.parts);
     }
     if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
     b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());

@@ -40,7 +40,8 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
-    std::shared_ptr<const LayerMasks> masks;  // in place of the objective's own; null: none
+    // In place of the objective's own, null: none; of one stack or the decoder, of the encoder.
+    std::shared_ptr<const LayerMasks> masks, encoder_masks;
 };
 
 struct Objective {

@@ -23,7 +23,7 @@ Memory& CachedWriter::start(int most_rows, int longest) {
 }
 
 // The mask of a step in words, from that in which all rows see their sources whole.
-SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents) const {
+SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const {
     Window window;
     for (CachedDocument& d : documents) {
         const MaskWords::Written w = words.written(d.seen_end - d.seen_begin, memory_.goes_on);
@@ -31,7 +31,7 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
         d.seen_end = d.seen_begin + w.to;
         d.seen_begin += w.from;
     }
-    return with_window(cached_mask(documents, 1), window);
+    return with_window(cached_mask(documents, token_source), window);
 }
 
 View CachedWriter::feed(const std::vector<Row>& rows) {
@@ -53,19 +53,27 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     if (!memory_.keys.layer(0)) alone_graph_ = cached(alone, 0);
     if (!memory_.keys.all().empty()) graph_ = cached(with_memory, 1);
     if (!memory_.encoder.all().empty()) cross_graph_ = cross_mask(cross);
-    other_graphs_.clear();
-    if (memory_.masks)
-        for (const MaskWords& words : memory_.masks->masks()) other_graphs_.push_back(written_graph(words, with_memory));
+    masks_ = cross_masks_ = {};
+    if (memory_.masks) {
+        masks_ = {std::vector<SegmentGraph>(memory_.masks->masks().size()), memory_.masks->of_layers()};
+        for (int i = 0; i < stack_.options.layers; i++) {
+            const int mask = masks_.of_layer[std::size_t(i)];
+            if (mask < 0 || masks_.graphs[std::size_t(mask)].documents > 0) continue;
+            const bool seen = memory_.keys.layer(i);  // layers of one mask are alike in that
+            masks_.graphs[std::size_t(mask)] =
+                written_graph(memory_.masks->masks()[std::size_t(mask)], seen ? with_memory : alone, seen ? 1 : 0);
+        }
+        if (!memory_.encoder.all().empty()) cross_masks_ = memory_.masks->cross(cross);
+    }
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
-    pass.cross_graph = &cross_graph_;
     if (!memory_.encoder_positions.empty()) pass.encoder_positions = tape_.ints(memory_.encoder_positions);
     LayerCache cache;
     pass.cache = &cache;
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         cache.self = {memory_.keys.layer(i), cache_.layer(i), tape_.ints(write_rows_)};
         cache.cross.memory = memory_.encoder.layer(i);
-        const int other = memory_.masks ? memory_.masks->of_layers()[std::size_t(i)] : -1;
-        layer.graph = other >= 0 ? &other_graphs_[std::size_t(other)] : cache.self.memory ? &graph_ : &alone_graph_;
+        layer.graph = &masks_.at(i, cache.self.memory ? graph_ : alone_graph_);
+        layer.cross_graph = &cross_masks_.at(i, cross_graph_);
     });  // (n,C)
     cache_.advance();
     return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)

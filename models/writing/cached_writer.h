@@ -21,7 +21,7 @@ struct Memory {
     KeptKeys keys;     // of self-attention; layers that have none see what was written alone
     KeptKeys encoder;  // of cross-attention
     std::vector<int> encoder_positions;  // of its rows, where cross-attention is rotated; else empty
-    std::shared_ptr<const LayerMasks> masks;  // in words, of self-attention; null: rows see their source whole
+    const LayerMasks* masks = nullptr;        // in words; null: rows see their source whole
     bool goes_on = false;                     // what is written continues its source
     std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
@@ -43,7 +43,7 @@ class CachedWriter : public NextToken {
     View feed(const std::vector<Row>& rows);
 
   private:
-    SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents) const;
+    SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;
 
     const Backbone& stack_;
     const int type_;
@@ -57,7 +57,7 @@ class CachedWriter : public NextToken {
     // what the ops of a step read
     TokenRows rows_;
     SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
-    std::vector<SegmentGraph> other_graphs_;          // of memory_.masks
+    LayerGraphs masks_, cross_masks_;                 // of memory_.masks
     std::vector<int> write_rows_;
 };
 

@@ -3,8 +3,14 @@
 
 namespace masquerade {
 
-Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest)
-    : model_(model), source_type_(source_type), longest_(longest), writer_(model.decoder, target_type) {}
+Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
+                               std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
+    : model_(model),
+      source_type_(source_type),
+      longest_(longest),
+      encoder_masks_(std::move(encoder_masks)),
+      masks_(std::move(masks)),
+      writer_(model.decoder, target_type) {}
 
 void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
     Memory& memory = writer_.start(most_rows, longest_);
@@ -18,11 +24,13 @@ void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_
         documents.push_back({n, 0});
     }
     graph_ = full_mask(documents);
+    if (encoder_masks_) graphs_ = encoder_masks_->graphs(documents);
+    memory.masks = masks_.get();
     if (model_.rotates_cross()) memory.encoder_positions = rows_.positions;
     memory.encoder.allocate(model_.decoder, "cache.source", rows_.count());
     tape.begin("read");
     Pass pass = model_.decoder.pass(tape, rows_, graph_);
-    pass.encoder = model_.encode(tape, rows_, graph_);  // (Ne,C)
+    pass.encoder = model_.encode(tape, rows_, graph_, graphs_);  // (Ne,C)
     if (model_.rotates_cross()) pass.encoder_positions = tape.ints(rows_.positions);
     for (int i = 0; i < model_.decoder.options.layers; i++)
         memory.encoder.keep(tape, i, model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass));  // (Ne,2C)

@@ -10,7 +10,9 @@ namespace masquerade {
 class Seq2SeqDecoder : public SourceReader {
   public:
     // Segment ids as in training; `longest`: tokens of a target, at most.
-    Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest);
+    Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
+                   std::shared_ptr<const LayerMasks> encoder_masks = nullptr,
+                   std::shared_ptr<const LayerMasks> masks = nullptr);
 
     void read(const std::vector<const Sentence*>& sources, int most_rows) override;
     int vocabulary() const override { return writer_.vocabulary(); }
@@ -20,9 +22,12 @@ class Seq2SeqDecoder : public SourceReader {
   private:
     const EncoderDecoder& model_;
     const int source_type_, longest_;
+    const std::shared_ptr<const LayerMasks> encoder_masks_, masks_;  // in words, as in training; null: none
     CachedWriter writer_;
-    TokenRows rows_;  // of the encoder
+    // of the encoder
+    TokenRows rows_;
     SegmentGraph graph_;
+    LayerGraphs graphs_;
 };
 
 }  // namespace masquerade

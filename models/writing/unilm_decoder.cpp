@@ -29,18 +29,11 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         documents.push_back({n, 0});
     }
     graph_ = backward ? anticausal_mask(documents) : options_.causal ? causal_mask(documents) : full_mask(documents);
-    other_graphs_.clear();
-    if (options_.masks) {
-        for (const MaskWords& words : options_.masks->masks()) other_graphs_.push_back(words(documents));
-        memory.masks = options_.masks;
-        memory.goes_on = options_.goes_on;
-    }
-    const auto graph_at = [&](int layer) -> const SegmentGraph& {
-        const int other = options_.masks ? options_.masks->of_layers()[std::size_t(layer)] : -1;
-        return other < 0 ? graph_ : other_graphs_[std::size_t(other)];
-    };
+    if (options_.masks) masks_ = options_.masks->graphs(documents);
+    memory.masks = options_.masks.get();
+    memory.goes_on = options_.goes_on;
     const int L = stack_.options.layers;
-    edge_graph_ = only_queries(graph_at(L - 1), edge_rows_);
+    edge_graph_ = only_queries(masks_.at(L - 1, graph_), edge_rows_);
 
     memory.keys.allocate(stack_, "cache.source", rows_.count());
     tape.begin("read");
@@ -49,7 +42,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     pass.cache = &cache;
     Tensor* x = stack_.run(tape, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         cache.self = {nullptr, memory.keys.layer(i), memory.keys.rows(tape)};
-        layer.graph = &graph_at(i);
+        layer.graph = &masks_.at(i, graph_);
         if (i < L - 1) return;
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);

@@ -36,7 +36,7 @@ class UniLmDecoder : public SourceReader {
     // what the ops read
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
-    std::vector<SegmentGraph> other_graphs_;
+    LayerGraphs masks_;
     std::vector<int> edge_rows_;  // the row of each source that writing starts from
 };
 

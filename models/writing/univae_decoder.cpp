@@ -14,6 +14,7 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
     memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count), k);
+    memory.masks = &model_.masks;
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
         if (requests[b].latent.size() != std::size_t(K * Z))

@@ -89,6 +89,7 @@ function pasted(line, text,    word, count, i, file) {
 }
 function command(line, text,    part, count, i) {
     gsub(/ +#.*$/, "", text)
+    gsub(/="[^"]*"/, "=QUOTED", text)  # a mask in words has bars and semicolons of its own
     gsub(/ ; | && | \|\| | \| |; /, "\n", text)
     count = split(text, part, "\n")
     for (i = 1; i <= count; i++) call(line, part[i])

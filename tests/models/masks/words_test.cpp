@@ -7,7 +7,9 @@
 #include "engine/ops/visible.h"
 #include "models/masks/words.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 using namespace masquerade;
 
@@ -57,6 +59,11 @@ void expect(const std::string& words, F sees) {
     }
 }
 
+template <class F>
+void refused(const char* why, F f) {
+    CHECK_THROWS_WITH_AS(f(), doctest::Contains(why), BadUsage);
+}
+
 int far(const Token& i, const Token& j) { return std::abs(i.place - j.place); }
 
 }  // namespace
@@ -80,6 +87,47 @@ TEST_CASE("mask in words: what each rule, slice and window lets a token see") {
         if (!i.b) return far(i, j) <= 4 && far(i, j) % 2 == 0;
         return j.place <= i.place && (far(i, j) <= 1 || far(i, j) % 3 == 0 || i.place == 0 || j.place == 0);
     });
+    expect("A full window=1 globals=1 sees B[1:3]; B causal window=1 sees A[:3], A[1], A[-1]", [](Token i, Token j) {
+        if (i.b != j.b) return i.b ? j.place < 3 || j.place == j.n - 1 : j.place == 1 || j.place == 2;
+        return i.b ? j.place <= i.place && far(i, j) <= 1 : far(i, j) <= 1 || i.place == 0 || j.place == 0;
+    });
+}
+
+TEST_CASE("mask in words: as cross-attention, rows of B see what the words say of A") {
+    const Documents documents = {{4, 2}, {0, 3}, {1, 1}, {5, 0}, {3, 2}};
+    for (const auto& [words, from, to] : {std::tuple("B causal sees A", 0, 9), std::tuple("A none; B causal window=1 sees A[1:3]", 1, 3),
+                                          std::tuple("A causal; B full", 0, 0)}) {
+        const SegmentGraph graph = MaskWords(words).cross(documents);
+        std::vector<std::vector<int>> expected, found;
+        int key = 0, row = 0;
+        for (const Document& d : documents) {
+            for (int t = 0; t < d.target; t++) {
+                expected.emplace_back();
+                for (int j = from; j < std::min(to, d.source); j++) expected.back().push_back(key + j);
+            }
+            key += d.source;
+        }
+        for (const QuerySegment& q : graph.queries)
+            for (; row < q.end; row++) {
+                found.emplace_back();
+                for (int v = q.sees_begin; v < q.sees_end; v++)
+                    each_run(graph, q, row, graph.sees[std::size_t(v)], [&](int begin, int end) {
+                        for (int j = begin; j < end; j++) found.back().push_back(j);
+                    });
+            }
+        CHECK(found == expected);
+    }
+}
+
+TEST_CASE("mask in words: two stacks heed their own part, and refuse what they cannot be") {
+    const std::string words = "A full window=1; B causal sees A | layers 0:1: A causal | layers 1: B causal sees A[0]";
+    const LayerMasks encoder(words, 3, StackRows::encoder), decoder(words, 2, StackRows::decoder);
+    CHECK(encoder.of_layers() == std::vector<int>{1, 0, 0});
+    CHECK(decoder.of_layers() == std::vector<int>{0, 1});
+    CHECK(LayerMasks("A causal", 2, StackRows::decoder).of_layers() == std::vector<int>{-1, -1});
+    for (const auto& [wrong, why] : {std::pair("AB full", "not AB"), std::pair("A full sees B; B causal", "A sees B"),
+                                     std::pair("A full; B causal window=2 over=all sees A", "over its own rows alone")})
+        refused(why, [&, text = wrong] { LayerMasks(text, 2, StackRows::encoder); });
 }
 
 TEST_CASE("mask in words: a word that says nothing is refused by its name") {
@@ -103,7 +151,6 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full window=-1", "\"-1\" is no number for window"},
         {"A full dilation=0", "\"0\" is no number for dilation"},
         {"A full window=", "\"\" is no number for window"},
-        {"A full window=2; B causal sees A[0]", "a window in a part of which some rows"},
     };
     for (const auto& [words, why] : wrong) {
         CAPTURE(words);

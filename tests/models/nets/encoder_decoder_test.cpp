@@ -139,6 +139,63 @@ TEST_CASE("two stacks: a row hears its source and the tokens fed up to it, and n
     }
 }
 
+// In two layers a row hears what lies two steps away.
+TEST_CASE("two stacks: under a mask in words a row hears what the words let through, and nothing else") {
+    struct {
+        const char* words;
+        int layers;
+        bool (*source)(int place, int length);
+        int back;  // fed tokens before its own that a row hears
+    } rows[] = {{"A full window=1; B causal window=1 sees A[0]", 1, [](int p, int) { return p <= 1; }, 1},
+                {"A full window=1; B causal window=1 sees A[0]", 2, [](int p, int) { return p <= 2; }, 2},
+                {"A none; B causal | layers 1: B causal sees A[1:3], A[-1]", 2, [](int p, int n) { return p == 1 || p == 2 || p == n - 1; }, longest},
+                {"A full window=1; B none sees A | layers 1: B none", 2, [](int, int) { return true; }, 0},
+                {"A full; B causal", 2, [](int, int) { return false; }, longest}};
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.words));
+        EncoderDecoderOptions o = small(false, true);
+        o.stack.layers = o.decoder_layers = row.layers;
+        Model m(o);
+        ObjectiveOptions by = options();
+        by.encoder_masks = std::make_shared<const LayerMasks>(row.words, row.layers, StackRows::encoder);
+        by.masks = std::make_shared<const LayerMasks>(row.words, row.layers, StackRows::decoder);
+        const Objective& objective = find_objective("seq2seq", true);
+        const std::vector<Sentence> text = pairs(3, 5);
+        const Batch batch = objective.batch(pointers_to(text), 0, by);
+        const Rows before = m.logits(batch);
+        for (std::size_t d = 0; d < text.size(); d++)
+            for (int place = 0; place < int(text[d].size()); place++) {
+                std::vector<Sentence> changed = text;
+                const int n = int(text[d].ids.size()), t = place - n;  // place in the target
+                int& id = t < 0 ? changed[d].ids[std::size_t(place)] : changed[d].target[std::size_t(t)];
+                id = other_than(id);
+                Batch other = objective.batch(pointers_to(changed), 0, by);
+                if (place == 0) other.rows = batch.rows;  // [CLS] is fed to the decoder as well
+                const Rows after = m.logits(other);
+                for (std::size_t e = 0; e < text.size(); e++)
+                    for (int r = batch.asked.begin[e]; r < batch.asked.begin[e + 1]; r++) {
+                        const int back = r - batch.asked.begin[e] - (t + 1);  // from the row to the one that is fed the token
+                        const bool hears = e == d && (t < 0 ? row.source(place, n) : back >= 0 && back <= row.back);
+                        CHECK((before[std::size_t(r)] != after[std::size_t(r)]) == hears);
+                    }
+            }
+    }
+}
+
+TEST_CASE("two stacks: words that say the usual masks change no bit, and their gradient is that of the complex step") {
+    const std::vector<Sentence> text = pairs(3, 2);
+    ObjectiveOptions by = options();
+    auto batch = [&](const char* words) {
+        by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
+        by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
+        return find_objective("seq2seq", true).batch(pointers_to(text), 1, by, 16);
+    };
+    Model m(small(true, true));
+    const Batch usual = find_objective("seq2seq", true).batch(pointers_to(text), 1, options(), 16);
+    CHECK(m.logits(batch("A full; B causal sees A")) == m.logits(usual));
+    CHECK(gradient_error<Model>(small(true, true), batch("A causal window=2; B causal | layers 0: B causal window=1 sees A[0], A[2:]")) <= 1e-11);
+}
+
 TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of the sentence is heard") {
     ObjectiveOptions o = options();
     o.kept = 0;  // a hidden token that stays shows its answer, on purpose

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "engine/ops/cpu/parallel.h"
 #include "engine/tape/trace.h"
@@ -106,9 +107,14 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
     for (LatentKind kind : kinds)
         for (bool pre_norm : {false, true})
             for (bool rotary : {true, false})
-                for (bool sampled : {true, false}) {
+                for (const auto& [sampled, lower, upper] :
+                     {std::tuple(true, "", ""), std::tuple(false, "", ""),
+                      std::tuple(true, "A full window=1; B causal window=2", "A full; B causal window=1 sees A[0]"),
+                      std::tuple(false, "A causal; B causal", "A full window=2 dilation=2 globals=1; B causal window=2 sees A[0]")}) {
                     UniVaeOptions o = small(kind, pre_norm, rotary);
                     o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
+                    if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
+                    CAPTURE(o.mask);
                     Model m(o, DType::f64);
                     auto text = sentences(5, 11, 50, 3);
                     UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
@@ -205,6 +211,68 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
         Tensor* h = m.model.decode(m.tape, batch, z);
         CHECK(same_bits(h->view(), m.model.decode(m.tape, changed, z)->view()));
         CHECK_FALSE(same_bits(h->view(), m.model.decode(m.tape, changed, z_other)->view()));
+    }
+}
+
+// Two layers, the upper one with a latent: [CLS] has read for one layer, a row of the decoder half hears two.
+TEST_CASE("univae: under a mask in words a half hears what the words let through, and nothing else") {
+    for (const auto& [words, heard_by_cls, back] :
+         {std::tuple("", 99, 99), std::tuple("A full window=1; B causal window=1 | layers 1: A full; B causal window=1 sees A[0]", 1, 2),
+          std::tuple("A causal; B causal window=0 | layers 1: A full; B causal window=2 sees A[0]", 0, 2)}) {
+        CAPTURE(std::string(words));
+        UniVaeOptions o = small(LatentKind::none, false, true);
+        o.backbone.layers = 2;
+        o.latent_layers = 1;
+        o.mask = words;
+        Model m(o, DType::f64);
+        auto text = sentences(3, 11, 50, 5);
+        const UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+        m.tape.begin("before");
+        const auto z = points(m.model.encode(m.tape, batch, nullptr));
+        Tensor* h = m.model.decode(m.tape, batch, z);
+        for (int row = 0; row < batch.source.count(); row++) {
+            UniVaeBatch other = batch;
+            other.source.ids[std::size_t(row)] = 49 - other.source.ids[std::size_t(row)];
+            const Tensor* z_other = points(m.model.encode(m.tape, other, nullptr))[0];
+            const int document = batch.source.document[std::size_t(row)] - 100, place = batch.source.positions[std::size_t(row)];
+            for (int d = 0; d < 3; d++) {
+                bool same = true;
+                for (int i = 0; i < 6; i++) same &= number_at(z[0]->view(), d * 6 + i) == number_at(z_other->view(), d * 6 + i);
+                CHECK(same == !(d == document && place <= heard_by_cls));
+            }
+        }
+        for (int row = 0; row < batch.rows.count(); row++) {
+            UniVaeBatch other = batch;
+            other.rows.ids[std::size_t(row)] = 49 - other.rows.ids[std::size_t(row)];
+            const Tensor* changed = m.model.decode(m.tape, other, z);
+            for (int r = 0; r < batch.rows.count(); r++) {
+                bool same = true;
+                for (int c = 0; c < 16; c++) same &= number_at(h->view(), r * 16 + c) == number_at(changed->view(), r * 16 + c);
+                const bool one = batch.rows.document[std::size_t(r)] == batch.rows.document[std::size_t(row)];
+                CHECK(same == !(one && r >= row && r - row <= back));
+            }
+        }
+        m.tape.end();
+    }
+}
+
+TEST_CASE("univae: masks in words that bypass the latents, or cannot be written under, are refused") {
+    for (const auto& [words, why] : {std::pair("A full; B causal sees A", "below the latents"),
+                                     std::pair("A full; B causal", "in a layer with a latent"),
+                                     std::pair("A full; B causal sees A[0]", "below the latents"),
+                                     std::pair("layers 2:: A full; B causal sees A[:2]", "in a layer with a latent"),
+                                     std::pair("layers 2:: A full; B causal sees A[0], A[1]", "in a layer with a latent"),
+                                     std::pair("layers 3:: A full; B causal sees A[-1]", "in a layer with a latent"),
+                                     std::pair("layers 2:: A full; B full sees A[0]", "in a layer with a latent"),
+                                     std::pair("layers 2:: A full; B causal window=1 over=all sees A[0]", "in a layer with a latent"),
+                                     std::pair("layers 0:2: A full sees B; B causal", "below the latents"),
+                                     std::pair("layers 0:2: AB causal", "below the latents"),
+                                     std::pair("layers 0:1: B causal", "below the latents"),
+                                     std::pair("layers 0:0: A full; B full", "written token by token")}) {
+        CAPTURE(std::string(words));
+        UniVaeOptions o = small(LatentKind::vmf, false, true);
+        o.mask = words;
+        CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains(why), BadUsage);
     }
 }
 

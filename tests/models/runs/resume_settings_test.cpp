@@ -20,7 +20,7 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"heads", "4"},
                                                                     {"latent_layers", "1"},
                                                                     {"recompute", "*layer.*"},
-                                                                    {"mask", "A full; B causal | layers 1: A full; B causal sees A[0]"},
+                                                                    {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
                                                                     {"vocabulary", "150"},
                                                                     {"prior_sentences", "50"},
                                                                     {"seed", "18446744073709551615"},

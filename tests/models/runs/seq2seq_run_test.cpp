@@ -46,6 +46,31 @@ TEST_CASE(
                          doctest::Contains("there are seq2seq, mass"), BadUsage);
 }
 
+TEST_CASE("seq2seq run: masks in words are refused before there is a run, and say what can be written") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    auto run = [&](const char* mask) {
+        Seq2SeqSettings s = tiny_seq2seq("seq2seq");
+        s.mask = mask;
+        return std::make_unique<Seq2SeqRun>(s, words);
+    };
+    CHECK_SAYS(message_of<BadUsage>([&] { run("A ful"); }), "\"ful\" is no rule");
+    CHECK_SAYS(message_of<BadUsage>([&] { run("A full sees B; B causal"); }), "an encoder has no cross-attention");
+    CHECK(run("A full window=2; B causal sees A[0]")->writes());
+    CHECK(run("A causal")->writes());
+    const auto deaf = run("A full; B full sees A");
+    CHECK_FALSE(deaf->writes());
+    CHECK_SAYS(message_of<BadUsage>([&] { deaf->expect_to_write(false); }), "nothing can be written token by token");
+    CHECK(deaf->writing_command("folder").empty());
+    // To a decoder that sees their [CLS] alone, which has read nothing, all sources are one.
+    const auto masked = run("A none; B causal sees A[0]");
+    const auto others = masked->sentences({"how long is the river", "who painted the door"});
+    SearchOptions options;
+    options.minimum = options.maximum = 8;
+    auto written = [&](const Seq2SeqRun& r) { return r.write(pointers_to(others), options, 1); };
+    CHECK(written(*masked)[0][0].score == written(*masked)[1][0].score);
+    CHECK(written(*run(""))[0][0].score != written(*run(""))[1][0].score);
+}
+
 TEST_CASE("seq2seq run: the share of hidden tokens reaches the objective") {
     Seq2SeqSettings s = tiny_seq2seq("mass");
     s.span = 0.37;

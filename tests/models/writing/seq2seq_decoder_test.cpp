@@ -22,14 +22,21 @@ std::vector<double> numbers_of(const float* logits, std::size_t row) {
 
 TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (bool pre_norm : {false, true})
-        for (int form : {0, 1, 2}) {
+        for (const auto& [form, words] : {std::pair(0, ""), std::pair(1, ""), std::pair(2, ""),
+                                          std::pair(1, "A causal window=2; B causal window=2 sees A[1:-1]"),
+                                          std::pair(0, "A full; B causal | layers 1: A full window=1; B causal sees A[0]"),
+                                          std::pair(2, "layers 1: B causal window=1 sees A[-1] | layers -1: B causal")}) {
+            CAPTURE(std::string(words));
             CAPTURE(pre_norm);
             CAPTURE(form);
             Model m(small(pre_norm, form > 0, form == 1));
             const std::vector<Sentence> text = pairs(5, 11);
-            const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
+            ObjectiveOptions by = options();
+            by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
+            by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
+            const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
             const Rows forced = m.logits(batch);
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+            Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
             decoder.read(pointers_to(text), int(text.size()));
             std::map<int, int> before;  // source -> its row of the step before
             for (int t = 0; t < longest; t++) {
