@@ -7,6 +7,7 @@
 
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
+#include "engine/train/adamw.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
 #include "tools/new_model.h"

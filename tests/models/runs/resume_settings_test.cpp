@@ -32,6 +32,7 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"kappa", "30"},
                                                                     {"norm_eps", "0.001"},
                                                                     {"eps", "0.001"},
+                                                                    {"optimiser", "apollo"},
                                                                     {"deviation", "0.1"},
                                                                     {"positions", "40"},
                                                                     {"types", "3"},
