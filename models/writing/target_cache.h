@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What writing keeps of keys from step to step in each layer. The rows of the sources are made once; the rows of what is
+// The keys that writing keeps from step to step in each layer. The rows of the sources are made once; the rows of what is
 // written lie in slots, one a prefix, one row a token, or one state for all tokens.
 #pragma once
 #include <deque>

@@ -43,7 +43,7 @@ struct Site {
     const KeyCache* cache = nullptr;      // null: all keys are those of the call
 };
 
-// What some of the kinds can be told.
+// Options of some kinds.
 enum class LunaPack : int { softplus, elu, softmax };
 struct AttentionOptions {
     int slots = 16;  // l of Luna and Linformer
