@@ -47,6 +47,54 @@ struct Model : Small<UniLm, BackboneOptions> {
 
 }  // namespace
 
+namespace {
+
+// Writes targets token by token with what a pass over the whole has: the same logits.
+void check_cached(const BackboneOptions& o, const std::string& name, const std::string& mask, int start) {
+    CAPTURE(name);
+    CAPTURE(mask);
+    CAPTURE(o.attention);
+    Model m(o);
+    const std::vector<Sentence> text = pairs(5, 11);
+    ObjectiveOptions by = options(start);
+    if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
+    const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
+    const auto forced = m.forced(batch);
+    ReadingOptions reading;
+    reading.causal = reading.goes_on = name == "lm-target";
+    reading.masks = by.masks;
+    reading.target_start = start;
+    reading.longest = longest;
+    UniLmDecoder decoder(m.model, reading);
+    decoder.read(pointers_to(text), int(text.size()));
+    std::map<int, int> before;  // source -> its row of the step before
+    for (int t = 0; t < longest; t++) {
+        std::vector<NextToken::Row> rows;
+        std::map<int, int> now;
+        for (int s = 0; s < int(text.size()); s++) {
+            const std::vector<int>& target = text[std::size_t(s)].target;
+            if (t >= int(target.size())) continue;  // finished sources leave
+            now[s] = int(rows.size());
+            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : target[std::size_t(t) - 1]});
+        }
+        if (rows.empty()) break;
+        const float* logits = decoder.step(rows);
+        for (const auto& [s, row] : now)
+            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
+        before = now;
+    }
+}
+
+BackboneOptions with_pattern(const std::string& attention) {
+    BackboneOptions o = small(false, true);
+    o.attention = attention;
+    AttentionOptions& a = o.attention_options;
+    a.window = 2, a.dilation = 2, a.globals = 2, a.stride = 3;
+    return o;
+}
+
+}  // namespace
+
 TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (bool pre_norm : {false, true})
         for (bool rotary : {false, true})
@@ -54,41 +102,16 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
                 for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
                                                  std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
                                                  std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
-                                                 std::pair("lm-target", "layers 1:2: AB causal")}) {
-                    CAPTURE(std::string(name));
-                    CAPTURE(std::string(mask));
-                    Model m(small(pre_norm, rotary));
-                    const std::vector<Sentence> text = pairs(5, 11);
-                    ObjectiveOptions by = options(start);
-                    if (*mask) by.masks = std::make_shared<const LayerMasks>(mask, 3);
-                    const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
-                    const auto forced = m.forced(batch);
-                    ReadingOptions reading;
-                    reading.causal = reading.goes_on = std::string(name) == "lm-target";
-                    reading.masks = by.masks;
-                    reading.target_start = start;
-                    reading.longest = longest;
-                    UniLmDecoder decoder(m.model, reading);
-                    decoder.read(pointers_to(text), int(text.size()));
-                    std::map<int, int> before;  // source -> its row of the step before
-                    for (int t = 0; t < longest; t++) {
-                        std::vector<NextToken::Row> rows;
-                        std::map<int, int> now;
-                        for (int s = 0; s < int(text.size()); s++) {
-                            const std::vector<int>& target = text[std::size_t(s)].target;
-                            if (t >= int(target.size())) continue;  // finished sources leave
-                            now[s] = int(rows.size());
-                            rows.push_back(
-                                {s, t == 0 ? -1 : before[s], t == 0 ? 3 : target[std::size_t(t) - 1]});
-                        }
-                        if (rows.empty()) break;
-                        const float* logits = decoder.step(rows);
-                        for (const auto& [s, row] : now)
-                            CHECK(row_of(logits, std::size_t(row)) ==
-                                  forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
-                        before = now;
-                    }
-                }
+                                                 std::pair("lm-target", "layers 1:2: AB causal")})
+                    check_cached(small(pre_norm, rotary), name, mask, start);
+}
+
+TEST_CASE("unilm: patterns of attention, cached == teacher-forced") {
+    for (const char* kind : {"window", "longformer", "strided", "fixed", "local"})
+        for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
+                                         std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[1:-1]"),
+                                         std::pair("lm-target", "layers 1:2: AB causal")})
+            check_cached(with_pattern(kind), name, mask, -1);
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
@@ -127,32 +150,43 @@ ReadingOptions backward_reading() {
 
 }  // namespace
 
+namespace {
+
+void check_cached_backward(const BackboneOptions& o) {
+    CAPTURE(o.attention);
+    Model m(o);
+    const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
+    const Batch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
+    const auto forced = m.forced(batch);
+    UniLmDecoder decoder(m.model, backward_reading());
+    decoder.read(pointers_to(endings), int(text.size()));
+    std::map<int, int> before;  // source -> its row of the step before
+    for (int t = 0; t < missing; t++) {
+        std::vector<NextToken::Row> rows;
+        std::map<int, int> now;
+        for (int s = t / 2; s < int(text.size()); s++) {  // some leave
+            now[s] = int(rows.size());
+            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
+        }
+        const float* logits = decoder.step(rows);
+        // the token before place p is asked of scored row p - 1: [CLS] is no row
+        for (const auto& [s, row] : now)
+            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
+        before = now;
+    }
+}
+
+}  // namespace
+
 TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for every ending of a batch") {
     for (bool pre_norm : {false, true})
-        for (bool rotary : {false, true}) {
-            Model m(small(pre_norm, rotary));
-            const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
-            const Batch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
-            const auto forced = m.forced(batch);
-            UniLmDecoder decoder(m.model, backward_reading());
-            decoder.read(pointers_to(endings), int(text.size()));
-            std::map<int, int> before;  // source -> its row of the step before
-            for (int t = 0; t < missing; t++) {
-                std::vector<NextToken::Row> rows;
-                std::map<int, int> now;
-                for (int s = t / 2; s < int(text.size()); s++) {  // some leave
-                    now[s] = int(rows.size());
-                    rows.push_back({s, t == 0 ? -1 : before[s],
-                                    t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
-                }
-                const float* logits = decoder.step(rows);
-                // the token before place p is asked of scored row p - 1: [CLS] is no row
-                for (const auto& [s, row] : now)
-                    CHECK(row_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
-                before = now;
-            }
-        }
+        for (bool rotary : {false, true}) check_cached_backward(small(pre_norm, rotary));
+}
+
+TEST_CASE("unilm: patterns of attention backward: by distances alone") {
+    for (const char* kind : {"window", "strided"}) check_cached_backward(with_pattern(kind));
+    for (const char* kind : {"longformer", "fixed", "local"})
+        CHECK_THROWS_WITH_AS(check_cached_backward(with_pattern(kind)), doctest::Contains("that one is written last"), BadUsage);
 }
 
 TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits it has alone") {
