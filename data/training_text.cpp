@@ -68,6 +68,13 @@ TrainingText grammar_text(const std::string& held_out_file) {
     return t;
 }
 
+// The text of a model that makes its own examples: no line.
+TrainingText no_text() {
+    TrainingText t;
+    t.origin.name = "examples of its task";
+    return t;
+}
+
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
         throw BadInput(text(file, " has changed since the run was started; what goes on with a run needs the same text"));
@@ -76,6 +83,10 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 }  // namespace
 
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted) {
+    if (wanted == TextKind::none) {
+        if (!file.empty() || !held_out_file.empty()) throw BadUsage("--data and --dev: this model makes its own examples (task=...)");
+        return no_text();
+    }
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);
     const bool here = std::filesystem::exists("corpus/SOURCE.json");
     const Corpus corpus = here ? read_corpus("corpus") : Corpus{};
@@ -94,6 +105,7 @@ TrainingText find_training_text(const std::string& file, const std::string& held
 }
 
 TrainingText read_again(const TextOrigin& origin) {
+    if (origin.file.empty() && origin.lines == 0) return no_text();
     TrainingText t = origin.file.empty() ? grammar_text(origin.held_out_file)
                                          : text_of(origin.name, origin.file, origin.held_out_file,
                                                    origin.pairs ? TextKind::pairs : TextKind::sentences);

@@ -19,7 +19,7 @@ is 'without a name: UniVAE' "$(inspect program univae)" "$(inspect program)"
 is 'univae: samples of latent layers' 3 "$(ops_of vmf_sample univae layers=5 latent_layers=3)"
 is 'unilm: layers' 3 "$(ops_of attention unilm layers=3)"
 is 'seq2seq: layers, and cross-attention' 7 "$(ops_of attention seq2seq layers=1 decoder_layers=3)"
-for model in univae unilm seq2seq; do
+for model in univae unilm seq2seq classify; do
     is "$model: one loss" 1 "$(ops_of cross_entropy $model)"
     is "$model: the sizes" 1 "$(inspect program $model width=48 | grep -c '^[0-9]* parameters; [0-9]* tokens are asked for')"
     is "$model: time" 1 "$(inspect program $model --time batch_tokens=200 | grep -c '^all .* ms a step')"
@@ -42,6 +42,8 @@ done
 gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 label_smoothing=0.1
 gradients 'unilm, wider' 60 unilm layers=4 width=48 heads=4 gelu=tanh
 gradients seq2seq 60 seq2seq
+gradients classify 30 classify
+gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
 gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
 inspect gradients layernorm > "$folder/gradients"
 is 'ops: status' 0 $?
@@ -52,8 +54,8 @@ refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; ex
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
-refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq' inspect program bert
-refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; ops: linear' \
+refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq, classify' inspect program bert
+refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; classify; ops: linear' \
     inspect gradients bert
 refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64
 refuses 'a setting of another model' 2 'unknown setting decoder_layers' inspect gradients unilm decoder_layers=2

@@ -63,6 +63,11 @@ int main(int argc, char** argv) {
             } else if (const TargetRun* writer = run->targets()) {
                 refuse_options(latents.own, choice.run, kind.name);
                 table = targets.measure(*writer, common);
+            } else if (const std::vector<Measure> found = run->measures(std::uint64_t(choice.limit)); !found.empty()) {
+                refuse_options(latents.own, choice.run, kind.name);
+                refuse_options(targets.own, choice.run, kind.name);
+                if (!choice.data.empty()) throw BadUsage(text("--data: ", choice.run, " is measured on examples of its task"));
+                for (const Measure& m : found) table.rows.push_back({m.key, m.value, m.unit, m.meaning});
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));
             }

@@ -27,6 +27,7 @@ inline void apply_words(const ModelKind& kind, const std::vector<std::string>& w
 }
 
 inline Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
+    if (std::vector<std::string> words = s.words(); !words.empty()) return Vocabulary(std::move(words));
     TrainerOptions options;
     options.lower = !s.cased;
     std::vector<std::string> lines = t.train;

@@ -115,6 +115,8 @@ Prepared started(const Arguments& a, const Common& common) {
     if (common.seed_given) config.set("seed=" + std::to_string(common.seed));
     const TargetSettings* const targets = settings->targets();
     p.text = find_training_text(a.data, a.dev, targets && !targets->mixture().has(Objective::pairs) ? TextKind::any : p.kind->reads);
+    if (!a.vocab.empty() && !settings->words().empty())
+        throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
@@ -150,9 +152,10 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    fmt::print("text    {}\n        {} {} to train on, {} held out; vocabulary {}\n", p.text.origin.name,
-               p.text.train.size(), p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size(),
-               p.run->tokenizer.vocabulary().size());
+    const std::string lines = p.text.train.empty() ? ""
+                                                   : fmt::format("{} {} to train on, {} held out; ", p.text.train.size(),
+                                                                 p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size());
+    fmt::print("text    {}\n        {}vocabulary {}\n", p.text.origin.name, lines, p.run->tokenizer.vocabulary().size());
     fmt::print("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
                double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
                shown(common.device));
@@ -206,7 +209,7 @@ int main(int argc, char** argv) {
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
             add_option(app, "words", a.words, "[MODEL] [KEY=VALUE ...]",
-                       "univae (default), unilm or seq2seq, then settings as key=value");
+                       "univae (default), unilm, seq2seq or classify, then settings as key=value");
             add_option(app, "--config", a.config, "FILE", "settings from a file; key=value goes over it");
             add_option(app, "--data", a.data, "FILE",
                        "text, one sentence a line, or source<TAB>target for unilm and seq2seq (default: corpus/)");

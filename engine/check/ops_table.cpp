@@ -534,6 +534,26 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
+// |B| is 0, held up at 0.01, or so large that it stays far from 0.
+Case apollo_case(Sizes n, double clip) {
+    const int N = n.rows * n.columns;
+    Case c;
+    c.updated("p", {N}).drawn(scaled(1)).sums(N).at_least(1);
+    c.constant("g", {N}, arithmetic).drawn(scaled(1));
+    c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4).at_least(1);
+    c.updated("b", {N}).sums(N, 4).drawn([](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) {
+            const double u = random.uniform_double();
+            x = u < 0.1 ? 0 : (u < 0.55 ? -1 : 1) * (2 + random.uniform_double());
+        }
+    });
+    c.updated("d", {N}).drawn(scaled(1)).sums(N, 8).at_least(100);
+    c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
+    c.constant("control", {2}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 0.2}; });
+    c.forward = by_names(apollo, ApolloRule{0.9, 0.03, 0.1, clip});
+    return c;
+}
+
 }  // namespace
 
 const std::vector<Op>& ops_table() {
@@ -594,6 +614,8 @@ const std::vector<Op>& ops_table() {
             {"global_norm", global_norm_case},
             {"adamw", [](Sizes n) { return adamw_case(n, 0); }},
             {"adamw, clipped", [](Sizes n) { return adamw_case(n, 1); }},
+            {"apollo", [](Sizes n) { return apollo_case(n, 0); }},
+            {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
         };
         for (const auto& more : {attention_ops(), state_ops()}) all.insert(all.end(), more.begin(), more.end());
         return all;

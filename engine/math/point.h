@@ -57,4 +57,19 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
+// -s / den^4,  den = fourth^(1/4) + eps / 0.01,  of the sums fourth = sum d^4, s = sum (alpha (g - m) + B d) d
+template <class A>
+HD A apollo_change(A fourth, A s, A eps) {
+    const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;
+    return A(0) - s / square / square;
+}
+// B += change d^2,  m += alpha moved,  d = m / max(|B|, 0.01),  p -= rate d,  moved = g - m    Ma 2020, algorithm 1
+template <class A>
+HD void apollo_point(A rate, A alpha, A change, A moved, A& p, A& m, A& b, A& d) {
+    b += change * d * d;
+    m += alpha * moved;
+    d = m / clamp_of(real_of(b) < 0 ? A(0) - b : b, real_of(A(0.01)), real_of(A(INFINITY)));
+    p -= rate * d;
+}
+
 }  // namespace masquerade

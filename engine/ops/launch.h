@@ -8,6 +8,7 @@
 
 #ifdef HAS_WARPS
 #include "engine/ops/cuda/launch.cuh"
+#include "engine/ops/cuda/workspace.cuh"
 #else
 #define DEVICE cpu
 #include "engine/ops/cpu/draws.h"

@@ -138,5 +138,9 @@ OP(global_norm, (View g, View norm))
 // control(3) = rate, c1 = 1 / (1 - b1^t), c2 = 1 / (1 - b2^t), in device memory.   Loshchilov & Hutter 2017
 // `rounded`, where it has data: p in bf16, for the ops that read it so.
 OP(adamw, (View p, View g, View m, View v, View norm, View control, AdamWRule rule, View rounded))
+// One Apollo step of one parameter tensor: g is scaled as above, plus decay p;  den = (sum d^4)^(1/4) + eps / 0.01,
+//     B += change d^2,  m += alpha (g - m),  d = m / max(|B|, 0.01),  p -= rate d,  of the old m, B and d
+//     change = -(alpha sum (g - m) d + sum B d^2) / den^4.   control(2) = rate, alpha = (1-beta) / (1 - beta^t).   Ma 2020
+OP(apollo, (View p, View g, View m, View b, View d, View norm, View control, ApolloRule rule, View rounded))
 
 #endif

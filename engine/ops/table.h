@@ -45,6 +45,10 @@ struct AdamWRule {
     double clip = 0;   // largest global norm; 0: no clipping
 };
 
+struct ApolloRule {
+    double beta = 0.9, eps = 1e-4, decay = 0, clip = 0;  // decay p is added to the gradient
+};
+
 // Up to four key/value tensors of one attention call.
 struct Views {
     View v[4];

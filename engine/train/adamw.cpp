@@ -3,30 +3,16 @@
 
 #include <cmath>
 
-#include "engine/tensor/numbers.h"
-
 namespace masquerade {
 
-AdamW::AdamW(Parameters& parameters, const AdamWRule& rule) : parameters_(parameters), rule_(rule) {
-    std::size_t bytes = std::size_t(parameters.length()) * bytes_of(parameters.dtype());
-    m_ = Buffer::zeros(bytes, parameters.device());
-    v_ = Buffer::zeros(bytes, parameters.device());
-    small_ = Buffer(4 * bytes_of(parameters.dtype()), parameters.device());
-}
-
 void AdamW::update(std::int64_t t, double learning_rate) {
-    DType type = parameters_.dtype();
-    Device device = parameters_.device();
-    const View norm = norm_view();
-    View control{static_cast<char*>(small_.data()) + bytes_of(type), type, device, {3}, "control"};
-    double numbers[3] = {learning_rate, 1 / (1 - std::pow(rule_.beta1, double(t))),
-                         1 / (1 - std::pow(rule_.beta2, double(t)))};
-    write_numbers(control, numbers);
-    global_norm(parameters_.gradients(), norm);
+    const View numbers = control({learning_rate, 1 / (1 - std::pow(rule_.beta1, double(t))),
+                                  1 / (1 - std::pow(rule_.beta2, double(t)))});
+    global_norm(parameters_.gradients(), norm_view());
     auto update = [&](View (Parameters::*part)(const View&) const, const AdamWRule& rule, const View& rounded) {
         auto of = [&](const View& all) { return (parameters_.*part)(all); };
-        adamw(of(parameters_.values()), of(parameters_.gradients()), of(first_moment()), of(second_moment()), norm,
-              control, rule, rounded);
+        adamw(of(parameters_.values()), of(parameters_.gradients()), of(first_moment()), of(second_moment()),
+              norm_view(), numbers, rule, rounded);
     };
     AdamWRule without_decay = rule_;
     without_decay.decay = 0;
@@ -34,10 +20,8 @@ void AdamW::update(std::int64_t t, double learning_rate) {
     update(&Parameters::vectors, without_decay, {});
 }
 
-View AdamW::norm_view() const {
-    return View{small_.data(), parameters_.dtype(), parameters_.device(), {1}, "norm"};
+std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOptions& o) {
+    return std::make_unique<AdamW>(parameters, AdamWRule{o.beta1, o.beta2, o.eps, o.weight_decay, o.clip});
 }
-
-double AdamW::norm() const { return OnHost(norm_view())[0]; }
 
 }  // namespace masquerade

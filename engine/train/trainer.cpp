@@ -32,13 +32,17 @@ std::string entry(const std::string& name, double value) {
 
 void TrainOptions::declare(Config& c) {
     c.add("seed", &seed, "of every random number of the run; --seed sets it, too");
+    std::vector<std::string> optimisers;
+    for (const OptimiserKind& kind : optimiser_kinds()) optimisers.push_back(kind.name);
+    c.add("optimiser", &optimiser, "moves the parameters by their gradients", optimisers);
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
-    c.add("beta1", &beta1, "AdamW's first decay", 0, 0.999999);
+    c.add("beta1", &beta1, "AdamW's first decay, Apollo's only one", 0, 0.999999);
     c.add("beta2", &beta2, "AdamW's second decay", 0, 0.999999);
     c.add("eps", &eps, "AdamW's epsilon", 1e-30, 1);
-    c.add("weight_decay", &weight_decay, "of matrices, decoupled", 0, 10);
+    c.add("apollo_eps", &apollo_eps, "Apollo's epsilon", 1e-30, 1);
+    c.add("weight_decay", &weight_decay, "of matrices; AdamW: decoupled, Apollo: added to the gradient", 0, 10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
           1000000000);
     c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed", 0,
@@ -58,7 +62,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       task_(task),
       folder_(folder),
       options_(options),
-      optimiser_(parameters, {options.beta1, options.beta2, options.eps, options.weight_decay, options.clip}),
+      optimiser_(make_optimiser(parameters, options)),
       arena_(parameters.device(), options.blocks()),
       tape_(arena_, parameters.storage()),
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
@@ -82,14 +86,14 @@ double Trainer::train_step() {
         tape_.backward(loss);
         parameters_.finish_gradients();
         task_.learn(tape_);
-        optimiser_.update(step_ + 1,
-                          learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                           std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+        optimiser_->update(step_ + 1,
+                           learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                            std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
     // All of the step has been asked for: only now is anything read back, and a device waited for.
     const double value = OnHost(loss->view())[0];
-    norm_ = optimiser_.norm();
+    norm_ = optimiser_->norm();
     metrics_ = task_.metrics();  // while the tensors of the step are there
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(norm_))
@@ -124,7 +128,7 @@ void Trainer::report_memory() const {
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
     say(fmt::format("memory  parameters {}, gradients {}, moments {} MiB\n"
                     "        activations {} MiB, planned; {} without a plan\n",
-                    mib(all), mib(all), mib(2 * all), mib(double(arena_.planned_bytes())),
+                    mib(all), mib(all), mib(double(optimiser_->states()) * all), mib(double(arena_.planned_bytes())),
                     mib(double(arena_.unplanned_bytes()))));
     if (parameters_.device() != Device::cpu) {
         const DeviceFacts gpu = cuda_runtime().facts();
@@ -158,8 +162,7 @@ void Trainer::save() {
     folder_.save_step(
         step_,
         [&](const std::string& folder) {
-            const OnHost values(parameters_.values()), first(optimiser_.first_moment()),
-                second(optimiser_.second_moment());
+            const OnHost values(parameters_.values());
             std::vector<StoredTensor> weights;
             for (const Tensor& p : parameters_.all())
                 weights.push_back(stored(p.path, parameters_.slice(values.view(), p)));
@@ -168,10 +171,15 @@ void Trainer::save() {
                                                   schedule_start_, schedule_steps_};
             std::vector<std::uint64_t> place = task_.place();
             numbers.insert(numbers.end(), place.begin(), place.end());
-            write_safetensors(
-                folder + "/state.safetensors",
-                {stored("adamw.first_moment", first.view()), stored("adamw.second_moment", second.view()),
-                 stored("numbers", numbers), stored("best", std::vector<double>{best_})});
+            std::vector<StoredTensor> all;
+            std::deque<OnHost> states;
+            for (std::size_t i = 0; i < optimiser_->states(); i++) {
+                const View state = optimiser_->state(i);
+                all.push_back(stored(state.path, states.emplace_back(state).view()));
+            }
+            const std::vector<double> best = {best_};
+            all.insert(all.end(), {stored("numbers", numbers), stored("best", best)});
+            write_safetensors(folder + "/state.safetensors", all);
             task_.save(folder);
         },
         better);
@@ -184,8 +192,7 @@ void Trainer::resume() {
     TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
     for (const Tensor& p : parameters_.all()) model.copy_to(p.path, parameters_.master(p));
     parameters_.round();
-    state.copy_to("adamw.first_moment", optimiser_.first_moment());
-    state.copy_to("adamw.second_moment", optimiser_.second_moment());
+    for (std::size_t i = 0; i < optimiser_->states(); i++) state.copy_to(optimiser_->state(i).path, optimiser_->state(i));
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     const auto counts = [](std::uint64_t n) {
         return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2);

@@ -11,16 +11,15 @@
 
 #include "engine/nn/parameters.h"
 #include "engine/tape/tape.h"
-#include "engine/train/adamw.h"
+#include "engine/train/optimiser.h"
 #include "engine/io/config.h"
 #include "engine/io/run_folder.h"
 
 namespace masquerade {
 
-struct TrainOptions {
+struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
-    double clip = 1, beta1 = 0.9, beta2 = 0.98, eps = 1e-8, weight_decay = 0;
     // The learning rate decays from schedule_start to schedule_steps. 0: `steps` if no minutes are given, else chosen once
     // from measured speed so that the run of `minutes` ends there; then printed and kept in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
@@ -107,7 +106,7 @@ class Trainer {
     Task& task_;
     RunFolder& folder_;
     TrainOptions options_;
-    AdamW optimiser_;
+    std::unique_ptr<Optimiser> optimiser_;
     Arena arena_;
     Tape tape_;
     std::chrono::steady_clock::time_point start_;

@@ -21,6 +21,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     if (o.latent_layers < 0 || o.latent_layers > o.backbone.layers - (o.latent_layers > 0 ? 1 : 0))
         throw BadUsage(text("latent_layers is ", o.latent_layers, " of ", o.backbone.layers,
                             " layers; at least one layer must stay below the latents"));
+    if (find_attention(o.backbone.attention).needs_positions)
+        throw BadUsage(text("attention ", o.backbone.attention, " knows keys by their positions, and a latent has none"));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of all families of models: a family is a row here.
+#include "models/runs/classify_run.h"
 #include "models/runs/seq2seq_run.h"
 #include "models/runs/unilm_run.h"
 #include "models/runs/univae_run.h"
@@ -33,6 +34,7 @@ const std::vector<ModelKind>& model_kinds() {
         row<UniVaeRun, UniVaeSettings>(),
         row<UniLmRun, UniLmSettings>(),
         row<Seq2SeqRun, Seq2SeqSettings>(),
+        row<ClassifyRun, ClassifySettings>(),
     };
     return all;
 }

@@ -79,9 +79,12 @@ void RunSettings::declare_mask(Config& c) {
     c.add("mask", &mask, "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
 }
 
-void RunSettings::declare_training(Config& c) {
+void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
+}
+
+void RunSettings::declare_training(Config& c) {
     c.add("precision", &precision,
           "storage of activations and matrices in training; bf16 keeps f32 master weights",
           {{"f32", DType::f32}, {"bf16", DType::bf16}});

@@ -44,6 +44,7 @@ struct RunSettings {
     virtual const char* architecture() const = 0;  // the same in Hugging Face's style
     virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
     virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
+    virtual std::vector<std::string> words() const { return {}; }  // the vocabulary; empty: it is learned from text
 
     // The settings of a stack: those of every model, and those that are otherwise in checkpoints from elsewhere alone.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
@@ -51,7 +52,15 @@ struct RunSettings {
 
   protected:
     void declare_mask(Config& config);
+    void declare_tokenizer(Config& config);
     void declare_training(Config& config);
+};
+
+// A number that ./evaluate prints.
+struct Measure {
+    std::string key;
+    double value;
+    std::string unit, meaning;
 };
 
 class Run {
@@ -65,6 +74,8 @@ class Run {
     // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }
+    // The accuracy and the baselines of a run that answers questions, on at most so many held-out examples; else none.
+    virtual std::vector<Measure> measures(std::uint64_t /*examples*/) { return {}; }
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a
     // run without latents.
     virtual std::string fit_prior(const TrainingText& text);

@@ -28,6 +28,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("prior_sentences", &prior_sentences,
           "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
           100000000);
+    declare_tokenizer(c);
     declare_training(c);
 }
 

@@ -7,8 +7,10 @@
 
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
+#include "engine/train/adamw.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
+#include "tools/new_model.h"
 
 namespace masquerade::end_to_end {
 
@@ -27,7 +29,7 @@ struct Training {
     Training(const ModelKind& kind, DType precision, Device device)
         : text(text_for(kind)),
           settings(tiny(kind)),
-          run(kind.fresh(*settings, train_vocabulary(text.train, settings->vocabulary), precision, device)),
+          run(kind.fresh(*settings, learn_vocabulary(*settings, text), precision, device)),
           task(run->task(text)),
           optimiser(run->parameters, {0.9, 0.98, 1e-8, 0.01, 1}),
           arena(device),
@@ -119,7 +121,7 @@ inline double trained(const ModelKind& kind, DType precision, Device device, con
     const TrainingText text = text_for(kind);
     std::unique_ptr<RunSettings> settings = tiny(kind);
     settings->precision = precision;
-    auto run = kind.fresh(*settings, train_vocabulary(text.train, settings->vocabulary), precision, device);
+    auto run = kind.fresh(*settings, learn_vocabulary(*settings, text), precision, device);
     const std::unique_ptr<Task> task = run->task(text);
     const bool again = std::filesystem::exists(folder);
     RunFolder where = again ? RunFolder::resume(folder) : RunFolder::create(folder);

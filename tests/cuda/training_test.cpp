@@ -6,6 +6,7 @@
 #include "engine/tape/rehearsal.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/copy.h"
+#include "engine/train/adamw.h"
 #include "tests/cuda/fake_device.h"
 #include "tests/train/tiny_run.h"
 
@@ -227,6 +228,7 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         s.train.graph = precision == DType::bf16;
         s.train.tf32 = precision == DType::f32;
         s.train.deterministic = precision == DType::bf16;
+        s.train.optimiser = precision == DType::bf16 ? "apollo" : "adamw";
         TemporaryFolder folder;
         TinyRun here(s, RunFolder::create(folder.file("here")), 25);
         TinyRun there(s, RunFolder::create(folder.file("there")), 25, Device::cuda);

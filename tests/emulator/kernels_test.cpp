@@ -72,7 +72,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
     CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
     CHECK((table.attention_forward && table.attention_backward));
-    CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw));
+    CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw && table.apollo));
     CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));
     CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
     CHECK((table.linear_rotary_forward && table.linear_rotary_backward));

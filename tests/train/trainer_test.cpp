@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/ops/cpu/parallel.h"
+#include "engine/train/adamw.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
@@ -26,9 +27,10 @@ std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
     return all;
 }
 
-void check_resume(DType precision) {
+void check_resume(DType precision, const char* optimiser) {
     UniVaeSettings s = tiny_settings(LatentKind::gaussian);
     s.precision = precision;
+    s.train.optimiser = optimiser;
     TemporaryFolder folder;
     TinyRun straight(s, RunFolder::create(folder.file("straight")), 100);
     straight.trainer.run(never);
@@ -83,8 +85,19 @@ TEST_CASE("trainer: the same bits from a rerun, any threads, any memory, recompu
 }
 
 TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
-    check_resume(DType::f32);
-    check_resume(DType::bf16);
+    for (const OptimiserKind& kind : optimiser_kinds()) {
+        check_resume(DType::f32, kind.name);
+        check_resume(DType::bf16, kind.name);
+    }
+}
+
+TEST_CASE("trainer: another optimiser than that of the checkpoint is refused") {
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
+    TemporaryFolder folder;
+    { TinyRun(s, RunFolder::create(folder.file("run")), 2).trainer.run(never); }
+    s.train.optimiser = "apollo";
+    TinyRun other(s, RunFolder::resume(folder.file("run")), 4);
+    CHECK_SAYS(message_of<BadInput>([&] { other.trainer.resume(); }), "has no tensor apollo.mean");
 }
 
 TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was saved") {

@@ -76,7 +76,8 @@ class Attention {
 
 struct AttentionKind {
     const char *name, *what;
-    bool rotates;  // rotary positions have a place in it
+    bool rotates;            // rotary positions have a place in it
+    bool needs_positions;    // of every key: a latent has none
     // The reason why this kind cannot honour a mask, for the user; empty: it can.
     std::string (*refuses)(const SegmentGraph& graph);
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".

@@ -33,18 +33,18 @@ std::unique_ptr<const Attention> pattern(Parameters& parameters, const std::stri
 const std::vector<AttentionKind>& attention_kinds() {
     using P = PatternAttention::Kind;
     static const std::vector<AttentionKind> all = {
-        {"softmax", "every query weighs every key that it sees", true, honours_all, make<SoftmaxAttention>},
-        {"window", "softmax over the places nearby", true, refuses_pattern<false>, pattern<P::window>},
-        {"longformer", "the same, and the first places see all and are seen", true, refuses_pattern<true>, pattern<P::longformer>},
-        {"strided", "softmax over the places nearby and every l-th one", true, refuses_pattern<false>, pattern<P::strided>},
-        {"fixed", "softmax over a block and the ends of all blocks", true, refuses_pattern<true>, pattern<P::fixed>},
-        {"local", "softmax over a block and the one before", true, refuses_pattern<true>, pattern<P::local>},
-        {"luna_causal", "keys are packed into learned slots, to which queries attend", true, state_refuses, make<LunaCausalAttention>},
-        {"linformer", "keys are packed by learned weights of their positions", true, state_refuses, make<LinformerAttention>},
-        {"performer", "a kernel of random features in place of exp(q.k)", true, state_refuses, make<PerformerAttention>},
-        {"rfa", "random sines and cosines of normed queries and keys", true, state_refuses, make<RandomFeatureAttention>},
-        {"linear", "a kernel of elu(x) + 1", true, state_refuses, make<LinearAttention>},
-        {"lambda", "keys are weighed over positions, queries read linearly", false, state_refuses, make<LambdaAttention>},
+        {"softmax", "every query weighs every key that it sees", true, false, honours_all, make<SoftmaxAttention>},
+        {"window", "softmax over the places nearby", true, false, refuses_pattern<false>, pattern<P::window>},
+        {"longformer", "the same, and the first places see all and are seen", true, false, refuses_pattern<true>, pattern<P::longformer>},
+        {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, pattern<P::strided>},
+        {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, pattern<P::fixed>},
+        {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, pattern<P::local>},
+        {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},
+        {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses, make<LinformerAttention>},
+        {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<PerformerAttention>},
+        {"rfa", "random sines and cosines of normed queries and keys", true, false, state_refuses, make<RandomFeatureAttention>},
+        {"linear", "a kernel of elu(x) + 1", true, false, state_refuses, make<LinearAttention>},
+        {"lambda", "keys are weighed over positions, queries read linearly", false, false, state_refuses, make<LambdaAttention>},
     };
     return all;
 }

@@ -20,8 +20,6 @@ class LinformerAttention : public StateAttention {
         return at_positions(tape, query_, x, positions, turns, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
-        if (positions.count != x->rows())
-            throw BadUsage("attention linformer knows keys by their positions, and a latent has none; choose another attention");
         Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"), arithmetic_of(tape.dtype), name + ".pack");
         return {pack, at_positions(tape, key_value_, x, positions, turns, name + ".key_value")};
     }

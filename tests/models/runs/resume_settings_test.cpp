@@ -7,6 +7,7 @@
 #include "tests/folder.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
+#include "tools/new_model.h"
 
 using namespace masquerade;
 
@@ -23,12 +24,15 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
                                                                     {"vocabulary", "150"},
                                                                     {"prior_sentences", "50"},
+                                                                    {"task", "recall"},
+                                                                    {"dashes", "9"},
                                                                     {"seed", "18446744073709551615"},
                                                                     {"batch_tokens", "150"},
                                                                     {"max_length", "12"},
                                                                     {"kappa", "30"},
                                                                     {"norm_eps", "0.001"},
                                                                     {"eps", "0.001"},
+                                                                    {"optimiser", "apollo"},
                                                                     {"deviation", "0.1"},
                                                                     {"positions", "40"},
                                                                     {"types", "3"},
@@ -51,9 +55,7 @@ bool accepts(Config& keys, const std::string& key, const std::string& value) {
 // Sets another value than the one that is there.
 void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
-    if (key == "attention" && attention_kinds().size() == 1) return;
-    std::vector<std::string> others = {
-        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", attention_kinds().back().name};
+    std::vector<std::string> others = {special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", "elu", "relu"};
     char* end = nullptr;
     const double number = std::strtod(now.c_str(), &end);
     if (end != now.c_str() && *end == '\0')
@@ -68,8 +70,7 @@ void train(const ModelKind& kind, const RunSettings& settings, const std::string
     const TrainingText text = text_for(kind);
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
-                           : kind.fresh(settings, train_vocabulary(text.train, settings.vocabulary),
-                                        settings.precision, Device::cpu);
+                           : kind.fresh(settings, learn_vocabulary(settings, text), settings.precision, Device::cpu);
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
@@ -96,14 +97,20 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         Config all;
         const auto defaults = tiny(kind);
         defaults->declare(all);
-        for (const std::string& key : all.keys()) {
+        std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
+        for (const std::string& key : all.keys()) changes.emplace_back(key, "");
+        for (const AttentionKind& attention : attention_kinds())
+            if (!(attention.needs_positions && std::string(kind.name) == "univae")) changes.emplace_back("attention", attention.name);
+        for (const auto& [key, value] : changes) {
+            if (key == "attention" && value.empty()) continue;
             INFO(std::string(kind.name), " ", key);
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
             settings->train.save_every =
                 3;  // or the best of two held-out losses may be one that the other run did not see
-            change(keys, kind.name, key);
+            if (value.empty()) change(keys, kind.name, key);
+            else keys.set(key, value), keys.set("rotary", find_attention(value).rotates ? "true" : "false");
             INFO("= ", keys.value(key));
             const TemporaryFolder folder;
             const std::string straight = folder.file("straight"), halves = folder.file("halves");

@@ -14,6 +14,7 @@ namespace masquerade {
 // if the family reads pairs.
 inline TrainingText text_for(const ModelKind& kind) {
     TrainingText t;
+    if (kind.reads == TextKind::none) return t;
     t.train = grammar_questions(3, 200);
     for (std::size_t i = 0; i < t.train.size(); i++)
         if (i % 3 > 0) t.train[i].resize(std::min<std::size_t>(t.train[i].size(), 9));

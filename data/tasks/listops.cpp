@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// ListOps (Nangia and Bowman 2018), with the sizes of Long Range Arena (Tay et al. 2020):
+//
+//   [CLS] max 2 9 min 4 7 end 0 end        asked at [CLS], answer 9
+//
+// An argument is a digit with probability 3/4, and always at the greatest depth; else one of four operators over 2 or more
+// arguments. Brackets are tokens: an operator opens, `end` closes.
+#include <algorithm>
+#include <numeric>
+
+#include "data/tasks/examples.h"
+
+namespace masquerade {
+namespace {
+
+enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
+
+struct Sizes {
+    int shortest, longest, depth, arguments;  // tokens lie between the first two
+};
+
+// med: the middle, of an even count the mean of both, rounded down. sum: modulo 10.
+int value_of(int op, std::vector<int> v) {
+    std::sort(v.begin(), v.end());
+    const std::size_t n = v.size();
+    const int sum = std::accumulate(v.begin(), v.end(), 0);
+    return op == max_op ? v.back() : op == min_op ? v.front() : op == sum_op ? sum % 10 : (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+// Appends an expression; its value.
+int expression(std::vector<int>& tokens, int depth, const Sizes& sizes, Sequence& random) {
+    if (depth == sizes.depth || random.uniform_double() > 0.25) {
+        tokens.push_back(zero + int(random.below(10)));
+        return tokens.back() - zero;
+    }
+    const int op = max_op + int(random.below(4));
+    tokens.push_back(op);
+    std::vector<int> values(2 + random.below(std::uint32_t(sizes.arguments - 1)));
+    for (int& value : values) value = expression(tokens, depth + 1, sizes, random);
+    tokens.push_back(end_op);
+    return value_of(op, values);
+}
+
+Solved within(const Sizes& sizes, Sequence& random) {
+    for (;;) {
+        Solved s{{cls_id}, {0}, {}};
+        s.answers.push_back(zero + expression(s.tokens, 1, sizes, random));
+        if (int n = int(s.tokens.size()) - 1; n > sizes.shortest && n < sizes.longest) return s;
+    }
+}
+
+}  // namespace
+
+WordList listops_words(const TaskOptions&) {
+    return {"max", "min", "med", "sum", "end", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+}
+
+Solved listops(const TaskOptions&, Sequence& random) { return within({500, 2000, 10, 10}, random); }
+Solved listops_mini(const TaskOptions&, Sequence& random) { return within({20, 100, 6, 5}, random); }
+
+int root_operator(const Solved& s) { return s.tokens[1]; }
+
+// The operator, its value over its own digits (10: it has none), and the number of its other arguments.
+int root_and_digits(const Solved& s) {
+    std::vector<int> digits;
+    int depth = 0, others = 0;
+    for (int token : s.tokens) {
+        if (token >= zero && depth == 1) digits.push_back(token - zero);
+        others += depth == 1 && token < end_op;
+        depth += token == end_op ? -1 : token >= max_op && token < end_op;
+    }
+    return s.tokens[1] * 1000 + (digits.empty() ? 10 : value_of(s.tokens[1], digits)) * 20 + others;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Pathfinder of 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, a disc on a tip of each or on
+// both tips of one, and short curves that mean nothing. The pixels are tokens, line by line.
+#include <algorithm>
+#include <cmath>
+
+#include "data/tasks/examples.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
+// In pixels: a dash, the gap behind it, the least distance to other dashes and to the border, between the seeds, of a disc.
+constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
+constexpr double pi = 3.14159265358979323846;
+
+struct Point {
+    double x, y;
+};
+struct Dash {
+    Dash(Point m, double a) : middle(m), angle(a), along{std::cos(a), std::sin(a)} {}
+    Point middle;
+    double angle;
+    Point along;
+    Point at(double t) const { return {middle.x + t * along.x, middle.y + t * along.y}; }
+    Point tail() const { return at(-length / 2); }
+    Point tip() const { return at(length / 2); }
+};
+using Curve = std::vector<Dash>;
+
+double distance(Point a, Point b) { return std::sqrt((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)); }
+double distance(const Dash& d, Point p) {
+    const double t = (p.x - d.middle.x) * d.along.x + (p.y - d.middle.y) * d.along.y;
+    return distance(d.at(std::clamp(t, -length / 2, length / 2)), p);
+}
+
+// Whether a dash fits among others; the last of its own curve may be near.
+bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
+    for (Point p : {d.tail(), d.tip()})
+        if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;
+    const auto clear = [&](const Dash& other) {
+        return distance(d.middle, other.middle) >= length + apart ||
+               std::min({distance(other, d.tail()), distance(other, d.middle), distance(other, d.tip()),
+                         distance(d, other.tail()), distance(d, other.tip())}) >= apart;
+    };
+    for (const Curve& c : others)
+        if (!std::all_of(c.begin(), c.end(), clear)) return false;
+    return own.empty() || std::all_of(own.begin(), own.end() - 1, clear);
+}
+
+// A curve of so many dashes from this middle on, or an empty one: the next dash turns by t with probability ~ cos^2 t where it
+// is free.
+Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
+    Curve own = {Dash(start, 2 * pi * random.uniform_double())};
+    if (!fits(own[0], others, {})) return {};
+    while (int(own.size()) < dashes) {
+        Curve next;
+        double sum[turns], total = 0;
+        const Dash last = own.back();
+        for (int k = 0; k < turns; k++) {
+            const double turn = (k + 0.5) * pi / turns - pi / 2, half = (length + gap) / 2;
+            next.emplace_back(Dash(last.at(half), last.angle + turn).at(half), last.angle + turn);
+            if (fits(next.back(), others, own)) total += std::cos(turn) * std::cos(turn);
+            sum[k] = total;
+        }
+        if (total == 0) return {};
+        const double u = total * random.uniform_double();
+        own.push_back(next[std::size_t(std::upper_bound(sum, sum + turns, u) - sum)]);
+    }
+    return own;
+}
+
+// Two curves whose seeds lie near each other, then the short ones for which there is room.
+std::vector<Curve> curves(int dashes, Sequence& random) {
+    const auto place = [&] { return side * random.uniform_double(); };
+    for (;;) {
+        const Point seed = {place(), place()};  // in braces: x is drawn first
+        std::vector<Curve> all = {grown(seed, dashes, {}, random)};
+        for (int i = 0; i < attempts && !all[0].empty() && all.size() == 1; i++) {
+            const Dash away(seed, 2 * pi * random.uniform_double());
+            if (Curve c = grown(away.at(seeds), dashes, all, random); !c.empty()) all.push_back(c);
+        }
+        if (all.size() == 1) continue;
+        for (int i = 0; i < distractors * attempts && int(all.size()) < 2 + distractors; i++)
+            if (Curve c = grown({place(), place()}, std::max(1, dashes / 3), all, random); !c.empty()) all.push_back(c);
+        return all;
+    }
+}
+
+}  // namespace
+
+WordList grey_levels(const TaskOptions& o) {
+    WordList words = {"apart", "joined"};
+    for (int i = 0; i < o.levels; i++) words.push_back(std::to_string(i));
+    return words;
+}
+
+Solved pathfinder(const TaskOptions& o, Sequence& random) {
+    const std::vector<Curve> all = curves(o.dashes, random);
+    const std::size_t from = random.below(2);
+    const bool joined = random.below(2) == 1;
+    const Point discs[] = {all[from].front().tail(), all[joined ? from : 1 - from].back().tip()};
+    Solved s{{cls_id}, {0}, {first_word + joined}};
+    for (int i = 0; i < side * side; i++) {
+        const Point pixel = {i % side + 0.5, i / side + 0.5};
+        double bright = 0;  // dashes half a pixel thick and of 3/4 of the brightness of discs
+        for (const Curve& c : all)
+            for (const Dash& d : c)
+                if (distance(d.middle, pixel) < length / 2 + 1.25)
+                    bright = std::max(bright, 0.75 * std::clamp(1.25 - distance(d, pixel), 0.0, 1.0));
+        for (Point p : discs) bright = std::max(bright, std::clamp(disc + 0.5 - distance(p, pixel), 0.0, 1.0));
+        s.tokens.push_back(first_word + 2 + int(std::lround(bright * (o.levels - 1))));
+    }
+    return s;
+}
+
+// In pixels, from the brightest pixels: from the first of them to the one that is farthest away.
+int disc_distance(const Solved& s) {
+    const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
+    int first = -1;
+    double far = 0;
+    for (int i = 0; i < side * side; i++) {
+        if (s.tokens[std::size_t(i) + 1] != brightest) continue;
+        if (first < 0) first = i;
+        far = std::max(far, std::hypot(i % side - first % side, i / side - first / side));
+    }
+    return int(far);
+}
+
+}  // namespace masquerade

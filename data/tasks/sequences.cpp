@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Tasks that a language model can do by looking back: recall, copy, induction.
+#include <algorithm>
+#include <cmath>
+
+#include "data/tasks/examples.h"
+#include "engine/base/error.h"
+
+namespace masquerade {
+
+static int random_word(const TaskOptions& o, Sequence& random) {
+    return first_word + int(random.below(std::uint32_t(o.vocabulary)));
+}
+
+WordList numbered_words(const TaskOptions& o) {
+    WordList words;
+    for (int i = 0; i < o.vocabulary; i++) words.push_back(text("w", i));
+    return words;
+}
+
+WordList keys_and_values(const TaskOptions& o) {
+    WordList words;
+    for (int i = 0; i < o.vocabulary; i++) words.push_back(i < o.vocabulary / 2 ? text("k", i) : text("v", i - o.vocabulary / 2));
+    return words;
+}
+
+// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key once more, at every second place,
+// where its value is asked for. A query g places behind the pairs has probability ~ g^(a-1), a = 0.01; between queries stand
+// random words.
+Solved recall(const TaskOptions& o, Sequence& random) {
+    const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
+    if (o.pairs > keys || o.pairs > places)
+        throw BadUsage(text("task recall: pairs=", o.pairs, " needs a vocabulary of ", 2 * o.pairs, " or more, found ",
+                            o.vocabulary, ", and a length of ", 4 * o.pairs, " or more, found ", o.length));
+    Solved s{{cls_id}, {}, {}};
+    std::vector<int> key(static_cast<std::size_t>(keys));
+    for (std::size_t i = 0; i < key.size(); i++) key[i] = first_word + int(i);
+    for (int p = 0; p < o.pairs; p++) {
+        std::swap(key[std::size_t(p)], key[std::size_t(p) + random.below(std::uint32_t(keys - p))]);
+        s.tokens.push_back(key[std::size_t(p)]);
+        s.tokens.push_back(first_word + keys + int(random.below(std::uint32_t(o.vocabulary - keys))));
+    }
+    // Weighted places without replacement: the largest log(u) / weight (Efraimidis and Spirakis 2006).
+    std::vector<std::pair<double, int>> drawn;
+    for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
+    std::sort(drawn.rbegin(), drawn.rend());
+    for (int i = 2 * o.pairs; i < o.length; i++) s.tokens.push_back(random_word(o, random));
+    std::vector<std::pair<int, int>> asked;  // row and answer
+    for (int p = 0; p < o.pairs; p++) {
+        const int row = 1 + 2 * o.pairs + 2 * drawn[std::size_t(p)].second;
+        s.tokens[std::size_t(row)] = key[std::size_t(p)];
+        asked.emplace_back(row, s.tokens[std::size_t(2 + 2 * p)]);
+    }
+    std::sort(asked.begin(), asked.end());
+    for (const auto& [row, answer] : asked) {
+        s.rows.push_back(row);
+        s.answers.push_back(answer);
+    }
+    return s;
+}
+
+// The value before the first query: as many pairs as questions.
+int last_value(const Solved& s) { return s.tokens[2 * s.rows.size()]; }
+
+// [CLS] a b c [SEP] a b: every row from [SEP] on is asked for its successor in "a b c".
+Solved copy_of_words(const TaskOptions& o, Sequence& random) {
+    Solved s{{cls_id}, {}, {}};
+    for (int i = 0; i < o.length; i++) s.tokens.push_back(random_word(o, random));
+    for (int i = 0; i < o.length; i++) {
+        s.rows.push_back(int(s.tokens.size()));
+        s.tokens.push_back(i == 0 ? sep_id : s.tokens[std::size_t(i)]);
+        s.answers.push_back(s.tokens[std::size_t(i) + 1]);
+    }
+    return s;
+}
+
+// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w stands there twice, every other word anywhere.
+Solved induction(const TaskOptions& o, Sequence& random) {
+    if (o.length < 4 || o.vocabulary < 3) throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");
+    Solved s{{cls_id}, {o.length}, {}};
+    const int trigger = random_word(o, random), place = 1 + int(random.below(std::uint32_t(o.length - 2)));
+    for (int i = 1; i < o.length; i++) {
+        int word = trigger;
+        while (word == trigger && i != place) word = random_word(o, random);
+        s.tokens.push_back(word);
+    }
+    s.tokens.push_back(trigger);
+    s.answers = {s.tokens[std::size_t(place) + 1]};
+    return s;
+}
+
+}  // namespace masquerade

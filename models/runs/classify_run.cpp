@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/classify_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/tensor/numbers.h"
+
+namespace masquerade {
+namespace {
+
+class ClassifyTask : public Task {
+  public:
+    explicit ClassifyTask(ClassifyRun& run) : run_(run) {}
+
+    std::string next_batch(std::int64_t) override {
+        const std::vector<Solved> some = run_.examples(next_, UINT64_MAX, false);
+        batch_ = run_.batch(some, next_, 64);
+        next_ += some.size();
+        shown_.clear();
+        return batch_.bucket;
+    }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_).total; }
+    std::int64_t batch_tokens() const override { return batch_.rows.count(); }
+    std::vector<Metric> validate() override {
+        std::vector<Metric> metrics;
+        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
+        return metrics;
+    }
+    std::string show(std::int64_t) override {
+        std::string out = "  held-out examples\n";
+        for (const Measure& m : held_out()) out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
+        return out;
+    }
+    // The next example, and which files there are.
+    std::vector<std::uint64_t> place() const override { return {next_, run_.source->hash()}; }
+    void move_to(const std::vector<std::uint64_t>& place) override {
+        if (place.size() != 2) throw BadInput("the checkpoint does not say at which example it stands");
+        if (place[1] != run_.source->hash())
+            throw BadInput(text("the files of ", run_.settings.task.task, " have changed since the run was started"));
+        next_ = place[0];
+    }
+    void save(const std::string& folder) const override { run_.save_config(folder); }
+
+  private:
+    // Measures held-out examples of about 200,000 tokens; once a step.
+    const std::vector<Measure>& held_out() {
+        if (shown_.empty()) shown_ = run_.measures(std::uint64_t(std::clamp(200000 / run_.source->longest, 100, 1000)));
+        return shown_;
+    }
+
+    ClassifyRun& run_;
+    std::uint64_t next_ = 0;
+    Batch batch_;
+    std::vector<Measure> shown_;
+};
+
+}  // namespace
+
+ClassifySettings::ClassifySettings() {
+    batch_tokens = 4096;
+    model.width = 64;
+    model.heads = 4;
+    model.inner = 256;
+    model.layers = 4;
+    model.types = 1;
+    model.positions = 0;
+    model.pre_norm = true;
+    model.deviation = 0.05;
+    train.learning_rate = 2e-3;
+    train.warmup = 500;
+}
+
+void ClassifySettings::declare(Config& c) {
+    std::string names;
+    for (const TaskKind& kind : task_kinds()) names += text(kind.name, ", ");
+    c.add("task", &task.task, names + "or a folder with a folder of text files for each class");
+    c.add("pairs", &task.pairs, "recall: pairs of key and value", 1, 65536);
+    c.add("length", &task.length, "recall, copy, induction: words", 1, 65536);
+    c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2, 65536);
+    c.add("dashes", &task.dashes, "pathfinder: of a curve; 6, 9 and 14 are easy, middling and hard", 1, 14);
+    c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
+    c.add("max_length", &task.max_length, "files: bytes that are read; more is cut", 1, 65536);
+    declare_mask(c);
+    declare_backbone(c, model);
+    c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    declare_training(c);
+}
+
+BackboneOptions ClassifySettings::net(int vocabulary_size) const {
+    BackboneOptions o = model;
+    o.vocabulary = vocabulary_size;
+    o.positions = open_examples(task, train.seed)->longest;
+    return o;
+}
+
+ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device)
+    : RunOf(s, std::move(v), storage, device), source(open_examples(s.task, s.train.seed)), masks_(s.mask, s.model.layers) {
+    if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
+        throw BadInput(masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
+}
+
+std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) { return std::make_unique<ClassifyTask>(*this); }
+
+std::string ClassifyRun::description() const {
+    const BackboneOptions& b = model.backbone.options;
+    return masquerade::text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ", source->name);
+}
+
+std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end, bool held_out) const {
+    std::vector<Solved> some;
+    for (std::size_t used = 0; first < end; first++) {
+        Solved s = source->example(first, held_out);
+        used += s.tokens.size();
+        if (!some.empty() && used > std::size_t(settings.batch_tokens)) break;
+        some.push_back(std::move(s));
+    }
+    return some;
+}
+
+Batch ClassifyRun::batch(const std::vector<Solved>& some, std::uint64_t first, int pad_to) const {
+    std::vector<Example> all;
+    for (const Solved& s : some) {
+        Example e;
+        const int name = int(first++ % 0x70000000);
+        for (std::size_t i = 0; i < s.tokens.size(); i++) e.rows.push(s.tokens[i], 0, int(i), name);
+        for (std::size_t m = 0; m < s.rows.size(); m++) e.asked.push(s.rows[m], s.answers[m]);
+        e.document = {e.rows.count(), 0};
+        all.push_back(std::move(e));
+    }
+    Batch b = pack(all, pad_to);
+    b.graph = MaskWords(source->mask)(b.parts);
+    b.masks = masks_.graphs(b.parts);
+    if (!source->scattered) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
+    b.bucket = masquerade::text(b.bucket, ",", b.scored_graph.queries.size());
+    return b;
+}
+
+std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
+    count = std::min(count, source->held_out());
+    const Backbone& stack = model.backbone;
+    const int words = tokenizer.vocabulary().size();
+    Arena arena(stack.device(), Blocks::kept);
+    Tape tape(arena, stack.storage());
+    double loss = 0, right = 0, questions = 0;
+    std::vector<Solved> all;
+    while (all.size() < count) {
+        const std::uint64_t first = all.size();
+        std::vector<Solved> some = examples(first, count, true);
+        const Batch b = batch(some, first, 1);
+        tape.begin("evaluate");
+        Tensor* h = model.hidden(tape, b);
+        const OnHost losses(stack.token_losses(tape, h, b.asked.tokens)->view()), logits(stack.logits(tape, h)->view());
+        for (int m = 0; m < b.asked.count; m++) {
+            int best = 0;
+            for (int i = 1; i < words; i++)
+                if (logits[std::int64_t(m) * words + i] > logits[std::int64_t(m) * words + best]) best = i;
+            loss += losses[m];
+            right += best == b.asked.tokens[std::size_t(m)];
+        }
+        tape.end();
+        questions += b.asked.count;
+        std::move(some.begin(), some.end(), std::back_inserter(all));
+    }
+    if (measured_ != count) {
+        baselines_.clear();
+        for (const Baseline& b : source->baselines(all)) baselines_.push_back({"baseline." + b.name, 100 * b.right, "%", b.what});
+        measured_ = count;
+    }
+    std::vector<Measure> measured = {{"loss", loss / questions, "nats/question", "cross-entropy"},
+                                     {"accuracy", 100 * right / questions, "%", "questions answered right"}};
+    measured.insert(measured.end(), baselines_.begin(), baselines_.end());
+    measured.push_back({"questions", questions, "", masquerade::text("of ", count, " held-out examples")});
+    return measured;
+}
+
+}  // namespace masquerade
