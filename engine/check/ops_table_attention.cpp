@@ -109,6 +109,15 @@ Layout windowed(int rows) {
     });
 }
 
+Layout blocked(int rows) {
+    return documents(rows, [](QuerySegment& q, Layout&) {
+        q.rule = q.document % 2 ? Rule::causal : Rule::full;
+        q.block = 3 + 5 * (q.document % 3);
+        q.block_before = q.document % 2;
+        q.block_last = q.document % 3 == 0 ? 2 : 0;
+    });
+}
+
 // Decoding: five rows were cached before the ones that ask, the first two of which are seen once more. And between
 // documents, a row of nobody.
 Layout cached(int rows) {
@@ -184,6 +193,7 @@ std::vector<Op> attention_ops() {
         attention_op("latent key", with_latent),
         attention_op("prefix", prefix),
         attention_op("window", windowed),
+        attention_op("blocks", blocked),
         attention_op("cached", cached),
         attention_op("dropout", by_rule(Rule::rank), 0.25f),
         attention_op("dropout, latent key", with_latent, 0.25f),

@@ -65,9 +65,9 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
     }
     if (most >= 1 << 20) refuse("sees ", most, " keys, more than 2^20");
     if (s.self < -1 || s.self >= keys) refuse("is key segment ", s.self, " of ", keys);
-    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0)
+    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0 || s.block < 0 || s.block_before < 0 || s.block_last < 0)
         refuse("has offset ", s.offset, ", dilation ", s.dilation, ", stride ", s.stride, ", globals ",
-               s.globals);
+               s.globals, ", block ", s.block, ", blocks before ", s.block_before, ", last places ", s.block_last);
     if (s.self < 0) return;
     const KeySegment& self = graph.keys[s.self];
     bool ranked = s.rule == Rule::rank || s.rule == Rule::strict_rank;

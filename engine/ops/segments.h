@@ -23,7 +23,7 @@ enum class Rule : int {
 struct KeySegment {
     int source = 0;          // which key/value tensor
     int begin = 0, end = 0;  // its rows there
-    int place = 0;           // where it begins in its document; measured by windows over all segments alone
+    int place = 0;           // where it begins in its document; for patterns over all segments alone
 };
 
 struct QuerySegment {
@@ -37,7 +37,11 @@ struct QuerySegment {
     int dilation = 1;                  // ... and (i - j) a multiple of dilation
     int stride = 0;                    // > 0: also the places with (i - j) a multiple of stride (strided attention)
     int globals = 0;                   // the first `globals` places are seen by all rows and see all (as the rule allows)
-    bool window_all = false;           // the window also holds towards the other segments it sees
+    int block = 0;                     // > 0: also the places of its own block of so many, and ...
+    int block_before = 0;              // ... of as many blocks before it, and ...
+    int block_last = 0;                // ... the last so many places of every block
+    bool window_all = false;           // window and blocks also hold towards the other segments it sees
+    bool along = false;                // the same, but places count from the start of the document: segments are one text
     int bits_begin = -1;               // Rule::bits: first bit of row 0 in SegmentGraph::bits, a row has as many bits as
                                        // `self` has keys
 };

@@ -8,6 +8,7 @@
 
 #include "engine/ops/check.h"
 #include "engine/ops/table.h"
+#include "engine/ops/visible.h"
 
 namespace masquerade {
 
@@ -26,7 +27,7 @@ struct StatePlan {
 // Why a bounded state cannot honour the mask; empty: it can.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
-        if (q.window >= 0) return "a state that only grows cannot let the keys behind a window go";
+        if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
         if (q.rule == Rule::bits) return "its rows see keys in no common order, as a growing state needs";
     }
     return "";

@@ -18,28 +18,50 @@ HD bool rule_allows(Rule rule, int i, int j) {
     }
 }
 
-// Whether places i and j, `distance` apart, are near enough. Without a window they always are.
-HD bool window_allows(const QuerySegment& q, int i, int j, int distance) {
-    if (q.window < 0 || i < q.globals || j < q.globals) return true;
-    int d = distance < 0 ? -distance : distance;
-    return (d <= q.window * q.dilation && d % q.dilation == 0) || (q.stride > 0 && d % q.stride == 0);
+// Whether a window or blocks narrow what q sees of a key segment.
+HD bool has_pattern(const QuerySegment& q) { return q.window >= 0 || q.block > 0; }
+HD bool has_pattern(const QuerySegment& q, int key_segment) {
+    return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// How far the places of q lie behind those of another key segment in the document. A Graph is a SegmentGraph, or
-// pointers of the same names: kernels have those.
+// Places as a pattern counts them: of a query row, of the first row of a key segment, and of the query row as if it stood
+// in that key segment.
+struct Places {
+    int query, first_key, middle;
+};
+// A Graph is a SegmentGraph, or pointers of the same names: kernels have those.
 template <class Graph>
-HD int places_behind(const Graph& graph, const QuerySegment& q, int key_segment) {
-    return (q.self >= 0 ? graph.keys[q.self].place : 0) - graph.keys[key_segment].place;
+HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, int key_segment) {
+    const int own = q.self >= 0 ? graph.keys[q.self].place : 0, other = graph.keys[key_segment].place;
+    const int i = q.offset + query_row - q.begin;
+    if (q.along) return {own + i, other, own + i};
+    return {i, 0, i + own - other};
+}
+
+// The number of the block that holds a place, which may lie before the first one.
+HD int block_of(int place, int length) { return (place < 0 ? place - length + 1 : place) / length; }
+
+// Whether the pattern of q has place j among those of a query row.
+HD bool pattern_allows(const QuerySegment& q, const Places& row, int j) {
+    if (row.query < q.globals || j < q.globals) return true;
+    const int d = row.middle < j ? j - row.middle : row.middle - j;
+    if (q.window >= 0 && d <= q.window * q.dilation && d % q.dilation == 0) return true;
+    if (q.window >= 0 && q.stride > 0 && d % q.stride == 0) return true;
+    if (q.block <= 0) return false;
+    const int back = block_of(row.middle, q.block) - j / q.block;
+    return (back >= 0 && back <= q.block_before) || j % q.block >= q.block - q.block_last;
 }
 
 // Whether a row of q, a query segment, sees a row of one of the key segments that it lists.
 template <class Graph>
 HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, int key_row) {
     const KeySegment& key = graph.keys[key_segment];
-    int i = q.offset + query_row - q.begin, j = key_row - key.begin;
-    if (key_segment != q.self)
-        return !q.window_all || window_allows(q, i, j, i - j + places_behind(graph, q, key_segment));
-    if (!window_allows(q, i, j, i - j)) return false;
+    const int j = key_row - key.begin;
+    if (has_pattern(q, key_segment)) {
+        const Places row = places_of(graph, q, query_row, key_segment);
+        if (!pattern_allows(q, row, row.first_key + j)) return false;
+    }
+    if (key_segment != q.self) return true;
     if (q.rule == Rule::rank) return graph.key_rank[key_row] <= graph.query_rank[query_row];
     if (q.rule == Rule::strict_rank) return graph.key_rank[key_row] < graph.query_rank[query_row];
     if (q.rule == Rule::bits) {
@@ -48,47 +70,69 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
                           std::size_t(j);
         return graph.bits[bit / 32] >> bit % 32 & 1u;
     }
-    return rule_allows(q.rule, i, j);
+    return rule_allows(q.rule, q.offset + query_row - q.begin, j);
 }
 
 // Whether every row of q sees all of the key segment, so that nobody needs to ask further.
 inline bool sees_whole(const QuerySegment& q, int key_segment) {
-    return key_segment == q.self ? q.rule == Rule::full && q.window < 0 : !q.window_all || q.window < 0;
+    return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain
-// interval is found at once; where there is a window, only the rows it can reach and the global ones are
-// asked.
+// Calls f(begin, end) for runs of places in [begin, end) that the pattern of q has, in order, for a row that is not global.
+// Each kind of place says where its next run is, so that no place between them is looked at.
+template <class F>
+void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
+    for (int from, to; begin < end; begin = to) {
+        from = to = end;
+        auto offer = [&](int first, int last) {
+            if (first < begin) first = begin;
+            if (first < last && (first < from || (first == from && last > to))) from = first, to = last;
+        };
+        offer(0, q.globals);
+        if (q.window >= 0) {
+            const int reach = q.window * q.dilation, low = middle - reach, high = middle + reach;
+            const int next = begin < low ? low : low + (begin - low + q.dilation - 1) / q.dilation * q.dilation;
+            if (q.dilation == 1) offer(low, high + 1);
+            else if (next <= high) offer(next, next + 1);
+        }
+        if (q.window >= 0 && q.stride > 0) {
+            const int next = begin + ((middle - begin) % q.stride + q.stride) % q.stride;
+            offer(next, next + 1);
+        }
+        if (q.block > 0) {
+            const int own = block_of(middle, q.block), after = (begin / q.block + 1) * q.block;
+            offer((own - q.block_before) * q.block, (own + 1) * q.block);
+            offer(after - q.block_last, after);
+        }
+        if (to > end) to = end;
+        if (from < to) f(from, to);
+    }
+}
+
+// Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain interval is found at
+// once; of rows by rank or by bits, those that the pattern has are asked.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];
-    int i = q.offset + query_row - q.begin, n = key.end - key.begin, begin = 0, end = n;
-    bool self = key_segment == q.self, windowed = q.window >= 0 && (self || q.window_all);
+    int i = q.offset + query_row - q.begin, begin = 0, end = key.end - key.begin;
+    const bool self = key_segment == q.self;
     if (self) {
         if (q.rule == Rule::none) end = 0;
         if (q.rule == Rule::causal && i + 1 < end) end = i + 1;
         if (q.rule == Rule::strict_causal && i < end) end = i;
         if (q.rule == Rule::anticausal && i > begin) begin = i;
     }
-    auto whole = [&](int from, int to) {
-        if (from < to) f(key.begin + from, key.begin + to);
-    };
-    auto asked = [&](int from, int to) {
-        for (int j = from; j < to; j++)
+    const bool plain = !self || (q.rule != Rule::rank && q.rule != Rule::strict_rank && q.rule != Rule::bits);
+    auto rows = [&](int from, int to) {
+        if (plain && from < to) f(key.begin + from, key.begin + to);
+        for (int j = from; !plain && j < to; j++)
             if (visible(graph, q, query_row, key_segment, key.begin + j)) f(key.begin + j, key.begin + j + 1);
     };
-    bool plain = !self || (q.rule != Rule::rank && q.rule != Rule::strict_rank && q.rule != Rule::bits);
-    if (!windowed || i < q.globals) return plain ? whole(begin, end) : asked(begin, end);
-    if (q.stride > 0) return asked(begin, end);
-    int middle = self ? i : i + places_behind(graph, q, key_segment), reach = q.window * q.dilation;
-    int low = middle - reach < begin ? begin : middle - reach,
-        high = middle + reach + 1 < end ? middle + reach + 1 : end;
-    int globals = q.globals < end ? q.globals : end;
-    if (low < globals) low = globals;
-    if (plain) whole(begin, globals);
-    else asked(begin, globals);
-    if (plain && q.dilation == 1) whole(low, high);
-    else asked(low, high);
+    if (!has_pattern(q, key_segment)) return rows(begin, end);
+    const Places row = places_of(graph, q, query_row, key_segment);
+    if (row.query < q.globals) return rows(begin, end);
+    each_run_of_pattern(q, row.middle, begin + row.first_key, end + row.first_key,
+                        [&](int from, int to) { rows(from - row.first_key, to - row.first_key); });
 }
 
 }  // namespace masquerade

@@ -127,6 +127,14 @@ class Tape {
     // The caller's numbers where the ops can read them; they must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
 
+    // The object lives until the next step begins: for attributes of records that point to it.
+    template <class T>
+    const T& keep(T object) {
+        const auto kept = std::make_shared<const T>(std::move(object));
+        kept_.push_back(kept);
+        return *kept;
+    }
+
     // The value may be read until the end of the step; without this its memory is reused after its last op.
     void retain(Tensor* tensor) {
         tensor->retained = true;
@@ -168,6 +176,7 @@ class Tape {
     Inputs inputs_;
     std::deque<Tensor> tensors_;
     std::vector<Record> records_;
+    std::vector<std::shared_ptr<const void>> kept_;
     std::vector<Segment> segments_;
     std::vector<std::string> recompute_;
     std::vector<Observer*> observers_;

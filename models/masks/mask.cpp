@@ -80,7 +80,9 @@ SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token
         build.next_document();
         int seen = build.key(0, d.seen_begin, d.seen_end, 0);
         int own = build.key(token_source, d.begin, d.begin + d.cached + d.fresh, d.seen_end - d.seen_begin);
-        build.look(query, query + d.fresh, Rule::causal, own, {seen, own}).offset = d.cached;
+        QuerySegment& q = build.look(query, query + d.fresh, Rule::causal, own, {seen, own});
+        q.offset = d.cached;
+        q.along = d.one_text;
         query += d.fresh;
     }
     return build.take();
@@ -93,7 +95,7 @@ SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, in
         build.next_document();
         int own = build.key(token_source, d.begin, d.begin + d.fresh + d.cached, 0);
         int seen = build.key(0, d.seen_begin, d.seen_end, d.fresh + d.cached);
-        build.look(query, query + d.fresh, Rule::anticausal, own, {own, seen});
+        build.look(query, query + d.fresh, Rule::anticausal, own, {own, seen}).along = true;
         query += d.fresh;
     }
     return build.take();

@@ -44,6 +44,7 @@ struct CachedDocument {
     int begin = 0;                     // its first row in the token source
     int cached = 0;                    // rows that are there from earlier steps
     int fresh = 1;                     // rows of this step, which follow them
+    bool one_text = false;             // they continue what is seen: a pattern of attention counts places along both
 };
 // Fresh rows see source 0 as said, then the cached rows, then each other causally. Each has the bits that the
 // same row has when all are run at once.

@@ -59,6 +59,10 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("feature_map", &a.feature_map, "of performer",
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
            {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});
+    c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
+    c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
+    c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);
+    c.add("stride", &a.stride, "l of strided and fixed, a distance and a block; 0: the root of the positions", 0, 65536);
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);

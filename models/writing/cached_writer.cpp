@@ -65,7 +65,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
         const int first = states ? int(i) : cache_.first_row(i), cached_rows = states ? 0 : written;
         alone.push_back({0, 0, first, cached_rows, 1});
-        with_memory.push_back({s.begin, s.end, first, cached_rows, 1});
+        with_memory.push_back({s.begin, s.end, first, cached_rows, 1, memory_.goes_on});
         cross[std::size_t(rows[i].source)].target++;  // the rows of a source are neighbours
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;

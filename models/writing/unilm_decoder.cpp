@@ -29,6 +29,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         documents.push_back({n, 0});
     }
     graph_ = backward ? anticausal_mask(documents) : options_.causal ? causal_mask(documents) : full_mask(documents);
+    for (QuerySegment& q : graph_.queries) q.along = backward;
     if (options_.masks) masks_ = options_.masks->graphs(documents);
     memory.masks = options_.masks.get();
     memory.goes_on = options_.goes_on;

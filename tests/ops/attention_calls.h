@@ -70,6 +70,13 @@ inline Layout random_layout(Sequence& random, int documents, int biggest) {
                 q.globals = upto(1) * upto(3);
                 q.window_all = upto(1);
             }
+            if (upto(2) == 0) {
+                q.block = 1 + upto(5);
+                q.block_before = upto(2);
+                q.block_last = upto(1) * upto(q.block);
+                q.globals = upto(1) * upto(3);
+            }
+            q.along = upto(3) == 0;
             q.bits_begin = 32 * int(graph.bits.size()) + upto(40);
             int words = (q.bits_begin + (q.end - q.begin) * n) / 32 + 1;
             while (int(graph.bits.size()) < words) graph.bits.push_back(random.bits());

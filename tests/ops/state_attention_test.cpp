@@ -88,6 +88,7 @@ Layout honoured_layout(Sequence& random, int documents, int biggest) {
     Layout layout = random_layout(random, documents, biggest);
     for (QuerySegment& q : layout.graph.queries) {
         q.window = -1;
+        q.block = 0;
         if (q.rule == Rule::bits) q.rule = Rule::causal;
     }
     return layout;

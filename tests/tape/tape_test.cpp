@@ -54,6 +54,17 @@ Tensor* sum_of(Tape& tape, Tensor* x) {
 
 }  // namespace
 
+TEST_CASE("tape: an object that it keeps lives until the next step begins") {
+    Net net;
+    const auto object = std::make_shared<int>(7);
+    net.tape.begin("keep");
+    CHECK(*net.tape.keep(std::shared_ptr<int>(object)) == 7);
+    net.tape.end();
+    CHECK(object.use_count() == 2);
+    net.tape.begin("keep");
+    CHECK(object.use_count() == 1);
+}
+
 TEST_CASE("tape: planned == unplanned memory, over steps of several buckets") {
     Net planned, loose(DType::f32, false);
     for (std::uint32_t step = 0; step < 8; step++) {

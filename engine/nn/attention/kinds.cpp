@@ -4,7 +4,7 @@
 #include "engine/nn/attention/lambda.h"
 #include "engine/nn/attention/linformer.h"
 #include "engine/nn/attention/luna_causal.h"
-#include "engine/nn/attention/softmax.h"
+#include "engine/nn/attention/patterns.h"
 #include "engine/ops/state_plan.h"
 
 namespace masquerade {
@@ -18,11 +18,27 @@ std::unique_ptr<const Attention> make(Parameters& parameters, const std::string&
     return std::make_unique<Kind>(parameters, layer, name, shape);
 }
 
+template <bool from_start>
+std::string refuses_pattern(const SegmentGraph& graph) {
+    return pattern_refuses(graph, from_start);
+}
+template <PatternAttention::Kind kind>
+std::unique_ptr<const Attention> pattern(Parameters& parameters, const std::string& layer, const std::string& name,
+                                         const AttentionShape& shape) {
+    return std::make_unique<PatternAttention>(parameters, layer, name, shape, kind);
+}
+
 }  // namespace
 
 const std::vector<AttentionKind>& attention_kinds() {
+    using P = PatternAttention::Kind;
     static const std::vector<AttentionKind> all = {
         {"softmax", "every query weighs every key that it sees", true, false, honours_all, make<SoftmaxAttention>},
+        {"window", "softmax over the places nearby", true, false, refuses_pattern<false>, pattern<P::window>},
+        {"longformer", "the same, and the first places see all and are seen", true, false, refuses_pattern<true>, pattern<P::longformer>},
+        {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, pattern<P::strided>},
+        {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, pattern<P::fixed>},
+        {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, pattern<P::local>},
         {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},
         {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses, make<LinformerAttention>},
         {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<PerformerAttention>},

@@ -45,28 +45,35 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned
     plan.runs.push_back({key, count, seen_by});
 }
 
-// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key.
+// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key. The time goes with
+// the runs, not with the keys: under a window that is all the difference.
 void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
                       QueryBlock& block) {
     const KeySegment& key = graph.keys[index];
     const int size = key.end - key.begin;
-    plan.toggled.assign(std::size_t(size) + 1, 0);
-    std::uint16_t* toggled = plan.toggled.data();
+    if (int(plan.toggled.size()) <= size) {
+        plan.toggled.resize(std::size_t(size) + 1, 0);
+        plan.changes.resize(std::size_t(size) / 64 + 1, 0);
+    }
     int first = size, last = 0;
     for (int i = 0; i < block.count; i++)
         each_run(graph, segment, block.row + i, index, [&](int begin, int end) {
-            toggled[begin - key.begin] ^= std::uint16_t(1u << i);
-            toggled[end - key.begin] ^= std::uint16_t(1u << i);
+            for (int place : {begin - key.begin, end - key.begin}) {
+                plan.toggled[std::size_t(place)] ^= std::uint16_t(1u << i);
+                plan.changes[std::size_t(place) / 64] |= std::uint64_t(1) << place % 64;
+            }
             first = std::min(first, begin - key.begin);
             last = std::max(last, end - key.begin);
         });
-    std::uint16_t now = 0;
-    for (int j = first, begin = first; j < last; begin = j) {
-        now ^= toggled[j];
-        do j++;
-        while (j < last && toggled[j] == 0);
-        if (now) add_run(plan, block, plan.first_row[index] + begin, j - begin, now);
-    }
+    unsigned now = 0;
+    for (int word = first / 64, begin = first; word <= last / 64; word++)
+        for (std::uint64_t& bits = plan.changes[std::size_t(word)]; bits; bits &= bits - 1) {
+            const int place = word * 64 + __builtin_ctzll(bits);
+            if (now) add_run(plan, block, plan.first_row[index] + begin, place - begin, now);
+            now ^= plan.toggled[std::size_t(place)];
+            plan.toggled[std::size_t(place)] = 0;
+            begin = place;
+        }
 }
 
 }  // namespace

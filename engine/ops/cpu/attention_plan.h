@@ -37,8 +37,10 @@ struct DocumentPlan {
     std::vector<int> first_row;     // first packed row of every key segment in key_segments
     int rows = 0;
 
-    std::vector<char> numbered;          // of every key segment: whether first_row is its
-    std::vector<std::uint16_t> toggled;  // scratch
+    std::vector<char> numbered;  // of every key segment: whether first_row is its
+    // Scratch, all zero: of every place, lanes for which a run begins or ends there; a bit where there are some.
+    std::vector<std::uint16_t> toggled;
+    std::vector<std::uint64_t> changes;
 };
 
 // The calling thread's plan, made for the document.

@@ -50,7 +50,8 @@ struct TilePlanner {
     const bool counts;  // whether seen_before is wanted
     TilePlan plan;
     std::vector<int> tile_of[4];                  // of every row of every source
-    std::vector<std::vector<int> > seen_in_tile;  // of the tiles of a key segment, by query row
+    std::vector<std::vector<int> > seen_in_tile;  // of every tile of keys, by query row; empty between segments
+    std::vector<int> touched;                     // those that are not
 
     TilePlanner(const SegmentGraph& g, int queries, int keys, bool counting)
         : graph(g),
@@ -101,21 +102,27 @@ struct TilePlanner {
             const int begin = tiles[std::size_t(key.begin)], end = tiles[std::size_t(key.end) - 1] + 1;
             const bool whole = sees_whole(q, k);
             if (!whole) {
-                seen_in_tile.assign(std::size_t(end - begin), std::vector<int>(std::size_t(rows), 0));
+                seen_in_tile.resize(plan.key_tiles.size());
                 for (int i = 0; i < rows; i++)
                     each_run(view, q, row + i, k, [&](int from, int to) {
                         while (from < to) {
-                            const KeyTile& tile = plan.key_tiles[std::size_t(tiles[std::size_t(from)])];
+                            const int t = tiles[std::size_t(from)];
+                            const KeyTile& tile = plan.key_tiles[std::size_t(t)];
                             const int stop = std::min(to, tile.row + tile.rows);
-                            seen_in_tile[std::size_t(tiles[std::size_t(from)] - begin)][std::size_t(i)] +=
-                                stop - from;
+                            std::vector<int>& seen = seen_in_tile[std::size_t(t)];
+                            if (seen.empty()) seen.assign(std::size_t(rows), 0), touched.push_back(t);
+                            seen[std::size_t(i)] += stop - from;
                             from = stop;
                         }
                     });
             }
-            for (int t = begin; t < end; t++)
-                visit(index, t, k, whole ? nullptr : seen_in_tile[std::size_t(t - begin)].data(),
-                      seen_so_far);
+            for (int t = begin; whole && t < end; t++) visit(index, t, k, nullptr, seen_so_far);
+            std::sort(touched.begin(), touched.end());
+            for (int t : touched) {
+                visit(index, t, k, seen_in_tile[std::size_t(t)].data(), seen_so_far);
+                seen_in_tile[std::size_t(t)].clear();
+            }
+            touched.clear();
         }
         plan.query_tiles.back().last = int(plan.visits.size());
     }

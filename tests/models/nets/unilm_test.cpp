@@ -45,56 +45,64 @@ struct Model : Small<UniLm, BackboneOptions> {
     }
 };
 
+// Writes targets token by token with what a pass over the whole has: the same logits.
+void check_cached(const BackboneOptions& o, const std::string& name, const std::string& mask, int start) {
+    CAPTURE(name);
+    CAPTURE(mask);
+    CAPTURE(o.attention);
+    Model m(o);
+    const std::vector<Sentence> text = pairs(5, 11);
+    ObjectiveOptions by = options(start);
+    if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
+    const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
+    for (int layer : {0, 1})
+        if (!find_attention(o.attention).refuses(batch.graph_at(layer)).empty()) return;
+    const auto forced = m.forced(batch);
+    ReadingOptions reading;
+    reading.causal = reading.goes_on = name == "lm-target";
+    reading.masks = by.masks;
+    reading.target_start = start;
+    reading.longest = longest;
+    UniLmDecoder decoder(m.model, reading);
+    decoder.read(pointers_to(text), int(text.size()));
+    std::map<int, int> before;  // source -> its row of the step before
+    for (int t = 0; t < longest; t++) {
+        std::vector<NextToken::Row> rows;
+        std::map<int, int> now;
+        for (int s = 0; s < int(text.size()); s++) {
+            const std::vector<int>& target = text[std::size_t(s)].target;
+            if (t >= int(target.size())) continue;  // finished sources leave
+            now[s] = int(rows.size());
+            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : target[std::size_t(t) - 1]});
+        }
+        if (rows.empty()) break;
+        const float* logits = decoder.step(rows);
+        for (const auto& [s, row] : now)
+            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
+        before = now;
+    }
+}
+
+BackboneOptions of_kind(const std::string& attention, bool pre_norm, bool rotary) {
+    BackboneOptions o = small(pre_norm, rotary);
+    o.attention = attention;
+    AttentionOptions& a = o.attention_options;
+    a.window = 2, a.dilation = 2, a.globals = 2, a.stride = 3;
+    return o;
+}
+
 }  // namespace
 
 TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (const AttentionKind& attention : attention_kinds())
-    for (bool pre_norm : {false, true})
-        for (bool rotary : {false, true})
-            for (int start : {-1, 16})
-                for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
-                                                 std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
-                                                 std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
-                                                 std::pair("lm-target", "layers 1:2: AB causal")}) {
-                    CAPTURE(std::string(name));
-                    CAPTURE(std::string(mask));
-                    CAPTURE(std::string(attention.name));
-                    if (rotary && !attention.rotates) continue;
-                    BackboneOptions options_of_kind = small(pre_norm, rotary);
-                    options_of_kind.attention = attention.name;
-                    Model m(options_of_kind);
-                    const std::vector<Sentence> text = pairs(5, 11);
-                    ObjectiveOptions by = options(start);
-                    if (*mask) by.masks = std::make_shared<const LayerMasks>(mask, 3);
-                    const Batch batch = find_objective(name).batch(pointers_to(text), 0, by);
-                    if (!attention.refuses(batch.graph_at(0)).empty() || !attention.refuses(batch.graph_at(1)).empty()) continue;
-                    const auto forced = m.forced(batch);
-                    ReadingOptions reading;
-                    reading.causal = reading.goes_on = std::string(name) == "lm-target";
-                    reading.masks = by.masks;
-                    reading.target_start = start;
-                    reading.longest = longest;
-                    UniLmDecoder decoder(m.model, reading);
-                    decoder.read(pointers_to(text), int(text.size()));
-                    std::map<int, int> before;  // source -> its row of the step before
-                    for (int t = 0; t < longest; t++) {
-                        std::vector<NextToken::Row> rows;
-                        std::map<int, int> now;
-                        for (int s = 0; s < int(text.size()); s++) {
-                            const std::vector<int>& target = text[std::size_t(s)].target;
-                            if (t >= int(target.size())) continue;  // finished sources leave
-                            now[s] = int(rows.size());
-                            rows.push_back(
-                                {s, t == 0 ? -1 : before[s], t == 0 ? 3 : target[std::size_t(t) - 1]});
-                        }
-                        if (rows.empty()) break;
-                        const float* logits = decoder.step(rows);
-                        for (const auto& [s, row] : now)
-                            CHECK(row_of(logits, std::size_t(row)) ==
-                                  forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
-                        before = now;
-                    }
-                }
+        for (bool pre_norm : {false, true})
+            for (bool rotary : {false, true})
+                for (int start : {-1, 16})
+                    for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
+                                                     std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
+                                                     std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
+                                                     std::pair("lm-target", "layers 1:2: AB causal")})
+                        if (!rotary || attention.rotates) check_cached(of_kind(attention.name, pre_norm, rotary), name, mask, start);
 }
 
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
@@ -133,32 +141,43 @@ ReadingOptions backward_reading() {
 
 }  // namespace
 
+namespace {
+
+void check_cached_backward(const BackboneOptions& o) {
+    CAPTURE(o.attention);
+    Model m(o);
+    const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
+    const Batch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
+    const auto forced = m.forced(batch);
+    UniLmDecoder decoder(m.model, backward_reading());
+    decoder.read(pointers_to(endings), int(text.size()));
+    std::map<int, int> before;  // source -> its row of the step before
+    for (int t = 0; t < missing; t++) {
+        std::vector<NextToken::Row> rows;
+        std::map<int, int> now;
+        for (int s = t / 2; s < int(text.size()); s++) {  // some leave
+            now[s] = int(rows.size());
+            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
+        }
+        const float* logits = decoder.step(rows);
+        // the token before place p is asked of scored row p - 1: [CLS] is no row
+        for (const auto& [s, row] : now)
+            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
+        before = now;
+    }
+}
+
+}  // namespace
+
 TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for every ending of a batch") {
     for (bool pre_norm : {false, true})
-        for (bool rotary : {false, true}) {
-            Model m(small(pre_norm, rotary));
-            const std::vector<Sentence> text = texts_with_endings(5), endings = endings_of(text);
-            const Batch batch = find_objective("lm-reverse").batch(pointers_to(text), 0, options());
-            const auto forced = m.forced(batch);
-            UniLmDecoder decoder(m.model, backward_reading());
-            decoder.read(pointers_to(endings), int(text.size()));
-            std::map<int, int> before;  // source -> its row of the step before
-            for (int t = 0; t < missing; t++) {
-                std::vector<NextToken::Row> rows;
-                std::map<int, int> now;
-                for (int s = t / 2; s < int(text.size()); s++) {  // some leave
-                    now[s] = int(rows.size());
-                    rows.push_back({s, t == 0 ? -1 : before[s],
-                                    t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
-                }
-                const float* logits = decoder.step(rows);
-                // the token before place p is asked of scored row p - 1: [CLS] is no row
-                for (const auto& [s, row] : now)
-                    CHECK(row_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
-                before = now;
-            }
-        }
+        for (bool rotary : {false, true}) check_cached_backward(small(pre_norm, rotary));
+}
+
+TEST_CASE("unilm: patterns of attention backward: by distances alone") {
+    for (const char* kind : {"window", "strided"}) check_cached_backward(of_kind(kind, false, true));
+    for (const char* kind : {"longformer", "fixed", "local"})
+        CHECK_THROWS_WITH_AS(check_cached_backward(of_kind(kind, false, true)), doctest::Contains("that one is written last"), BadUsage);
 }
 
 TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits it has alone") {
