@@ -3,6 +3,7 @@
 #include "engine/nn/attention/kernel.h"
 #include "engine/nn/attention/lambda.h"
 #include "engine/nn/attention/linformer.h"
+#include "engine/nn/attention/luna.h"
 #include "engine/nn/attention/luna_causal.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/state_plan.h"
@@ -23,6 +24,8 @@ std::unique_ptr<const Attention> make(Parameters& parameters, const std::string&
 const std::vector<AttentionKind>& attention_kinds() {
     static const std::vector<AttentionKind> all = {
         {"softmax", "every query weighs every key that it sees", true, honours_all, make<SoftmaxAttention>},
+        {"luna", "keys are packed into slots layer by layer, to which queries attend", false, luna_refuses, make<LunaAttention>,
+         "luna_causal", true},
         {"luna_causal", "keys are packed into learned slots, to which queries attend", true, state_refuses, make<LunaCausalAttention>},
         {"linformer", "keys are packed by learned weights of their positions", true, state_refuses, make<LinformerAttention>},
         {"performer", "a kernel of random features in place of exp(q.k)", true, state_refuses, make<PerformerAttention>},
@@ -40,6 +43,11 @@ const AttentionKind& find_attention(const std::string& name) {
         names += names.empty() ? kind.name : std::string(", ") + kind.name;
     }
     throw BadUsage(text("there is no attention ", name, "; there are ", names));
+}
+
+const AttentionKind& self_attention(const std::string& name, bool decoder) {
+    const AttentionKind& kind = find_attention(name);
+    return decoder && kind.in_decoder ? find_attention(kind.in_decoder) : kind;
 }
 
 }  // namespace masquerade
