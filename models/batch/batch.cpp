@@ -29,9 +29,12 @@ void pad(Batch& b, int to) {
     const int real = b.rows.count();
     const bool all_asked = b.asked.count == real;
     const int missing = rounded_up(b.asked.count, to) - b.asked.count;
-    const std::vector<int> lengths = fillers(real, b.documents, all_asked ? 1 : missing, to);
-    std::vector<int> sources(lengths.size(), 0);
-    if (b.source.count() > 0) sources = fillers(b.source.count(), b.documents, 1, to);
+    std::vector<int> lengths = fillers(real, b.documents, all_asked ? 1 : missing, to), sources(lengths.size(), 0);
+    if (b.source.count() > 0) {  // inert documents have a source each; rows are added where the bucket lacks some
+        sources = fillers(b.source.count(), b.documents, 1, to);
+        std::fill(lengths.begin(), lengths.end(), 0);
+        lengths.back() = rounded_up(real + (all_asked ? 0 : missing), to) - real;
+    }
     for (std::size_t f = 0; f < lengths.size(); f++) {
         const int name = first_filler - int(f);
         for (int i = 0; i < sources[f]; i++) b.source.push(0, 0, 0, name);
