@@ -3,6 +3,8 @@
 // model, the tensors of a checkpoint.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "engine/nn/attention/attention.h"
 #include "models/masks/mask.h"
 #include "models/runs/run.h"
@@ -29,21 +31,28 @@ void list_models() {
 
 // Prints whether each kind of attention supports each mask, and why not.
 void list_attention() {
-    for (const AttentionKind& kind : attention_kinds()) fmt::print("{:16}{}\n", kind.name, kind.what);
+    char next = 'A';
+    for (const AttentionKind& kind : attention_kinds()) fmt::print("{} {:14}{}\n", next++, kind.name, kind.what);
     fmt::print("\n{:16}", "mask");
-    for (const AttentionKind& kind : attention_kinds()) fmt::print("{:<16}", kind.name);
-    std::string reasons;
+    const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
+    for (const AttentionKind& kind : attention_kinds()) fmt::print("{}  ", letter(kind));
+    std::map<std::string, std::pair<std::string, std::string>> reasons;  // to letters of kinds and names of masks
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
         fmt::print("\n{:16}", mask.name);
         for (const AttentionKind& kind : attention_kinds()) {
             const std::string why = kind.refuses(graph);
-            fmt::print("{:<16}", why.empty() ? "yes" : "-");
-            if (!why.empty()) reasons += fmt::format("\n{} does not support {}: {}", kind.name, mask.name, why);
+            fmt::print("{}  ", why.empty() ? 'x' : '-');
+            if (why.empty()) continue;
+            auto& [kinds, masks] = reasons[why];
+            if (kinds.find(letter(kind)) == std::string::npos) kinds += letter(kind);
+            if (masks.find(text(" ", mask.name, ",")) == std::string::npos) masks += text(" ", mask.name, ",");
         }
     }
-    fmt::print("\n{}", reasons.empty() ? "" : reasons + "\n");
+    fmt::print("\n");
+    for (const auto& [why, who] : reasons)
+        fmt::print("\n{} cannot honour{}\n  {}\n", who.first, who.second.substr(0, who.second.size() - 1), why);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const A* s
     }
 }
 
-// What a query makes of a state: p_r / n_r as weights (R), with scores b (R) where it attends.
+// The reading of a state by a query: weights p_r / n_r (R), and scores b (R) where the query attends.
 template <class A>
 struct Reading {
     A *weights, *scores;
@@ -126,7 +126,7 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// What the backward keeps of a query for the keys that it sees: for each slot r what multiplies dy in the gradient of V_r's
+// The trace of a query that the backward keeps for its keys: for each slot r what multiplies dy in the gradient of V_r's
 // sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs.
 template <class A>
 struct QueryTrace {

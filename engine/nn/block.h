@@ -27,6 +27,7 @@ struct Pass {
     const SegmentGraph* cross_graph = nullptr;
     Ints encoder_positions;     // of the encoder's rows
     bool rotates_cross = false;  // rotary: cross-attention is rotated
+    PackedRows* packed = nullptr;  // the second stream of a kind that has one
     Tensor* cross_turns() const { return rotates_cross ? turns : nullptr; }
 };
 
@@ -53,6 +54,7 @@ class Block {
     // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
     const Attention& attention() const { return *attention_; }
+    const Attention& cross() const { return *cross_; }
     // The tensors that a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass.
     Tensor* kept_memory(Tape& tape, Tensor* memory) const;
     Tensor* kept_encoder(Tape& tape, const Pass& pass) const;

@@ -51,6 +51,8 @@ Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack,
 int state_numbers(int width, const StateRule& rule);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
+// (N,2C): [x x], keys that are their values
+Tensor* twice(Tape& tape, Tensor* x, const std::string& name);
 Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
 // (N,heads R), unrounded
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);

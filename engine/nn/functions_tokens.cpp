@@ -10,6 +10,9 @@ struct RotaryAttributes {
     Ints positions;
     int columns;
 };
+struct TwiceAttributes {
+    Ints both, first, second;  // for y as (2N,C): rows of x, of dx that get the first half of a row of dy, the second
+};
 struct AttentionAttributes {
     const SegmentGraph* graph;
     AttentionRule rule;
@@ -77,6 +80,21 @@ void replace_rows_backward(const Record& r) {
     masquerade::replace_rows_backward(r.dy(), r.as<Ints>(), dx, du);
 }
 
+View as_single_rows(View y) {
+    y.shape = {2 * y.rows(), y.columns() / 2};
+    return y;
+}
+void twice_forward(const Record& r) {
+    masquerade::gather_rows_forward(r.x(), r.as<TwiceAttributes>().both, as_single_rows(r.y()));
+}
+void twice_backward(const Record& r) {
+    const auto& a = r.as<TwiceAttributes>();
+    const View dy = as_single_rows(r.dy());
+    const Grad dx = r.dx();
+    masquerade::replace_rows_backward(dy, a.first, Grad{}, dx);
+    masquerade::replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
+}
+
 }  // namespace record
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
@@ -117,6 +135,15 @@ Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
     return t.run(Record("replace_rows").reads({x, u}).makes({t.declare(name, x->shape, x->dtype)})
               .by(record::replace_rows_forward, record::replace_rows_backward, which));
+}
+
+Tensor* twice(Tape& t, Tensor* x, const std::string& name) {
+    std::vector<int> both, first, second;
+    for (int n = 0; n < int(x->rows()); n++)
+        for (int half : {0, 1}) both.push_back(n), first.push_back(half ? -1 : n), second.push_back(half ? n : -1);
+    const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
+    return t.run(Record("twice").reads({x}).makes({t.declare(name, {x->rows(), 2 * x->columns()}, x->dtype)})
+              .by(record::twice_forward, record::twice_backward, TwiceAttributes{held(both), held(first), held(second)}));
 }
 
 std::vector<double> rotary_turns(int P, int D, double base) {

@@ -12,7 +12,7 @@ struct PlanTag {};
 struct StateTag {};
 struct TraceTag {};
 
-// What a chain reads of the tensors.
+// The numbers that a chain reads.
 template <class S, class A>
 struct Keys {
     const A* pack[4];

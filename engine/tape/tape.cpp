@@ -43,6 +43,7 @@ bool Tape::begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::u
 
 void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
     tensors_.clear();
+    held_.clear();
     records_.clear();
     kept_.clear();
     segments_.clear();

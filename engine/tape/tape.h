@@ -126,6 +126,13 @@ class Tape {
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
     // The caller's numbers where the ops can read them; they must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
+    // A value that lives until the next step begins: what ops read of a caller that ends before they do.
+    template <class T>
+    const T& hold(T value) {
+        auto held = std::make_shared<const T>(std::move(value));
+        held_.push_back(held);
+        return *held;
+    }
 
     // The object lives until the next step begins: for attributes of records that point to it.
     template <class T>
@@ -175,6 +182,7 @@ class Tape {
     Arena& arena_;
     Inputs inputs_;
     std::deque<Tensor> tensors_;
+    std::vector<std::shared_ptr<const void>> held_;
     std::vector<Record> records_;
     std::vector<std::shared_ptr<const void>> kept_;
     std::vector<Segment> segments_;

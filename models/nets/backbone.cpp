@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "models/nets/backbone.h"
 
+#include <algorithm>
+
 namespace masquerade {
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}
@@ -20,6 +22,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
         position_ = place.embedding->position_;
         embedding_norm_ = place.embedding->embedding_norm_;
         embedding_project_ = place.embedding->embedding_project_;
+        slots_ = place.embedding->slots_;
     } else {
         add_embedding(p);
     }
@@ -29,6 +32,8 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
                      o.attention_options, o.positions};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
+    if (o.pre_norm && slots_ && o.attention_options.contextual && !place.head)
+        final_norm_packed_ = LayerNorm(p, prefix_ + "final_norm_packed", o.width, shape.eps);
     if (place.head) {
         const int E = o.embedding_width();
         head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
@@ -47,6 +52,8 @@ void Backbone::add_embedding(Parameters& p) {
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
     embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
     if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
+    // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
+    if (find_attention(o.attention).packs) slots_ = p.add("embedding.slots", {o.attention_options.slots, o.width}, {Init::normal, 1});
 }
 
 Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
@@ -86,16 +93,32 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
 }
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
-    const auto refuses = find_attention(options.attention).refuses;
+    const bool decoder = !layers.empty() && layers[0].shape.cross;
+    const AttentionKind &own = self_attention(options.attention, decoder), &cross = find_attention(options.attention);
+    PackedRows packed;
+    if (slots_) start(rows, pass.packed ? *pass.packed : *(pass.packed = &packed), *pass.graph);
     Tensor* x = embed(tape, rows);  // (N,C)
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
-        for (const SegmentGraph* graph : {pass.graph, pass.cross_graph})
-            if (const std::string why = graph ? refuses(*graph) : ""; !why.empty())
-                throw BadUsage(text("attention ", options.attention, " does not support this mask: ", why));
+        for (const auto& [kind, graph] : {std::pair(&own, pass.graph), std::pair(&cross, pass.cross_graph)})
+            if (const std::string why = graph ? kind->refuses(*graph) : ""; !why.empty())
+                throw BadUsage(text("attention ", kind->name, " does not support this mask: ", why));
         x = layers[std::size_t(i)](tape, x, pass);
     }
     return x;
+}
+
+// Gives the packed rows what they need to know of this stack and of the documents.
+void Backbone::start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const {
+    packed.learned = slots_;
+    packed.names.assign(std::size_t(graph.documents), 0);
+    for (const QuerySegment& q : graph.queries)
+        if (q.begin < std::min(q.end, rows.count())) packed.names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
+}
+
+void Backbone::finish(Tape& tape, PackedRows& packed) const {
+    if (packed.x && options.pre_norm && options.attention_options.contextual)
+        packed.x = final_norm_packed_(tape, packed.x, prefix_ + "final_norm_packed");
 }
 
 Tensor* Backbone::finish(Tape& tape, Tensor* x) const {

@@ -49,6 +49,8 @@ class Backbone {
     }
     // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
+    // The same of an encoder's packed rows, of a kind that has them.
+    void finish(Tape& tape, PackedRows& packed) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
@@ -81,10 +83,12 @@ class Backbone {
     };
     Backbone(Parameters& parameters, const BackboneOptions& options, const Place& place);
     void add_embedding(Parameters& parameters);
+    void start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const;
 
     std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
-    LayerNorm embedding_norm_, final_norm_, head_norm_;
+    Tensor* slots_ = nullptr;  // learned P (l,C) of a kind with packed rows
+    LayerNorm embedding_norm_, final_norm_, final_norm_packed_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;  // (V)
     std::vector<double> turns_;    // (P,D)

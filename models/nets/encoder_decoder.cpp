@@ -17,9 +17,14 @@ EncoderDecoder::EncoderDecoder(Parameters& p, const EncoderDecoderOptions& o)
       encoder(Backbone::encoder(p, o.stack)),
       decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-Tensor* EncoderDecoder::encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks) const {
+Tensor* EncoderDecoder::encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks,
+                               PackedRows* packed) const {
     const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &masks.at(i, graph); };
-    return encoder.finish(tape, encoder.run(tape, source, encoder.pass(tape, source, graph), before));
+    Pass pass = encoder.pass(tape, source, graph);
+    pass.packed = packed;
+    Tensor* x = encoder.run(tape, source, pass, before);
+    if (packed) encoder.finish(tape, *packed);
+    return encoder.finish(tape, x);
 }
 
 Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph,
@@ -32,9 +37,11 @@ Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& rows, const Segme
 }
 
 Tensor* EncoderDecoder::hidden(Tape& tape, const Batch& batch) const {
-    Tensor* read = encode(tape, batch.source, batch.source_graph, batch.source_masks);  // (Ns,C)
+    PackedRows packed;
+    Tensor* read = encode(tape, batch.source, batch.source_graph, batch.source_masks, &packed);  // (Ns,C)
     Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
     pass.encoder = read;
+    pass.packed = &packed;
     const auto before = [&](int i, Tensor*&, Pass& layer) {
         layer.graph = &batch.graph_at(i);
         layer.cross_graph = &batch.cross_masks.at(i, batch.cross_graph);

@@ -20,7 +20,9 @@ class EncoderDecoder : public TargetNet {
     EncoderDecoder(Parameters& parameters, const EncoderDecoderOptions& options);
 
     // The last hidden state of the encoder: (Ne,C).
-    Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks = {}) const;
+    // `packed`, if not null, receives its packed rows, where its attention has them.
+    Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks = {},
+                   PackedRows* packed = nullptr) const;
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
     // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,

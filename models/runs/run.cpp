@@ -51,10 +51,11 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     for (const AttentionKind& kind : attention_kinds()) kinds.push_back(kind.name);
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", kinds);
     AttentionOptions& a = b.attention_options;
-    c.add("slots", &a.slots, "of luna_causal and linformer: rows that keys are packed into", 1, 65536);
+    c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
+    c.add("contextual", &a.contextual, "luna packs by what the layer before has packed; false: by the same learned rows");
     c.add("pack", &a.pack, "of luna_causal: what makes weights of a pack's scores",
           {{"softplus", LunaPack::softplus}, {"elu", LunaPack::elu}, {"softmax", LunaPack::softmax}});
-    c.add("tied", &a.tied, "luna_causal: keys are values; needs rotary=false");
+    c.add("tied", &a.tied, "of luna and luna_causal: keys are values; needs rotary=false");
     c.add("features", &a.features, "of performer and rfa: random features of a head", 1, 65536);
     c.add("feature_map", &a.feature_map, "of performer",
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},

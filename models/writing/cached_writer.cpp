@@ -60,6 +60,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
     // A state that has taken up the sources and what was written stands for both.
     const bool states = cache_.states(), reads = !states || written == 0;
+    const bool cross_states = cache_.cross(0), reads_cross = !cross_states || written == 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
         rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
@@ -71,7 +72,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     const auto cached = backward_ ? cached_before_mask : cached_mask;
     if (!memory_.keys.layer(0) || !reads) alone_graph_ = cached(alone, 0);
     if (!memory_.keys.all().empty() && reads) graph_ = cached(with_memory, 1);
-    const auto each_row = [&](SegmentGraph graph) { return states ? one_by_one(graph, reads) : graph; };
+    const auto each_row = [&](SegmentGraph graph) { return cross_states ? one_by_one(graph, reads_cross) : graph; };
     if (!memory_.encoder.all().empty()) cross_graph_ = each_row(cross_mask(cross));
     masks_ = cross_masks_ = {};
     if (memory_.masks) {
@@ -94,7 +95,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         const Ints write = tape_.ints(write_rows_);
         cache.self = {reads ? memory_.keys.layer(i) : nullptr, cache_.layer(i), write, tape_.ints(memory_.positions)};
-        cache.cross = {reads ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions};
+        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions};
         if (states) {
             std::swap(cache.self.own, cache.self.states);
             cache.cross.states = cache_.cross(i);

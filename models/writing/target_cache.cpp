@@ -6,17 +6,19 @@
 
 namespace masquerade {
 
-void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first, int columns) {
+void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first, bool states, bool cross) {
     first_ = first;
     rows_.resize(std::size_t(rows));
     std::iota(rows_.begin(), rows_.end(), 0);
     layers_.clear();
     buffers_.clear();
     for (int i = first; i < stack.options.layers; i++) {
+        const Block& block = stack.layers[std::size_t(i)];
+        const Attention& attention = cross ? block.cross() : block.attention();
         Tensor t;
         t.path = path;
-        t.shape = {rows, columns > 0 ? columns : stack.layers[std::size_t(i)].attention().kept_columns()};
-        t.dtype = columns > 0 ? arithmetic_of(stack.storage()) : stack.storage();
+        t.shape = {rows, states ? attention.state_numbers() : attention.kept_columns()};
+        t.dtype = states ? arithmetic_of(stack.storage()) : stack.storage();
         t.device = stack.device();
         buffers_.emplace_back(t.bytes(), t.device);
         t.value = buffers_.back().data();
@@ -30,11 +32,11 @@ void TargetCache::start(const Backbone& stack, int slots, int longest, bool back
     longest_ = longest;
     written_ = 0;
     slot_of_.clear();
-    const int numbers = stack.layers.empty() ? 0 : stack.layers[0].attention().state_numbers();
-    states_ = numbers > 0;
-    keys_.allocate(stack, "cache.target", std::int64_t(slots) * (states_ ? 1 : longest), 0, numbers);
+    const Block* block = stack.layers.empty() ? nullptr : &stack.layers[0];
+    states_ = block && block->attention().state_numbers() > 0;
+    keys_.allocate(stack, "cache.target", std::int64_t(slots) * (states_ ? 1 : longest), 0, states_);
     cross_ = KeptKeys();
-    if (states_ && stack.layers[0].shape.cross) cross_.allocate(stack, "cache.cross", slots, 0, numbers);
+    if (block && block->shape.cross && block->cross().state_numbers() > 0) cross_.allocate(stack, "cache.cross", slots, 0, true, true);
 }
 
 void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What writing keeps of keys from step to step in each layer. The rows of the sources are made once; the rows of what is
+// The keys that writing keeps from step to step in each layer. The rows of the sources are made once; the rows of what is
 // written lie in slots, one a prefix, one row a token, or one state for all tokens.
 #pragma once
 #include <deque>
@@ -16,8 +16,9 @@ namespace masquerade {
 // One tensor (rows,columns) for every layer of a stack from `first` on.
 class KeptKeys {
   public:
-    // `columns` of type A for states; else those that the attention keeps.
-    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0, int columns = 0);
+    // Room for states, or for the rows that the attention keeps; `cross`: the cross-attention's.
+    void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0, bool states = false,
+                  bool cross = false);
     // Null below the first layer, and where nothing is allocated.
     Tensor* layer(int i) {
         return i < first_ || layers_.empty() ? nullptr : &layers_.at(std::size_t(i - first_));

@@ -2,6 +2,7 @@
 // Attention as one part of a layer: queries look at keys under a mask. Each kind is one file and one row of
 // attention_kinds(); layers, models and programs know this interface alone.
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,21 @@ struct KeyCache {
     bool fresh = false;        // these states have taken up nothing yet
 };
 
+// Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).
+struct SlotGroup {
+    int document = 0;
+    std::vector<std::array<int, 3>> keys;
+    bool operator==(const SlotGroup& o) const { return document == o.document && keys == o.keys; }
+};
+
+// Luna's second stream, beside x: l rows of P for every group, which a call reads and changes.
+struct PackedRows {
+    Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
+    Tensor* x = nullptr;        // (groups * l, C); null: no layer was yet
+    std::vector<SlotGroup> groups;
+    std::vector<int> names;     // of documents, for dropout
+};
+
 // The place of an attention in a pass.
 struct Site {
     RowNames rows;                        // of the queries
@@ -41,12 +57,15 @@ struct Site {
     Tensor* turns = nullptr;              // rotary table (P,D); null: nothing is rotated
     float dropout = 0;                    // of attention probabilities
     const KeyCache* cache = nullptr;      // null: all keys are those of the call
+    PackedRows* packed = nullptr;         // of a kind that has them
+    float hidden_dropout = 0;             // of these rows
 };
 
-// What some of the kinds can be told.
+// Options of some kinds.
 enum class LunaPack : int { softplus, elu, softmax };
 struct AttentionOptions {
     int slots = 16;  // l of Luna and Linformer
+    bool contextual = true;  // luna: a layer packs by what the layer before has packed
     LunaPack pack = LunaPack::softplus;
     bool tied = false;  // Luna's keys are its values
     int features = 64;  // random ones of a head
@@ -61,6 +80,8 @@ struct AttentionShape {
     bool rotary_value = false;  // the rotary table turns values as it turns keys
     int positions = 0;          // P: positions 0 .. P-1 may occur
     AttentionOptions options = {};
+    bool pre_norm = false;
+    double eps = 1e-12;  // of norms
 };
 
 class Attention {
@@ -72,6 +93,11 @@ class Attention {
     virtual int kept_columns() const = 0;
     virtual int state_numbers() const { return 0; }  // of the state that stands for all that was written; 0: rows are kept
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
+    // The rows that a cache of cross-attention keeps of an encoder.
+    virtual int kept_rows(int rows, int /*sources*/) const { return rows; }
+    virtual Tensor* kept_encoder(Tape& tape, const Keys& keys, const Site& site) const {
+        return kept(tape, keys.x, keys.positions, site.turns, "key_value");
+    }
 };
 
 struct AttentionKind {
@@ -83,8 +109,11 @@ struct AttentionKind {
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
+    const char* in_decoder = nullptr;  // the kind by which a decoder's rows see each other; null: this one
+    bool packs = false;                // has packed rows
 };
 const std::vector<AttentionKind>& attention_kinds();
 const AttentionKind& find_attention(const std::string& name);  // BadUsage, with the names there are
+const AttentionKind& self_attention(const std::string& name, bool decoder);
 
 }  // namespace masquerade

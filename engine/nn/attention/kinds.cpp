@@ -3,6 +3,7 @@
 #include "engine/nn/attention/kernel.h"
 #include "engine/nn/attention/lambda.h"
 #include "engine/nn/attention/linformer.h"
+#include "engine/nn/attention/luna.h"
 #include "engine/nn/attention/luna_causal.h"
 #include "engine/nn/attention/patterns.h"
 #include "engine/ops/state_plan.h"
@@ -39,6 +40,8 @@ const std::vector<AttentionKind>& attention_kinds() {
         {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, pattern<P::strided>},
         {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, pattern<P::fixed>},
         {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, pattern<P::local>},
+        {"luna", "keys are packed into slots layer by layer, to which queries attend", false, false, luna_refuses,
+         make<LunaAttention>, "luna_causal", true},
         {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},
         {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses, make<LinformerAttention>},
         {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<PerformerAttention>},
@@ -56,6 +59,11 @@ const AttentionKind& find_attention(const std::string& name) {
         names += names.empty() ? kind.name : std::string(", ") + kind.name;
     }
     throw BadUsage(text("there is no attention ", name, "; there are ", names));
+}
+
+const AttentionKind& self_attention(const std::string& name, bool decoder) {
+    const AttentionKind& kind = find_attention(name);
+    return decoder && kind.in_decoder ? find_attention(kind.in_decoder) : kind;
 }
 
 }  // namespace masquerade

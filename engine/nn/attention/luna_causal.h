@@ -19,7 +19,8 @@ class LunaCausalAttention : public StateAttention {
     Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const override;
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override;
 
-    Tensor* slots_;  // P (l,C)
+    std::vector<int> rows_;  // 0 .. l-1, of P
+    Tensor* slots_;          // P (l,C)
     Linear pack_query_, pack_key_, query_, key_value_;
 };
 

@@ -15,7 +15,7 @@ class StateAttention : public Attention {
     int state_numbers() const override { return masquerade::state_numbers(shape_.width, rule_); }
 
   protected:
-    // What the state takes up of rows x(Nk,C): pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values.
+    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values.
     struct Taken {
         Tensor *pack, *kv;
     };

@@ -124,6 +124,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                     auto text = sentences(5, 11, 50, 3);
                     UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
                     if (o.mask.find("window") != std::string::npos && !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty()) continue;
+                    if (!attention.refuses(causal_mask({{3, 3}})).empty()) continue;
                     LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
                     const LatentNoise* draw = sampled ? &noise : nullptr;
                     m.tape.begin("a");

@@ -114,7 +114,13 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             INFO("= ", keys.value(key));
             const TemporaryFolder folder;
             const std::string straight = folder.file("straight"), halves = folder.file("halves");
-            REQUIRE_NOTHROW(train(kind, *settings, straight, 6));
+            try {
+                train(kind, *settings, straight, 6);
+            } catch (const BadUsage& refusal) {
+                const bool mask = std::string(refusal.what()).find("does not support this mask") != std::string::npos;
+                REQUIRE_MESSAGE((mask && key == "attention"), refusal.what());
+                continue;
+            }
             train(kind, *settings, halves, 3);
             train(kind, *settings, halves, 6);
             for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {

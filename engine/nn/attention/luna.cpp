@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/luna.h"
+
+#include <algorithm>
+
+namespace masquerade {
+
+std::string luna_refuses(const SegmentGraph& graph) {
+    for (const QuerySegment& q : graph.queries) {
+        if (q.window >= 0) return "no window: slots pack what all rows of a segment see";
+        const auto sees = graph.sees.begin();
+        const bool itself = std::find(sees + q.sees_begin, sees + q.sees_end, q.self) != sees + q.sees_end;
+        if (!itself || q.rule == Rule::full || q.rule == Rule::none) continue;
+        if (q.rule == Rule::bits) return "no segment whose rows see different keys: slots pack what all of them see";
+        return "no causal segment: slots pack what all rows of a segment see; use luna_causal";
+    }
+    return "";
+}
+
+// The groups of a graph, and which one a query segment is of.
+struct LunaAttention::Slots {
+    std::vector<SlotGroup> groups;
+    std::vector<int> place;   // of a group in its document
+    std::vector<int> of;      // of every query segment
+};
+
+LunaAttention::Slots LunaAttention::slots_of(const SegmentGraph& graph) {
+    Slots s;
+    std::ptrdiff_t first = 0;  // group of the document
+    for (const QuerySegment& q : graph.queries) {
+        SlotGroup group{q.document, {}};
+        for (int i = q.sees_begin; i < q.sees_end; i++) {
+            const int k = graph.sees[std::size_t(i)];
+            const KeySegment& key = graph.keys[std::size_t(k)];
+            if (k != q.self || q.rule != Rule::none) group.keys.push_back({key.source, key.begin, key.end});
+        }
+        if (s.groups.empty() || s.groups.back().document != q.document) first = std::ptrdiff_t(s.groups.size());
+        const auto found = std::find(s.groups.begin() + first, s.groups.end(), group) - s.groups.begin();
+        s.of.push_back(int(found));
+        if (found < std::ptrdiff_t(s.groups.size())) continue;
+        s.place.push_back(int(found - first));
+        s.groups.push_back(group);
+    }
+    return s;
+}
+
+namespace {
+
+// A graph's last query segment sees these keys whole.
+void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
+    QuerySegment q;
+    q.begin = begin, q.end = end, q.document = document, q.sees_begin = int(graph.sees.size());
+    for (const KeySegment& key : keys) {
+        graph.sees.push_back(int(graph.keys.size()));
+        graph.keys.push_back(key);
+    }
+    q.sees_end = int(graph.sees.size());
+    graph.queries.push_back(q);
+}
+
+}  // namespace
+
+LunaAttention::LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
+    : name_(name), shape_(s) {
+    const int C = s.width, kv = s.options.tied ? C : 2 * C;
+    const auto part = [&](const char* what, int columns) { return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation); };
+    pack_query_ = part("pack_query", C), pack_key_value_ = part("pack_key_value", kv);
+    query_ = part("query", C), key_value_ = part("key_value", kv), output_ = part("output", C);
+    if (s.options.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
+}
+
+Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
+    const int l = shape_.options.slots;
+    const Slots slots = slots_of(*site.graph);
+    if (site.cache && !site.cache->memory) throw BadUsage("attention luna cannot write token by token; use luna_causal");
+    Tensor* kv = site.cache ? site.cache->memory : pack(tape, keys, site, slots);
+    SegmentGraph unpack;
+    unpack.documents = site.graph->documents;
+    std::vector<int> read(slots.groups.size(), -1);  // key segment of a group
+    for (std::size_t i = 0; i < slots.of.size(); i++) {
+        const QuerySegment& q = site.graph->queries[i];
+        const int g = slots.of[i];
+        int count = 0;
+        for (const auto& [source, begin, end] : slots.groups[std::size_t(g)].keys) count = std::min(l, count + end - begin);
+        look(unpack, q.begin, q.end, q.document, {});
+        if (count == 0) continue;
+        int& key = read[std::size_t(g)];
+        if (key < 0) key = int(unpack.keys.size()), unpack.keys.push_back({0, g * l, g * l + count, 0});
+        unpack.sees.push_back(key);
+        unpack.queries.back().sees_end++;
+    }
+    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    Tensor* q = query_(tape, queries.x, name_ + ".query");
+    Tensor* y = attention(tape, q, {kv}, tape.hold(std::move(unpack)), shape_.heads, site.dropout, site.rows, name_);
+    return output_(tape, y, name_ + ".output");  // (Nq,C)
+}
+
+// P of every group (G*l,C): as the layer before left it where that had the group; else the learned one.
+Tensor* LunaAttention::pack_queries(Tape& tape, const Slots& slots, const Site& site, const RowNames& names) const {
+    const PackedRows& before = *site.packed;
+    if (before.x && before.groups == slots.groups) return before.x;
+    const int l = shape_.options.slots;
+    std::vector<int> learned, from, which;  // rows of P, rows of the layer before, and which of these takes the place of a row
+    for (const SlotGroup& group : slots.groups) {
+        const auto known = std::find(before.groups.begin(), before.groups.end(), group);
+        const bool known_group = before.x && known != before.groups.end();
+        for (int i = 0; i < l; i++) {
+            learned.push_back(i);
+            which.push_back(known_group ? int(from.size()) : -1);
+            if (known_group) from.push_back(int(known - before.groups.begin()) * l + i);
+        }
+    }
+    const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
+    const bool some = !from.empty(), all = from.size() == which.size();
+    Tensor* kept = some ? gather_rows(tape, before.x, held(from), name_ + ".packed.kept") : nullptr;
+    if (some && all) return kept;
+    Tensor* p = embedding(tape, held(learned), before.learned, name_ + ".packed.learned");
+    p = dropout(tape, p, names, site.hidden_dropout, name_ + ".packed.learned.dropout");
+    return some ? replace_rows(tape, p, held(which), kept, name_ + ".packed") : p;
+}
+
+// Keys and values of the slots (G*l,2C). P goes on to the next layer.
+Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Slots& slots) const {
+    if (!site.packed || !site.packed->learned) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
+    PackedRows& stream = *site.packed;
+    const int l = shape_.options.slots, G = int(slots.groups.size());
+    SegmentGraph graph;
+    graph.documents = site.graph->documents;
+    std::vector<int> document, position;  // names of the rows of P
+    for (int g = 0; g < G; g++) {
+        const SlotGroup& group = slots.groups[std::size_t(g)];
+        std::vector<KeySegment> seen;
+        for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
+        look(graph, g * l, (g + 1) * l, group.document, seen);
+        document.resize(std::size_t(g + 1) * std::size_t(l), stream.names.empty() ? 0 : stream.names[std::size_t(group.document)]);
+        for (int i = 0; i < l; i++) position.push_back(slots.place[std::size_t(g)] * l + i);
+    }
+    const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
+    Tensor* p = pack_queries(tape, slots, site, names);
+    const bool contextual = shape_.options.contextual;
+    Tensor* x = contextual && shape_.pre_norm ? norm_(tape, p, name_ + ".norm_packed") : p;
+    std::vector<Tensor*> kv;
+    if (keys.memory) kv.push_back(key_values(tape, pack_key_value_, keys.memory, name_ + ".pack_memory"));
+    kv.push_back(key_values(tape, pack_key_value_, keys.x, name_ + ".pack_key_value"));
+    Tensor* q = pack_query_(tape, x, name_ + ".pack_query");
+    Tensor* y = attention(tape, q, kv, tape.hold(std::move(graph)), shape_.heads, site.dropout, names, name_ + ".pack");
+    const ResidualNames parts{name_ + ".packed.dropout", name_ + ".packed.residual", name_ + ".norm_packed"};
+    stream.groups = slots.groups;
+    stream.x = !contextual ? p
+               : shape_.pre_norm ? add(tape, p, dropout(tape, y, names, site.hidden_dropout, parts.dropout), parts.sum)
+                                 : norm_(tape, p, y, names, site.hidden_dropout, parts);
+    return key_values(tape, key_value_, y, name_ + ".key_value");
+}
+
+Tensor* LunaAttention::key_values(Tape& tape, const Linear& project, Tensor* x, const std::string& name) const {
+    Tensor* y = project(tape, x, name);
+    return shape_.options.tied ? twice(tape, y, name + ".tied") : y;
+}
+
+Tensor* LunaAttention::kept(Tape&, Tensor*, Ints, Tensor*, const char*) const {
+    throw Error("attention luna: a cache keeps slots, of an encoder's rows alone");
+}
+
+Tensor* LunaAttention::kept_encoder(Tape& tape, const Keys& keys, const Site& site) const {
+    return pack(tape, keys, site, slots_of(*site.graph));
+}
+
+}  // namespace masquerade
