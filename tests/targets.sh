@@ -170,8 +170,8 @@ done
 train lm layers=1 width=16 heads=2 vocabulary=100 --steps 2 --out by_name > report 2> error
 is 'lm by its own name: status' 0 $?
 is 'lm by its own name' 1 "$(grep -c 'objective lm$' report)"
-is 'models are listed' 3 "$("$root/inspect" models | grep -c '^[a-z]')"
-is 'kinds of attention are listed' 1 "$("$root/inspect" attention | grep -c '^softmax')"
+is 'models are listed' 4 "$("$root/inspect" models | grep -c '^[a-z]')"
+is 'kinds of attention are listed' 1 "$("$root/inspect" attention | grep -c '^A softmax')"
 
 # ---- lines without a tab are left out, and counted ----
 { cat pairs.tsv; echo 'the red cup is made of nothing'; printf 'the red lamp\t\n'; } > holes.tsv
