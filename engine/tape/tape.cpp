@@ -45,7 +45,6 @@ void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
     tensors_.clear();
     held_.clear();
     records_.clear();
-    kept_.clear();
     segments_.clear();
     prefix_.clear();
     seed_ = seed;

@@ -126,20 +126,13 @@ class Tape {
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
     // The caller's numbers where the ops can read them; they must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
+
     // A value that lives until the next step begins: what ops read of a caller that ends before they do.
     template <class T>
     const T& hold(T value) {
-        auto held = std::make_shared<const T>(std::move(value));
+        const auto held = std::make_shared<const T>(std::move(value));
         held_.push_back(held);
         return *held;
-    }
-
-    // The object lives until the next step begins: for attributes of records that point to it.
-    template <class T>
-    const T& keep(T object) {
-        const auto kept = std::make_shared<const T>(std::move(object));
-        kept_.push_back(kept);
-        return *kept;
     }
 
     // The value may be read until the end of the step; without this its memory is reused after its last op.
@@ -184,7 +177,6 @@ class Tape {
     std::deque<Tensor> tensors_;
     std::vector<std::shared_ptr<const void>> held_;
     std::vector<Record> records_;
-    std::vector<std::shared_ptr<const void>> kept_;
     std::vector<Segment> segments_;
     std::vector<std::string> recompute_;
     std::vector<Observer*> observers_;

@@ -35,7 +35,7 @@ Tensor* PatternAttention::operator()(Tape& tape, Queries& queries, const Keys& k
         q.block = pattern_.block, q.block_before = pattern_.block_before, q.block_last = pattern_.block_last;
     }
     Site narrowed = site;
-    narrowed.graph = &tape.keep(std::move(graph));
+    narrowed.graph = &tape.hold(std::move(graph));
     return SoftmaxAttention::operator()(tape, queries, keys, narrowed);
 }
 
