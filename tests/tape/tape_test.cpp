@@ -58,7 +58,7 @@ TEST_CASE("tape: an object that it keeps lives until the next step begins") {
     Net net;
     const auto object = std::make_shared<int>(7);
     net.tape.begin("keep");
-    CHECK(*net.tape.keep(std::shared_ptr<int>(object)) == 7);
+    CHECK(*net.tape.hold(std::shared_ptr<int>(object)) == 7);
     net.tape.end();
     CHECK(object.use_count() == 2);
     net.tape.begin("keep");
