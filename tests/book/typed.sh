@@ -49,15 +49,15 @@ small_form() {
             make* | ./bench* | *compare.py* | '') continue ;;
             ./train*)
                 part=$(sed -E 's/ --(steps|minutes|threads) [0-9]+//g; s/ schedule_(start|steps)=[0-9]+//g' <<< "$part")
-                model="$univae"
-                case $part in *' unilm'* | *' seq2seq'*) model="" ;; esac
+                model="$univae" words=""
+                [[ $part =~ ^./train\ ([a-z0-9]+[a-z0-9-]*)(\ |$) && ${BASH_REMATCH[1]} != univae ]] && model="" words=${BASH_REMATCH[1]}
                 case $part in
                     *--fit-prior*) ;;
                     *--init*) part+=" --steps 2 --minutes 0 batch_tokens=200 schedule_start=3 schedule_steps=5" ;;
                     *latent_layers=0*) part+=" $small --steps 2 --minutes 0" ;;
                     *) part+=" $small $model --steps 2 --minutes 0" ;;
                 esac
-                case $part in *--data* | *--fit-prior*) ;; *' unilm'* | *' seq2seq'*) part+=" --data pairs.tsv" ;; esac ;;
+                case $part in *--data* | *--fit-prior*) ;; *) [[ $words == '' || $words == classify ]] || part+=" --data pairs.tsv" ;; esac ;;
             ./evaluate*)
                 part=$(sed -E 's/ --(limit|importance) [0-9]+//g' <<< "$part")" --limit 4"
                 case $page in *prior.md | *univae*) part+=" --samples 4 --importance 2" ;; esac ;;
