@@ -42,7 +42,7 @@ commands() {
 
 # small_form PAGE COMMAND: what is typed instead
 small_form() {
-    local page=$1 part out="" data model
+    local page=$1 part out="" data model words
     while IFS= read -r part; do
         part=$(sed -E 's/^ +| +$//g; s/^make .* ; //' <<< "$part")
         case $part in
