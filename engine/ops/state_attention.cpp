@@ -47,11 +47,18 @@ struct Chain {
         const std::int64_t k = row * kv_width() + head * n.columns;
         return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k};
     }
-    template <class Lanes>
-    HD void take_up(Lanes lanes, const State<A>& state, int at, int head, A* work) const {
-        const Place p = place(at, head);
-        const S* kv = of.kv[p.source];
-        add_key(lanes, n, state, of.pack[p.source] + p.pack, kv + p.key, kv + p.value, work);
+    // f(q) for every query of the group that sees any key, when the state holds the keys that it sees.
+    template <class Lanes, class F>
+    HD void each_query(Lanes lanes, const State<A>& state, int group, int head, A* work, F f) const {
+        const int first = plan.first_key[group];
+        for (int q = plan.first_query[group], key = first; q < plan.first_query[group + 1]; q++) {
+            for (; key < first + plan.query_keys[q]; key++) {
+                const Place p = place(key, head);
+                const S* kv = of.kv[p.source];
+                add_key(lanes, n, state, of.pack[p.source] + p.pack, kv + p.key, kv + p.value, work);
+            }
+            if (real_of(*state.count) != 0) f(q);
+        }
     }
 };
 
@@ -72,15 +79,11 @@ struct Forward {
             clear_state(lanes, n, at);
             if (before) each(lanes, n.numbers(), [&](int k) { at[k] = before[i * n.numbers() + k]; });
             meet(lanes);
-            int key = plan.first_key[g];
-            for (int q = plan.first_query[g]; q < plan.first_query[g + 1]; q++) {
-                for (const int end = plan.first_key[g] + plan.query_keys[q]; key < end; key++)
-                    chain.take_up(lanes, state, key, head, work);
-                if (real_of(*state.count) == 0) continue;
+            chain.each_query(lanes, state, g, head, work, [&](int q) {
                 read_state(lanes, n, state, chain.query(q, head), work, work + n.slots);
                 read_values(lanes, n, state, work, work + 2 * n.slots,
                             y + std::int64_t(plan.query_row[q]) * chain.width() + head * n.columns);
-            }
+            });
             meet(lanes);
             if (after) each(lanes, n.numbers(), [&](int k) { after[i * n.numbers() + k] = at[k]; });
         }
@@ -114,18 +117,13 @@ struct Backward {
     template <class Lanes>
     HD void queries_grad(Lanes lanes, std::int64_t i, int g, int head) const {
         const StateShape& n = chain.n;
-        const StatePlan& plan = chain.plan;
         A *at = chain.state_of(i), *work = chain.scratch_of(i);
         const State<A> state(n, at);
         clear_state(lanes, n, at);
-        int key = plan.first_key[g];
-        for (int q = plan.first_query[g]; q < plan.first_query[g + 1]; q++) {
-            for (const int end = plan.first_key[g] + plan.query_keys[q]; key < end; key++)
-                chain.take_up(lanes, state, key, head, work);
-            if (real_of(*state.count) == 0) continue;
-            X* to = dx ? dx + std::int64_t(plan.query_row[q]) * chain.x_width() + head * chain.x_columns() : nullptr;
+        chain.each_query(lanes, state, g, head, work, [&](int q) {
+            X* to = dx ? dx + std::int64_t(chain.plan.query_row[q]) * chain.x_width() + head * chain.x_columns() : nullptr;
             read_grad(lanes, n, state, chain.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
-        }
+        });
     }
     template <class Lanes>
     HD void keys_grad(Lanes lanes, std::int64_t i, int g, int head) const {

@@ -94,13 +94,11 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     pass.cache = &cache;
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         const Ints write = tape_.ints(write_rows_);
-        cache.self = {reads ? memory_.keys.layer(i) : nullptr, cache_.layer(i), write, tape_.ints(memory_.positions)};
-        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions};
-        if (states) {
-            std::swap(cache.self.own, cache.self.states);
-            cache.cross.states = cache_.cross(i);
-            cache.self.fresh = cache.cross.fresh = written == 0;
-        }
+        Tensor* kept = cache_.layer(i);
+        cache.self = {reads ? memory_.keys.layer(i) : nullptr, states ? nullptr : kept, write,
+                      tape_.ints(memory_.positions), states ? kept : nullptr, written == 0};
+        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions,
+                       cache_.cross(i), written == 0};
         layer.graph = &masks_.at(i, cache.self.memory ? graph_ : alone_graph_);
         layer.cross_graph = &cross_masks_.at(i, cross_graph_);
     });  // (n,C)

@@ -27,20 +27,4 @@ class KernelAttention : public StateAttention {
     Tensor* random_ = nullptr;  // (features,C) w_r of every head
 };
 
-class PerformerAttention : public KernelAttention {
-  public:
-    PerformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-        : KernelAttention(p, layer, name, s, Kind::performer) {}
-};
-class RandomFeatureAttention : public KernelAttention {
-  public:
-    RandomFeatureAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-        : KernelAttention(p, layer, name, s, Kind::rfa) {}
-};
-class LinearAttention : public KernelAttention {
-  public:
-    LinearAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-        : KernelAttention(p, layer, name, s, Kind::linear) {}
-};
-
 }  // namespace masquerade

@@ -13,40 +13,36 @@ namespace {
 
 std::string honours_all(const SegmentGraph&) { return ""; }
 
-template <class Kind>
+// `which`: of a class that has several kinds.
+template <class Kind, auto... which>
 std::unique_ptr<const Attention> make(Parameters& parameters, const std::string& layer, const std::string& name,
                                       const AttentionShape& shape) {
-    return std::make_unique<Kind>(parameters, layer, name, shape);
+    return std::make_unique<Kind>(parameters, layer, name, shape, which...);
 }
 
 template <bool from_start>
 std::string refuses_pattern(const SegmentGraph& graph) {
     return pattern_refuses(graph, from_start);
 }
-template <PatternAttention::Kind kind>
-std::unique_ptr<const Attention> pattern(Parameters& parameters, const std::string& layer, const std::string& name,
-                                         const AttentionShape& shape) {
-    return std::make_unique<PatternAttention>(parameters, layer, name, shape, kind);
-}
-
 }  // namespace
 
 const std::vector<AttentionKind>& attention_kinds() {
     using P = PatternAttention::Kind;
+    using K = KernelAttention::Kind;
     static const std::vector<AttentionKind> all = {
         {"softmax", "every query weighs every key that it sees", true, false, honours_all, make<SoftmaxAttention>},
-        {"window", "softmax over the places nearby", true, false, refuses_pattern<false>, pattern<P::window>},
-        {"longformer", "the same, and the first places see all and are seen", true, false, refuses_pattern<true>, pattern<P::longformer>},
-        {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, pattern<P::strided>},
-        {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, pattern<P::fixed>},
-        {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, pattern<P::local>},
+        {"window", "softmax over the places nearby", true, false, refuses_pattern<false>, make<PatternAttention, P::window>},
+        {"longformer", "the same, and the first places see all and are seen", true, false, refuses_pattern<true>, make<PatternAttention, P::longformer>},
+        {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, make<PatternAttention, P::strided>},
+        {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, make<PatternAttention, P::fixed>},
+        {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, make<PatternAttention, P::local>},
         {"luna", "keys are packed into slots layer by layer, to which queries attend", false, false, luna_refuses,
          make<LunaAttention>, "luna_causal", true},
         {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},
         {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses, make<LinformerAttention>},
-        {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<PerformerAttention>},
-        {"rfa", "random sines and cosines of normed queries and keys", true, false, state_refuses, make<RandomFeatureAttention>},
-        {"linear", "a kernel of elu(x) + 1", true, false, state_refuses, make<LinearAttention>},
+        {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make<KernelAttention, K::performer>},
+        {"rfa", "random sines and cosines of normed queries and keys", true, false, state_refuses, make<KernelAttention, K::rfa>},
+        {"linear", "a kernel of elu(x) + 1", true, false, state_refuses, make<KernelAttention, K::linear>},
         {"lambda", "keys are weighed over positions, queries read linearly", false, false, state_refuses, make<LambdaAttention>},
     };
     return all;

@@ -181,7 +181,7 @@ struct MaskedModel : Small<UniLm, BackboneOptions> {
     using Small::Small;
 };
 
-// As gradient_error, with dropout.
+// The same as gradient_error, with dropout.
 template <class Model, class Options>
 double dropped_gradient_error(const Options& o, const Batch& batch) {
     Model real(o, DType::f64), imaginary(o, DType::c128);
@@ -371,24 +371,7 @@ TEST_CASE("luna: a decoder hears its source and what was written; cached == teac
                     CHECK((forced[std::size_t(row)] != other[std::size_t(row)]) == (d == 1 || (d == 2 && row > batch.asked.begin[d])));
             Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
             decoder.read(pointers_to(text), int(text.size()));
-            std::map<int, int> before;  // source -> its row of the step before
-            for (int t = 0; t < longest; t++) {
-                std::vector<NextToken::Row> rows;
-                std::map<int, int> now;
-                for (int s = 0; s < int(text.size()); s++) {
-                    const std::vector<int>& target = text[std::size_t(s)].target;
-                    if (t >= int(target.size())) continue;
-                    now[s] = int(rows.size());
-                    rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 2 : target[std::size_t(t) - 1]});
-                }
-                if (rows.empty()) break;
-                const float* logits = decoder.step(rows);
-                for (const auto& [s, row] : now) {
-                    const Row found(logits + row * V, logits + (row + 1) * V);
-                    CHECK(found == forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
-                }
-                before = now;
-            }
+            check_targets(decoder, 2, text, batch, forced);
         }
 }
 

@@ -65,22 +65,7 @@ void check_cached(const BackboneOptions& o, const std::string& name, const std::
     reading.longest = longest;
     UniLmDecoder decoder(m.model, reading);
     decoder.read(pointers_to(text), int(text.size()));
-    std::map<int, int> before;  // source -> its row of the step before
-    for (int t = 0; t < longest; t++) {
-        std::vector<NextToken::Row> rows;
-        std::map<int, int> now;
-        for (int s = 0; s < int(text.size()); s++) {
-            const std::vector<int>& target = text[std::size_t(s)].target;
-            if (t >= int(target.size())) continue;  // finished sources leave
-            now[s] = int(rows.size());
-            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : target[std::size_t(t) - 1]});
-        }
-        if (rows.empty()) break;
-        const float* logits = decoder.step(rows);
-        for (const auto& [s, row] : now)
-            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
-        before = now;
-    }
+    check_targets(decoder, 3, text, batch, forced);
 }
 
 BackboneOptions of_kind(const std::string& attention, bool pre_norm, bool rotary) {
@@ -151,20 +136,12 @@ void check_cached_backward(const BackboneOptions& o) {
     const auto forced = m.forced(batch);
     UniLmDecoder decoder(m.model, backward_reading());
     decoder.read(pointers_to(endings), int(text.size()));
-    std::map<int, int> before;  // source -> its row of the step before
-    for (int t = 0; t < missing; t++) {
-        std::vector<NextToken::Row> rows;
-        std::map<int, int> now;
-        for (int s = t / 2; s < int(text.size()); s++) {  // some leave
-            now[s] = int(rows.size());
-            rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)]});
-        }
-        const float* logits = decoder.step(rows);
-        // the token before place p is asked of scored row p - 1: [CLS] is no row
-        for (const auto& [s, row] : now)
-            CHECK(row_of(logits, std::size_t(row)) == forced[std::size_t(batch.asked.begin[std::size_t(s)] + missing - t - 1)]);
-        before = now;
-    }
+    const auto token = [&](int s, int t) {  // some leave
+        return s < t / 2 ? -1 : t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)];
+    };
+    // the token before place p is asked of scored row p - 1: [CLS] is no row
+    const auto row = [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + missing - t - 1; };
+    check_steps(decoder, int(text.size()), missing, token, row, forced);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs that answer questions: a resume that nobody can tell for every task, what is asked of which row, and learning.
+// Runs that answer questions: resume is exact for every task, questions go to the right rows, and tasks are learned.
 #include <doctest/doctest.h>
 
 #include "models/runs/classify_run.h"

@@ -113,6 +113,38 @@ inline std::vector<float> row_of(const float* logits, std::size_t row) {
     return {logits + row * V, logits + (row + 1) * V};
 }
 
+// Sources write token by token, and some leave: the logits of each step are rows of `forced`, bit for bit. Source s is fed
+// token(s, t) at step t, none if that is negative, and row(s, t) is the one that it must have.
+template <class Rows, class Token, class Row>
+void check_steps(NextToken& decoder, int sources, int steps, Token token, Row row, const Rows& forced) {
+    std::map<int, int> before;  // source -> its row of the step before
+    for (int t = 0; t < steps; t++) {
+        std::vector<NextToken::Row> rows;
+        std::map<int, int> now;
+        for (int s = 0; s < sources; s++) {
+            if (token(s, t) < 0) continue;
+            now[s] = int(rows.size());
+            rows.push_back({s, t == 0 ? -1 : before[s], token(s, t)});
+        }
+        if (rows.empty()) break;
+        const float* logits = decoder.step(rows);
+        for (const auto& [s, place] : now) {
+            const typename Rows::value_type found(logits + place * V, logits + (place + 1) * V);
+            CHECK(found == forced[std::size_t(row(s, t))]);
+        }
+        before = now;
+    }
+}
+// The same where each source writes its target after `begin`, and leaves at the end of it.
+template <class Rows, class Batch>
+void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& text, const Batch& batch, const Rows& forced) {
+    const auto token = [&](int s, int t) {
+        const std::vector<int>& target = text[std::size_t(s)].target;
+        return t >= int(target.size()) ? -1 : t == 0 ? begin : target[std::size_t(t) - 1];
+    };
+    check_steps(decoder, int(text.size()), longest, token, [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + t; }, forced);
+}
+
 // Prefixes of two sources branch, die and swap; each has the logits it has in a decoder of its own, of which `make` gives
 // new ones.
 template <class Make>

@@ -12,14 +12,6 @@
 using namespace masquerade;
 using namespace masquerade::small_stacks;
 
-namespace {
-
-std::vector<double> numbers_of(const float* logits, std::size_t row) {
-    return {logits + row * V, logits + (row + 1) * V};
-}
-
-}  // namespace
-
 TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (const AttentionKind& attention : attention_kinds())
     for (bool pre_norm : {false, true})
@@ -44,23 +36,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
             const Rows forced = m.logits(batch);
             Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
             decoder.read(pointers_to(text), int(text.size()));
-            std::map<int, int> before;  // source -> its row of the step before
-            for (int t = 0; t < longest; t++) {
-                std::vector<NextToken::Row> rows;
-                std::map<int, int> now;
-                for (int s = 0; s < int(text.size()); s++) {
-                    const std::vector<int>& target = text[std::size_t(s)].target;
-                    if (t >= int(target.size())) continue;  // finished sources leave
-                    now[s] = int(rows.size());
-                    rows.push_back({s, t == 0 ? -1 : before[s], t == 0 ? 2 : target[std::size_t(t) - 1]});
-                }
-                if (rows.empty()) break;
-                const float* logits = decoder.step(rows);
-                for (const auto& [s, row] : now)
-                    CHECK(numbers_of(logits, std::size_t(row)) ==
-                          forced[std::size_t(batch.asked.begin[std::size_t(s)] + t)]);
-                before = now;
-            }
+            check_targets(decoder, 2, text, batch, forced);
         }
 }
 
