@@ -2,6 +2,7 @@
 // What ./bench train measures: models of fixed sizes, each with one batch of random tokens.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct TrainMark {
     bool univae = false;
     UniVaeOptions model;  // of a BERT only the backbone counts
     AdamWRule rule;
-    double learning_rate = 0;
+    double learning_rate = 1e-4;
     std::vector<std::vector<int>> sentences;  // ids; of UniVAE [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // of a BERT, one for each token
 
@@ -31,9 +32,9 @@ struct TrainMark {
 // univae-default: the model of ./train without arguments, as many such sentences as its batch takes.
 // For a GPU, which those leave idle, batches of 16,384 tokens: univae-small-16k and univae-base-16k are the
 // UniVAEs above with as many sentences as fit; unilm-base-16k is bert-base with 256 documents.
-std::vector<std::string> train_mark_names();
-// The marks that are measured if none is named.
-std::vector<std::string> default_train_marks(Device device);
+//
+// All of them; of a device those that are measured if none is named.
+std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
 }  // namespace masquerade

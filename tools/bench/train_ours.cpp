@@ -9,6 +9,21 @@
 
 namespace masquerade {
 
+// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. cross_entropy computes logits, and
+// from them the gradients in the same pass.
+double count_products(const Record& r, bool backward) {
+    const std::string_view op = r.op;
+    auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I) and w(O,I)
+        return double(number) * double(x->rows()) * double(x->columns()) * double(w->shape[0]);
+    };
+    if (op == "token_losses") return products(r.in[0], r.in[1], 1);
+    if (op == "cross_entropy") return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
+    const bool after_gelu = op == "gelu_linear";  // which keeps what came before the gelu
+    if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
+    const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
+    return products(x, w, backward ? r.in[0]->needs_grad + w->needs_grad : 1);
+}
+
 struct OurTraining::Model {
     virtual ~Model() = default;
     // The batch of the step; its bucket.

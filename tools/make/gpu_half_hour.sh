@@ -81,11 +81,11 @@ find_tool() {
 
 # ---- parts of stages -------------------------------------------------------------------------------------------------
 marks=(univae-base-16k unilm-base-16k univae-small-16k univae-default)
-brief=() attention=(--repeats 3) decode=(--cached-only)
+brief=() attention=(--repeats 3) decode=()
 if [ -n "${GPU_BRIEF-}" ]; then
     export MASQUERADE_SMALL_LADDER=1
     marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
-    decode=(--models unilm-default --sources 1 --beams 1 --repeats 1 --cached-only)
+    decode=(--models unilm-default --sources 1 --beams 1 --repeats 1)
 fi
 setting=compiled-sdpa  # of PyTorch, in stage 3
 sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
