@@ -142,3 +142,31 @@ class HuggingFace:
 
     def both(self, c):
         return [ord(x) for x in self.ask(self.together, c)]
+
+
+def check(judge, flags_of, lower, strip):
+    """That the tables, one after the other and in either order, are what the judge does in one go."""
+    def lowered(points):
+        return [x for c in points for x in lower.get(c, [c])]
+
+    def stripped(points):
+        return [x for c in points if not flags_of[c] & MARK for x in strip.get(c, [c])]
+
+    for c in POINTS:
+        flags = flags_of[c]
+        if flags & SPACE:
+            assert not flags & ~(CONTROL | SPACE)
+            continue
+        if c in SYLLABLES:
+            assert flags == 0 and c not in lower
+            s = c - 0xAC00
+            jamo = [0x1100 + s // 588, 0x1161 + s // 28 % 21] + ([0x11A7 + s % 28] if s % 28 else [])
+            assert judge.strip(c) == judge.both(c) == jamo
+            continue
+        result = judge.both(c)
+        assert stripped(lowered([c])) == lowered(stripped([c])) == result, hex(c)
+        # A word boundary shows in the character itself, or in the one it becomes.
+        kinds = {flags_of[r] & (CONTROL | SPACE | IDEOGRAPH) for r in result}
+        assert kinds <= {flags & (CONTROL | IDEOGRAPH)}, hex(c)
+        if any((flags_of[r] | flags) & PUNCTUATION for r in result):
+            assert len(result) == 1, hex(c)

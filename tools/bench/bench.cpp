@@ -54,18 +54,16 @@ Json json_of(const std::string& case_name, const Common& common) {
     return all;
 }
 
-std::string line(const std::string& name, const std::string& ms, const std::string& range, const std::string& rate,
-                 const std::string& unit, const std::string& ratio) {
-    const std::string columns = fmt::format("{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}", name, ms, range, rate, unit, ratio);
-    return columns.substr(0, columns.find_last_not_of(' ') + 1) + '\n';
-}
+constexpr const char* columns = "{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}";
 
 std::string line_of(const std::string& name, const Json& row, const Json& one) {
     auto seconds = [&](const char* which) { return one["seconds"][which].get<double>(); };
-    return line(name, figures(1e3 * seconds("median")),
-                figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
-                figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
-                one.contains("ratio") ? figures(one["ratio"]) : "");
+    const std::string line = fmt::format(
+        columns, name, figures(1e3 * seconds("median")),
+        figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
+        figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
+        one.contains("ratio") ? figures(one["ratio"]) : "");
+    return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
 Json json_of(const Spread& s) { return {{"median", s.median}, {"least", s.least}, {"most", s.most}}; }
@@ -82,11 +80,9 @@ SharedFolder::~SharedFolder() {
 }
 
 std::string SharedFolder::write(const std::string& name, std::string_view bytes) const {
-    const std::string file = path + '/' + name;
-    FileWriter writer(file);
-    writer.write(bytes.data(), bytes.size());
-    writer.finish();
-    return file;
+    std::ofstream file(path + '/' + name, std::ios::binary);
+    if (!file.write(bytes.data(), std::streamsize(bytes.size())).flush()) throw BadInput(text("no room in ", path));
+    return path + '/' + name;
 }
 
 Bench::Bench(const std::string& name, const Options& o, const Common& c) : options(o), common(c), all_(json_of(name, c)) {
@@ -104,7 +100,7 @@ void Bench::begin(const Json& facts, const std::string& lines) {
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
     head += lines;
-    show(head + '\n' + line("", "ms", "range", "a second", "", "ratio"));
+    show(head + '\n' + fmt::format(columns, "", "ms", "range", "a second", "", "ratio") + '\n');
 }
 
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const std::function<std::string(Json&)>& more) {

@@ -24,51 +24,37 @@ struct Options {
     bool no_graph = false;
 };
 
-// The most memory that is taken from here on: by the process, or of a GPU.
-class MemoryMeter {
-  public:
-    explicit MemoryMeter(Device device) : device_(device) {
-        malloc_trim(0);
-        std::ofstream("/proc/self/clear_refs") << "5";  // the most that was resident is counted from here on
-        before_ = taken();
-    }
-    std::int64_t bytes() const { return taken() - before_; }
-
-  private:
-    std::int64_t taken() const {
-        return device_ == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
-    }
-
-    Device device_;
-    std::int64_t before_;
-};
+// The most memory that was taken: by the process since the peak was forgotten, or of a GPU.
+std::int64_t memory_taken(Device device) {
+    return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
+}
+void forget_peak() {
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5";
+}
 
 // y(S,S) = x(S,S) w(S,S)^T in one type, as fast as the device multiplies.
-class LargeProduct {
-  public:
-    LargeProduct(std::int64_t side, DType type, Device device) : side_(side), type_(type), device_(device) {
-        const std::vector<float> numbers(std::size_t(side * side), 0.5f);
-        for (Buffer* block : {&x_, &w_, &y_}) {
-            *block = Buffer(numbers.size() * bytes_of(type), device);
-            write_numbers(view(*block), numbers.data());
-        }
-    }
+struct LargeProduct {
+    const std::int64_t side;
+    const DType type;
+    const Device device;
+    Buffer x = filled(), w = filled(), y = filled();
+    std::vector<double> runs = {};
+
     void run(double budget) {
-        auto call = [&] { linear_forward(view(x_), view(w_), View{}, view(y_)); };
+        auto call = [&] { linear_forward(view(x), view(w), View{}, view(y)); };
         call();
-        runs_.push_back(seconds_of(call, budget, device_));
+        runs.push_back(seconds_of(call, budget, device));
     }
     // Multiply-adds a second.
-    double rate() const { return double(side_) * double(side_) * double(side_) / spread_of(runs_).median; }
-
-  private:
-    View view(const Buffer& block) const { return {block.data(), type_, device_, {side_, side_}, "large product"}; }
-
-    std::int64_t side_;
-    DType type_;
-    Device device_;
-    Buffer x_, w_, y_;
-    std::vector<double> runs_;
+    double rate() const { return double(side) * double(side) * double(side) / spread_of(runs).median; }
+    View view(const Buffer& block) const { return {block.data(), type, device, {side, side}, "large product"}; }
+    Buffer filled() const {
+        const std::vector<float> numbers(std::size_t(side * side), 0.5f);
+        Buffer block(numbers.size() * bytes_of(type), device);
+        write_numbers(view(block), numbers.data());
+        return block;
+    }
 };
 
 // Computes ours without dropout, and says from which weights: the peer is asked to compute the same.
@@ -181,7 +167,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     const SharedFolder folder;
     Json about = check(bench, mark, storage, way, folder, row);
     about["budget"] = steps_seconds;
-    const MemoryMeter memory(device);
+    forget_peak();
+    const std::int64_t before = memory_taken(device);
     OurTraining training(mark, storage, bench.common.seed, true, device);
     training.graph = way.graph;
     bench.progress(name + ": the first steps");
@@ -191,9 +178,9 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     bench.progress(name + ": where the time goes");
     const double products = profile(training, profile_seconds, row);
     row["activation_bytes"] = training.activation_bytes();
-    row["peak_bytes"] = memory.bytes();
+    row["peak_bytes"] = memory_taken(device) - before;
 
-    LargeProduct large(side, storage, device);
+    LargeProduct large{side, storage, device};
     auto turn = [&] {
         training.step();  // meets the caches as another program left them
         const double seconds = seconds_of([&] { training.step(); }, steps_seconds);
@@ -209,16 +196,13 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
 RunCase train_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
-    app.add_option("--marks", o->marks,
-                   fmt::format("what to measure: {} (default: {}; with --device cuda {})",
-                               fmt::join(train_mark_names(), ", "), fmt::join(train_mark_names(Device::cpu), ", "),
-                               fmt::join(train_mark_names(Device::cuda), ", ")))
+    add_option(app, "--marks", o->marks, "NAME,...",
+               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(train_mark_names(), ", "),
+                           fmt::join(train_mark_names(Device::cpu), ", "), fmt::join(train_mark_names(Device::cuda), ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(train_mark_names()))
-        ->option_text("NAME,...");
-    app.add_option("--precision", o->precision, "f32, bf16 or both (default: f32; with --device cuda bf16)")
-        ->check(CLI::IsMember({"f32", "bf16", "both"}))
-        ->option_text("NAME");
+        ->check(CLI::IsMember(train_mark_names()));
+    choice_option(app, "--precision", o->precision, {"f32", "bf16", "both"},
+                  "f32, bf16 or both (default: f32; with --device cuda bf16)");
     app.add_flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
     app.add_flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
     app.add_flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");

@@ -30,7 +30,7 @@ struct OurTraining::Model {
     virtual std::string prepare(std::uint64_t seed, std::uint32_t step) = 0;
     virtual Tensor* loss(Tape& tape) = 0;
     virtual std::int64_t pairs() const = 0;  // of queries and keys, over all layers
-    virtual LatentNoise noise() const { return {}; }
+    virtual nlohmann::ordered_json noise() const { return nullptr; }
 };
 
 struct OurTraining::Bert : Model {
@@ -56,13 +56,10 @@ struct OurTraining::Bert : Model {
     std::string prepare(std::uint64_t, std::uint32_t) override { return "documents"; }
     Tensor* loss(Tape& tape) override {
         Tensor* x = backbone.run(tape, rows, graph);
-        Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
-                                     weights.data());
+        Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype), weights.data());
         return backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets, each, "loss");
     }
-    std::int64_t pairs() const override {
-        return std::int64_t(backbone.layers.size()) * visible_pairs(graph);
-    }
+    std::int64_t pairs() const override { return std::int64_t(backbone.layers.size()) * visible_pairs(graph); }
 };
 
 // As models/runs/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
@@ -86,17 +83,16 @@ struct OurTraining::Sentences : Model {
     Tensor* loss(Tape& tape) override { return univae.loss(tape, batch, &drawn, 1).total; }
     std::int64_t pairs() const override {
         const int L = univae.options.backbone.layers, K = univae.options.latent_layers;
-        std::int64_t n =
-            (L - K) * visible_pairs(batch.graph) + K * visible_pairs(batch.latent_graph);
+        std::int64_t n = (L - K) * visible_pairs(batch.graph) + K * visible_pairs(batch.latent_graph);
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
     // The noise of the real documents, which come first.
-    LatentNoise noise() const override {
+    nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
         for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.space.size()));
-        return real;
+        return {{"w", real.w}, {"e", real.e}};
     }
 };
 
@@ -163,9 +159,7 @@ nlohmann::ordered_json OurTraining::weight_places() const {
 
 nlohmann::ordered_json OurTraining::noise() const {
     model_->prepare(seed_, 0);
-    const LatentNoise noise = model_->noise();
-    if (noise.w.empty()) return nullptr;
-    return {{"w", noise.w}, {"e", noise.e}};
+    return model_->noise();
 }
 
 }  // namespace masquerade

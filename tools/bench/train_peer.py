@@ -4,7 +4,6 @@
 mean over the scored tokens. Parameters have the names and sizes that ours have. A variant is eager or compiled,
 with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32 weights as ours
 does; f32 is multiplied as f32 on a GPU, never as TF32."""
-import contextlib
 import math
 import sys
 
@@ -14,8 +13,6 @@ import peer  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
-
-OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
 
 NOTHING = -1e9  # added to the score of a key that is not seen
 
@@ -231,12 +228,13 @@ class Training:
     def work(self, request):
         self.request, self.wait = request, peer.prepare(torch, request)
         torch.manual_seed(1)
-        with self.there():
-            self.batch = (Bert if request["targets"] else Sentences)(request["sizes"], request)
-            self.noise = None
-            if request["noise"]:
-                w, e = (torch.tensor(request["noise"][name]) for name in ("w", "e"))
-                self.noise = w, e.view(*w.shape, -1)
+        torch.set_default_device(request["device"])
+        self.arithmetic = torch.autocast(request["device"], torch.bfloat16, enabled=request["precision"] == "bf16")
+        self.batch = (Bert if request["targets"] else Sentences)(request["sizes"], request)
+        self.noise = None
+        if request["noise"]:
+            w, e = (torch.tensor(request["noise"][name]) for name in ("w", "e"))
+            self.noise = w, e.view(*w.shape, -1)
         check = self.check()
         self.build()
         self.forget_peak()
@@ -262,8 +260,7 @@ class Training:
     def build(self, dropout=True):
         """The model with our weights."""
         request, rule = self.request, self.request["rule"]
-        with self.there():
-            self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
+        self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
         if not dropout:
             self.model.dropout[:] = 0.0, 0.0
         self.load_weights()
@@ -280,7 +277,7 @@ class Training:
             self.loss = torch.compile(self.loss, dynamic=False)
 
     def step(self):
-        with self.arithmetic():
+        with self.arithmetic:
             loss = self.loss(self.model, self.noise)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -294,17 +291,8 @@ class Training:
         """Without dropout, from our weights with our noise; eager: what is compared is not the compiler."""
         self.build(dropout=False)
         loss, norm = self.step(), float(self.norm)
-        with torch.no_grad(), self.arithmetic():
+        with torch.no_grad(), self.arithmetic:
             return {"loss": loss, "norm": norm, "next": self.loss(self.model, self.noise).item()}
-
-    def there(self):
-        """Tensors made within it lie on the device."""
-        return torch.device("cuda") if self.request["device"] == "cuda" else contextlib.nullcontext()
-
-    def arithmetic(self):
-        if self.request["precision"] == "bf16":
-            return torch.autocast(self.request["device"], dtype=torch.bfloat16)
-        return contextlib.nullcontext()
 
     def load_weights(self):
         """Our weights, found by our names."""
@@ -316,8 +304,7 @@ class Training:
                 to.copy_(torch.frombuffer(data, dtype=torch.float32).view(to.shape))
 
             for name, p in self.model.named_parameters():
-                for theirs, ours in OUR_NAMES.items():
-                    name = name.replace(theirs, ours)
+                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")  # a module cannot have ours
                 if "joined" in name:
                     width = self.request["sizes"]["width"]
                     read(name.replace("joined", "query"), p[:width])

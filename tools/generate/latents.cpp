@@ -130,20 +130,16 @@ void LatentWriting::declare(CLI::App& app) {
     own = app.add_option_group("of univae");
     CLI::Option* ways[] = {
         own->add_flag("--reconstruct", reconstruct, "write every input line again"),
-        own->add_option("--resample", resample, "the same with these latents drawn anew: A:B or layers:A:B")
-            ->option_text("SLICE"),
-        own->add_option("--swap", swap, "lines A<TAB>B: A with these latents of B")->option_text("SLICE"),
+        add_option(*own, "--resample", resample, "SLICE", "the same with these latents drawn anew: A:B or layers:A:B"),
+        add_option(*own, "--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
         own->add_flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
     };
     for (CLI::Option* one : ways)
         for (CLI::Option* other : ways)
             if (one != other) one->excludes(other);
     number_option(*own, "--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    own->add_option("--prior", prior,
-                    "of the latents: fitted after training (default, where there is one), or uniform: "
-                    "the one of training")
-        ->check(CLI::IsMember({"fitted", "uniform"}))
-        ->option_text("NAME");
+    choice_option(*own, "--prior", prior, {"fitted", "uniform"},
+                  "of the latents: fitted after training (default, where there is one), or uniform: the one of training");
     number_option(*own, "--latent-temperature", latent_temperature, 0.0, 100.0,
                   fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
                               LatentPrior::default_temperature),

@@ -157,13 +157,10 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 // Not a run of ours, nor a step of one, which hold what nobody else's folders do.
 bool is_hugging_face(const std::string& path) {
-    if (!fs::is_directory(path)) return false;
-    for (const char* name : {"run.json", "state.safetensors"})
-        if (fs::exists(path + "/" + name)) return false;
-    for (const char* name :
-         {"config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
-        if (fs::exists(path + "/" + name)) return true;
-    return false;
+    auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
+    return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&
+           (holds("config.json") || holds("pytorch_model.bin") || holds("pytorch_model.bin.index.json") ||
+            holds("bert_model.ckpt.index"));
 }
 
 void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {

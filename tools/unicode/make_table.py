@@ -19,7 +19,7 @@ import tokenizers
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/tokenizer"))
 from judges import (  # noqa: E402
-    CONTROL, IDEOGRAPH, MARK, NONSTARTER, POINTS, PUNCTUATION, SPACE, SYLLABLES, Google, HuggingFace, is_word)
+    MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
     "control": "NUL, U+FFFD, categories Cc and Cf: cleaning drops it",
@@ -41,37 +41,10 @@ class Tables:
         self.lower = {c: r for c in POINTS if (r := judge.lower(c)) != [c]}
         self.strip = {c: r for c in POINTS if c not in SYLLABLES and not self.flags[c] & (MARK | SPACE)
                       and (r := judge.strip(c)) != [c]}
-        self.check(judge)
+        check(judge, self.flags, self.lower, self.strip)
 
     def kept_nonstarters(self):
         return [c for c, f in self.flags.items() if f & NONSTARTER and not f & MARK]
-
-    def check(self, judge):
-        """That the tables, one after the other and in either order, are what the judge does in one go."""
-        def lowered(points):
-            return [x for c in points for x in self.lower.get(c, [c])]
-
-        def stripped(points):
-            return [x for c in points if not self.flags[c] & MARK for x in self.strip.get(c, [c])]
-
-        for c in POINTS:
-            flags = self.flags[c]
-            if flags & SPACE:
-                assert not flags & ~(CONTROL | SPACE)
-                continue
-            if c in SYLLABLES:
-                assert flags == 0 and c not in self.lower
-                s = c - 0xAC00
-                jamo = [0x1100 + s // 588, 0x1161 + s // 28 % 21] + ([0x11A7 + s % 28] if s % 28 else [])
-                assert judge.strip(c) == judge.both(c) == jamo
-                continue
-            result = judge.both(c)
-            assert stripped(lowered([c])) == lowered(stripped([c])) == result, hex(c)
-            # A word boundary shows in the character itself, or in the one it becomes.
-            kinds = {self.flags[r] & (CONTROL | SPACE | IDEOGRAPH) for r in result}
-            assert kinds <= {flags & (CONTROL | IDEOGRAPH)}, hex(c)
-            if any((self.flags[r] | flags) & PUNCTUATION for r in result):
-                assert len(result) == 1, hex(c)
 
 
 def runs(values):
