@@ -54,12 +54,12 @@ Json json_of(const std::string& case_name, const Common& common) {
     return all;
 }
 
-constexpr const char* columns = "{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}";
+constexpr const char* line_form = "{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}";
 
 std::string line_of(const std::string& name, const Json& row, const Json& one) {
     auto seconds = [&](const char* which) { return one["seconds"][which].get<double>(); };
     const std::string line = fmt::format(
-        columns, name, figures(1e3 * seconds("median")),
+        line_form, name, figures(1e3 * seconds("median")),
         figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
         figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
         one.contains("ratio") ? figures(one["ratio"]) : "");
@@ -91,7 +91,7 @@ Bench::Bench(const std::string& name, const Options& o, const Common& c) : optio
 #endif
 }
 
-void Bench::begin(const Json& facts, const std::string& lines) {
+void Bench::begin(const Json& facts, const std::string& lines, const std::string& columns) {
     all_.update(facts);
     const Json& m = all_["machine"];
     auto word = [&](const char* name) { return m[name].get<std::string>(); };
@@ -100,7 +100,7 @@ void Bench::begin(const Json& facts, const std::string& lines) {
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
     head += lines;
-    show(head + '\n' + fmt::format(columns, "", "ms", "range", "a second", "", "ratio") + '\n');
+    show(head + '\n' + (columns.empty() ? fmt::format(line_form, "", "ms", "range", "a second", "", "ratio") + '\n' : columns));
 }
 
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const std::function<std::string(Json&)>& more) {
@@ -139,9 +139,13 @@ void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const
         row["beside"][all[i]["name"].get<std::string>()] = all[i];
     }
     const std::string rest = more ? more(row) : "";
+    add(row, lines + rest);
+}
+
+void Bench::add(const Json& row, const std::string& line) {
     all_["rows"].push_back(row);
     save();
-    show(lines + rest);
+    show(line);
 }
 
 // With what a peer says of itself: how it was called, what it computed and held.
