@@ -79,8 +79,8 @@ inline void write_out(std::string_view bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) flush_out();
 }
 
-// work(i, out) appends what line i of `count` becomes, without its line feed; a thousand lines at a time, side by side. When
-// it throws, the lines before are written first.
+// work(i, out) appends what line i of `count` becomes, without its line feed; thousands of lines are worked on side by
+// side. When it throws, the lines before are written first.
 template <class Work>
 void write_lines(std::size_t count, Work work) {
     constexpr std::size_t together = 1000;

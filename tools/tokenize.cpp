@@ -99,11 +99,12 @@ void run(const TokenizeSettings& s) {
 
 int main(int argc, char** argv) {
     TokenizeSettings settings;
-    const CLI::App* given = nullptr;
+    CLI::App* given = nullptr;
     auto setup = [&](CLI::App& app) { add_options(*(given = &app), settings); };
     auto body = [&](const Common&) {
         check(*given, settings);
         run(settings);
     };
-    return run_program(argc, argv, "tokenize", "WordPiece: text on standard input, one line out for one line in", setup, body);
+    const char* what = "WordPiece: text on standard input, one line out for one line in";
+    return run_program(argc, argv, "tokenize", what, setup, body);
 }

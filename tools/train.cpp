@@ -81,8 +81,8 @@ json changed(RunSettings& settings, const std::vector<std::string>& words) {
 
 Prepared resumed(const Arguments& a, const Common& common) {
     expect_only(*a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
-                "--resume goes on as the run was started: only --steps, --minutes, --threads, --device and settings of the "
-                "optimiser (learning_rate=...) go with it");
+                "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
+                "settings of the optimiser (learning_rate=...) go with it");
     Prepared p;
     p.folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
     p.kind = &model_of_run(p.folder->path());
@@ -229,8 +229,7 @@ int main(int argc, char** argv) {
             number_option(app, "--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
             number_option(app, "--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
             choice_option(app, "--precision", a.precision, {"f32", "bf16"},
-                          "f32, or bf16 with f32 master weights (default: bf16 on a GPU and where the processor multiplies it)",
-                          "TYPE");
+                          "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
             choice_option(app, "--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/bench/compare.py without other software: what it makes of peers that answer, and of those that fail. Run by tests/bench.sh."""
+"""tools/bench/compare.py without other software: peers that answer and peers that fail. Run by tests/bench.sh."""
 import os
 import sys
 import tempfile

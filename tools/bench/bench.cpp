@@ -100,7 +100,8 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
     head += lines;
-    show(head + '\n' + (columns.empty() ? fmt::format(line_form, "", "ms", "range", "a second", "", "ratio") + '\n' : columns));
+    const std::string usual = fmt::format(line_form, "", "ms", "range", "a second", "", "ratio") + '\n';
+    show(head + '\n' + (columns.empty() ? usual : columns));
 }
 
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const std::function<std::string(Json&)>& more) {

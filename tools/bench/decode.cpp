@@ -64,8 +64,8 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     }
 }
 
-// Sources are read from left to right and have the segment id of targets: so a BERT reads that is made a decoder. No token
-// ends a target before it is full.
+// Sources are read from left to right and have the segment id of targets, as a BERT reads that is made a decoder. No
+// token ends a target before it is full.
 void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     const Common& common = bench.common;
     BackboneOptions sizes;
@@ -91,8 +91,8 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     for (std::size_t i = 0; i < texts.size(); i++) {
         texts[i].name = int(i);
         texts[i].ids.assign(source_tokens, cls);
-        for (int k = 1; k < source_tokens; k++)
-            texts[i].ids[std::size_t(k)] = first_ordinary + int(random.below(std::uint32_t(mark.vocabulary - first_ordinary)));
+        for (std::size_t k = 1; k < source_tokens; k++)
+            texts[i].ids[k] = first_ordinary + int(random.below(std::uint32_t(mark.vocabulary - first_ordinary)));
         texts[i].ids.back() = sep;
         about_texts[i].line = std::uint32_t(i);
         about_texts[i].begin = sep;

@@ -178,7 +178,7 @@ void run(Bench& bench, const Options& o) {
 RunCase tokenizer_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
     add_option(app, "--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
-    add_option(app, "--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or a model's folder (default: learned)");
+    add_option(app, "--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
     app.add_flag("--cased", o->cased, "keep upper case and accents");
     return [o](Bench& bench) { run(bench, *o); };
 }

@@ -79,8 +79,10 @@ class Tokenizers:
             batch, one, items, more = t.decode_batch, t.decode, self.ids[::step], {}
         else:  # encode_batch_fast leaves the offsets out
             batch, one = t.encode_batch_fast if work == "encode" else t.encode_batch, t.encode
-        found = {f"{batch.__name__}, {size} lines a call": lambda size=size: [len(batch(b, **more)) for b in blocks(items, size)]
-                 for size in (100, 1000)}
+        found = {}
+        for size in (100, 1000):
+            call = lambda size=size: [len(batch(block, **more)) for block in blocks(items, size)]  # noqa: E731
+            found[f"{batch.__name__}, {size} lines a call"] = call
         found[f"{one.__name__}, a line a call"] = lambda: [len(one(item, **more)) for item in items]
         return found
 

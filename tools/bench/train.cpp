@@ -58,9 +58,9 @@ struct LargeProduct {
 };
 
 // Computes ours without dropout, and says from which weights: the peer is asked to compute the same.
-Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way, const SharedFolder& folder, Json& row) {
+Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const SharedFolder& folder, Json& row) {
     OurTraining plain(mark, storage, bench.common.seed, false, bench.common.device);
-    plain.graph = way.graph;
+    plain.graph = graph;
     Json about = mark.about();
     if (bench.options.turns) {
         const OnHost all = plain.weights();
@@ -104,8 +104,9 @@ double profile(OurTraining& training, double budget, Json& row) {
 // How far the step is from one that is nothing but products, at the rate of a large one.
 Json floor_of(double products, double attention, double step, double rate) {
     const double work = products + attention;
-    return {{"seconds", work / rate}, {"share_of_step", work / rate / step}, {"gflop", 2e-9 * products},
-            {"attention_gflop", 2e-9 * attention}, {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
+    return {{"seconds", work / rate}, {"share_of_step", work / rate / step},
+            {"gflop", 2e-9 * products}, {"attention_gflop", 2e-9 * attention},
+            {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
 // For people: what the mark is, what ours computes and holds, the parts of a step, the floor.
@@ -153,9 +154,8 @@ void run(Bench& bench, Options o) {
 void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
-    // Of the product that tells how fast the device is; and the seconds of its runs, of a run of steps, of the profile.
-    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;
-    const double product_seconds = way.brief ? 0 : 0.1, steps_seconds = 10 * product_seconds, profile_seconds = 15 * product_seconds;
+    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // of the large product
+    const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
     Json row = {{"name", name}, {"mark", mark.name}, {"precision", precision}, {"amount", mark.tokens()}, {"unit", "tokens"},
                 {"sentences", mark.sentences.size()}, {"sizes", mark.sizes()}};
     if (device == Device::cuda) {
@@ -165,8 +165,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     }
     bench.progress(name + ": without dropout");
     const SharedFolder folder;
-    Json about = check(bench, mark, storage, way, folder, row);
-    about["budget"] = steps_seconds;
+    Json about = check(bench, mark, storage, way.graph, folder, row);
+    about["budget"] = run_seconds;
     forget_peak();
     const std::int64_t before = memory_taken(device);
     OurTraining training(mark, storage, bench.common.seed, true, device);
@@ -176,14 +176,14 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     malloc_trim(0);   // what the first step held without a plan
     training.step();  // the first step in planned memory
     bench.progress(name + ": where the time goes");
-    const double products = profile(training, profile_seconds, row);
+    const double products = profile(training, 1.5 * run_seconds, row);
     row["activation_bytes"] = training.activation_bytes();
     row["peak_bytes"] = memory_taken(device) - before;
 
     LargeProduct large{side, storage, device};
     auto turn = [&] {
         training.step();  // meets the caches as another program left them
-        const double seconds = seconds_of([&] { training.step(); }, steps_seconds);
+        const double seconds = seconds_of([&] { training.step(); }, run_seconds);
         large.run(product_seconds);
         return seconds;
     };
@@ -196,11 +196,13 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
 RunCase train_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
+    const std::vector<std::string> names = train_mark_names();
     add_option(app, "--marks", o->marks, "NAME,...",
-               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(train_mark_names(), ", "),
-                           fmt::join(train_mark_names(Device::cpu), ", "), fmt::join(train_mark_names(Device::cuda), ", ")))
+               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
+                           fmt::join(train_mark_names(Device::cpu), ", "),
+                           fmt::join(train_mark_names(Device::cuda), ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(train_mark_names()));
+        ->check(CLI::IsMember(names));
     choice_option(app, "--precision", o->precision, {"f32", "bf16", "both"},
                   "f32, bf16 or both (default: f32; with --device cuda bf16)");
     app.add_flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");

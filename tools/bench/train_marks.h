@@ -26,8 +26,7 @@ struct TrainMark {
     nlohmann::ordered_json about() const;
 };
 
-// The names of all marks, or of those that are measured on a device if none is named; docs/results/cpu.md and gpu.md say
-// what each is.
+// The names of all marks, or of those that are measured on a device if none is named (docs/results/cpu.md, gpu.md).
 std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 

@@ -9,15 +9,16 @@
 
 namespace masquerade {
 
-// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. cross_entropy computes logits, and
-// from them the gradients in the same pass.
+// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. cross_entropy computes logits
+// and, in the same pass, the gradients.
 double count_products(const Record& r, bool backward) {
     const std::string_view op = r.op;
     auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I) and w(O,I)
         return double(number) * double(x->rows()) * double(x->columns()) * double(w->shape[0]);
     };
     if (op == "token_losses") return products(r.in[0], r.in[1], 1);
-    if (op == "cross_entropy") return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
+    if (op == "cross_entropy")
+        return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
     const bool after_gelu = op == "gelu_linear";  // which keeps what came before the gelu
     if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
     const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
@@ -56,7 +57,8 @@ struct OurTraining::Bert : Model {
     std::string prepare(std::uint64_t, std::uint32_t) override { return "documents"; }
     Tensor* loss(Tape& tape) override {
         Tensor* x = backbone.run(tape, rows, graph);
-        Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype), weights.data());
+        const std::int64_t N = std::int64_t(weights.size());
+        Tensor* each = tape.constant("weights", {N}, arithmetic_of(tape.dtype), weights.data());
         return backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets, each, "loss");
     }
     std::int64_t pairs() const override { return std::int64_t(backbone.layers.size()) * visible_pairs(graph); }

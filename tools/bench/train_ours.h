@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// Multiply-adds of linear layers and of the loss, by a record of the tape: the same on every device. What attention needs
-// depends on its mask (OurTraining::attention_multiply_adds); its products are not in here.
+// Multiply-adds of a record of the tape, if it is a linear layer or the loss: the same on every device. Attention's
+// depend on its mask (OurTraining::attention_multiply_adds).
 double count_products(const Record& record, bool backward);
 
 // Watches steps: the seconds of each op, and the multiply-adds of all.

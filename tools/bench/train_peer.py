@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for compare.py train; see peer.serve. Bert and Sentences are a batch with a loss(), the
-mean over the scored tokens. Parameters have the names and sizes that ours have. A variant is eager or compiled,
+"""Training steps in PyTorch, measured for compare.py train; see peer.serve. Bert and Sentences: a batch with a loss(),
+the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant is eager or compiled,
 with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32 weights as ours
 does; f32 is multiplied as f32 on a GPU, never as TF32."""
 import math
@@ -179,8 +179,8 @@ class Bert:
 
 
 class Sentences:
-    """UniVAE in split form: an encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss on
-    real tokens. Sentences are padded to the longest."""
+    """UniVAE in split form: an encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss
+    on real tokens. Sentences are padded to the longest."""
 
     def __init__(self, sizes, batch):
         self.ids = nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in batch["ids"]], batch_first=True)

@@ -108,7 +108,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density) {
         double letters = 0;
-        for (const std::string& line : lines) letters += double(std::count_if(line.begin(), line.end(), starts_code_point));
+        for (const std::string& s : lines) letters += double(std::count_if(s.begin(), s.end(), starts_code_point));
         const std::vector<double> nlls = importance_weighted_nll(model, all, importance, common.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         add({{"nll", nll / n, "nats/sentence",
@@ -121,8 +121,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         std::vector<DecodeRequest> requests;
         std::vector<Tokens> references;
         for (std::size_t i = 0; i < all.size(); i++) {
-            requests.push_back(
-                {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
+            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
         const Closeness c = compare(references, decoder.write(requests, {}, common.seed));

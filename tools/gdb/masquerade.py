@@ -40,8 +40,8 @@ def shape_text(shape):
 
 
 def read_numbers(value, data, most=None):
-    """The numbers at `data`, all or the first of them, of the type and shape of `value`: of complex ones the real part; or a
-    word, why there are none."""
+    """The numbers at `data`, all or the first of them, of the type and shape of `value` (of complex: real parts); or
+    a word, why there are none."""
     if not int(data):
         return "absent"
     if int(value["device"]) != 0:

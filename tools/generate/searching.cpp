@@ -37,7 +37,7 @@ void Searching::declare(CLI::App& app) {
     maximum = number_option(group, "--maximum", search.maximum, 1, 65536,
                             "tokens of a target at most, its end counted");
     // One value each time, and brackets are part of it: CLI11 would take [UNK] for a list of one, UNK.
-    add_option(group, "--forbid", forbidden, "TOKEN", "a token of the vocabulary that is never written; once for each of them")
+    add_option(group, "--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them")
         ->expected(1)
         ->take_all()
         ->allow_extra_args(false);

@@ -60,7 +60,7 @@ def runs(values):
 
 
 def shifts(changes):
-    """[first, count, step, offset] of code points that move by one offset; step 2: capital and small letters by turns."""
+    """[first, count, step, offset] of code points that move by one offset; step 2: capitals, small letters by turns."""
     left, found = {c: to - c for c, (to,) in changes.items()}, []
     for c in sorted(left):
         if c in left:
