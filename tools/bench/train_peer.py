@@ -228,13 +228,13 @@ class Training:
     def work(self, request):
         self.request, self.wait = request, peer.prepare(torch, request)
         torch.manual_seed(1)
-        torch.set_default_device(request["device"])
         self.arithmetic = torch.autocast(request["device"], torch.bfloat16, enabled=request["precision"] == "bf16")
-        self.batch = (Bert if request["targets"] else Sentences)(request["sizes"], request)
-        self.noise = None
-        if request["noise"]:
-            w, e = (torch.tensor(request["noise"][name]) for name in ("w", "e"))
-            self.noise = w, e.view(*w.shape, -1)
+        with torch.device(request["device"]):
+            self.batch = (Bert if request["targets"] else Sentences)(request["sizes"], request)
+            self.noise = None
+            if request["noise"]:
+                w, e = (torch.tensor(request["noise"][name]) for name in ("w", "e"))
+                self.noise = w, e.view(*w.shape, -1)
         check = self.check()
         self.build()
         self.forget_peak()
@@ -260,7 +260,8 @@ class Training:
     def build(self, dropout=True):
         """The model with our weights."""
         request, rule = self.request, self.request["rule"]
-        self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
+        with torch.device(request["device"]):
+            self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
         if not dropout:
             self.model.dropout[:] = 0.0, 0.0
         self.load_weights()
