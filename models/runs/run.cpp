@@ -43,13 +43,14 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
-    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
+    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table, the default where the attention cannot rotate");
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     std::vector<std::string> kinds;
     for (const AttentionKind& kind : attention_kinds()) kinds.push_back(kind.name);
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", kinds);
+    c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
     AttentionOptions& a = b.attention_options;
     c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
     c.add("contextual", &a.contextual, "luna packs by what the layer before has packed; false: by the same learned rows");
