@@ -61,6 +61,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("feature_map", &a.feature_map, "of performer",
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
            {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});
+    c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0, 1000000000);
     c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
     c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
     c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);
