@@ -62,6 +62,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
            {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});
     c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0, 1000000000);
+    c.add("reach", &a.reach, "of lambda: places to either side that are read by their distance; 0: content alone", 0, 1024);
     c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
     c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
     c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);

@@ -34,6 +34,9 @@ class StateAttention : public Attention {
     // Names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
 
+    // What a kind adds to the read state y: q is what read() gave, kv what take() gave for each source.
+    virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/, const Site&) const { return y; }
+
     std::string name_;
     AttentionShape shape_;
     StateRule rule_;

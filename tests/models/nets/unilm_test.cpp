@@ -72,7 +72,7 @@ BackboneOptions of_kind(const std::string& attention, bool pre_norm, bool rotary
     BackboneOptions o = small(pre_norm, rotary);
     o.attention = attention;
     AttentionOptions& a = o.attention_options;
-    a.window = 2, a.dilation = 2, a.globals = 2, a.stride = 3;
+    a.window = 2, a.dilation = 2, a.globals = 2, a.stride = 3, a.reach = 2;
     return o;
 }
 
@@ -153,6 +153,7 @@ TEST_CASE("unilm: backward, cached == teacher-forced logits, bit for bit, for ev
 
 TEST_CASE("unilm: patterns of attention backward: by distances alone") {
     for (const char* kind : {"window", "strided"}) check_cached_backward(of_kind(kind, false, true));
+    check_cached_backward(of_kind("lambda", false, false));
     for (const char* kind : {"longformer", "fixed", "local"})
         CHECK_THROWS_WITH_AS(check_cached_backward(of_kind(kind, false, true)), doctest::Contains("that one is written last"), BadUsage);
 }

@@ -113,6 +113,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             settings->train.save_every =
                 3;  // or the best of two held-out losses may be one that the other run did not see
             if (key == "redraw") keys.set("attention", "performer");
+            if (key == "reach") keys.set("attention", "lambda");
             if (value.empty()) change(keys, kind.name, key);
             else keys.set(key, value);
             INFO("= ", keys.value(key));
