@@ -18,7 +18,7 @@
 namespace masquerade {
 
 // How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of the seed.
-// What is made may be made anew every so many steps, by the number of the draw.
+// Numbers that are made may be made anew every so many steps, by the number of the draw.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;

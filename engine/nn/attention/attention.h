@@ -74,6 +74,7 @@ struct AttentionOptions {
     FeatureKind feature_map = FeatureKind::positive;  // of Performer
     int redraw = 0;  // steps of training until random features are drawn anew; 0: never
     int reach = 0;   // of lambda: places to either side that are read by their distance; 0: none
+    bool gate = false;  // rfa: each key fades those before it
     int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
     int stride = 0;                              // of patterns; 0: the root of the positions
 };

@@ -35,7 +35,7 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
     return add(tape, y, local_lambda(tape, q, distances_, values, graph, shape_.heads, name_ + ".local"), name_ + ".sum");
 }
 
-// Of every row of a step its own value and the reach - 1 nearest, in the order of the text; 0 where there is none.
+// Keeps, of every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 where none is.
 void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values, const KeyCache& cache) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;

@@ -15,9 +15,10 @@ class StateAttention : public Attention {
     int state_numbers() const override { return masquerade::state_numbers(shape_.width, rule_); }
 
   protected:
-    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values.
+    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate
+    // (Nk,H) logits, of gated packs.
     struct Taken {
-        Tensor *pack, *kv;
+        Tensor *pack, *kv, *gate = nullptr;
     };
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name, const AttentionShape& shape,
                    const StateRule& rule)
@@ -34,7 +35,7 @@ class StateAttention : public Attention {
     // Names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
 
-    // What a kind adds to the read state y: q is what read() gave, kv what take() gave for each source.
+    // Adds to the read state y what a kind has beside it: q is from read(), kv from take() for each source.
     virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/, const Site&) const { return y; }
 
     std::string name_;

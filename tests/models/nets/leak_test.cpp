@@ -110,7 +110,7 @@ BackboneOptions small(const AttentionKind& kind, int form, int layers, int input
     o.pre_norm = form == 1;
     AttentionOptions& a = o.attention_options;
     a.slots = 3, a.features = 8, a.window = 2, a.stride = 2, a.reach = form == 0 ? 2 : 0;
-    if (form == 1) a.contextual = false, a.tied = true, a.pack = LunaPack::softmax, a.feature_map = FeatureKind::trigonometric;
+    if (form == 1) a.contextual = false, a.tied = a.gate = true, a.pack = LunaPack::softmax, a.feature_map = FeatureKind::trigonometric;
     return o;
 }
 
