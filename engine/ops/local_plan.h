@@ -12,6 +12,11 @@ namespace masquerade {
 
 // near(rows, 2 reach + 1): the key at distance o - reach of a query row, as 4 row + source, or -1.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
+    const struct {
+        const KeySegment* keys;
+        const int *query_rank, *key_rank;
+        const std::uint32_t* bits;
+    } tables{graph.keys.data(), graph.query_rank.data(), graph.key_rank.data(), graph.bits.data()};
     const int W = 2 * reach + 1;
     std::vector<int> near(std::size_t(rows) * std::size_t(W), -1);
     for (QuerySegment q : graph.queries) {
@@ -23,8 +28,8 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
                 const int k = graph.sees[std::size_t(i)];
                 if (!has_pattern(q, k)) continue;
                 const KeySegment& key = graph.keys[std::size_t(k)];
-                const Places at = places_of(graph, q, row, k);
-                each_run(graph, q, row, k, [&](int begin, int end) {
+                const Places at = places_of(tables, q, row, k);
+                each_run(tables, q, row, k, [&](int begin, int end) {
                     for (int j = begin; j < end; j++)
                         near[std::size_t(row * W + at.first_key + j - key.begin - at.middle + reach)] = 4 * j + key.source;
                 });
