@@ -80,6 +80,11 @@ OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const Seg
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                               Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
+// For each head: y_i = sum_j (e_(j-i) . q_i) v_j over the keys of its own segment at most (W-1)/2 places away that the graph lets
+// row i see.  q (Nq,C): A;  e (W,C), every v[s] (Nk,C), y (Nq,C): S;  de: A
+OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y))
+OP(local_lambda_backward, (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
+
 // For each head and r < R: y(N,H R) = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p: S;  y: A;  dp: A, or S as dx
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y))
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))
