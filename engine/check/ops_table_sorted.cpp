@@ -86,7 +86,7 @@ std::vector<Op> bucket_ops() {
     return {
         lsh_op("one round", 1, 4, 3, false, 0),
         lsh_op("rounds", 3, 6, 2, false, 0),
-        lsh_op("one bucket of two, some rows ask", 2, 2, 4, true, 0),
+        lsh_op("some rows ask", 2, 2, 4, true, 0),
         lsh_op("dropout", 2, 4, 4, false, 0.25f),
         with_sizes("sinkhorn", sinkhorn_case),
     };
