@@ -29,6 +29,13 @@ void each_run(const unicode::Run (&runs)[n], Use use) {
 }
 
 template <std::size_t n>
+void add(const unicode::Shift (&shifts)[n], Map& map) {
+    for (const unicode::Shift& shift : shifts)
+        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
+            map[c] = char32_t(c + std::uint32_t(shift.offset));
+}
+
+template <std::size_t n>
 void add(const unicode::Change (&changes)[n], Map& map) {
     for (const unicode::Change& change : changes) {
         char32_t c = change.first;
@@ -99,7 +106,7 @@ void Characters::set_flags(const NormaliseOptions& options) {
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     Map lowered, stripped;
-    if (options.lower) add(unicode::lower, lowered);
+    if (options.lower) add(unicode::lower, lowered), add(unicode::lower_longer, lowered);
     if (options.lower && library) add(unicode::hugging_face_lower, lowered);
     if (options.strips()) add(unicode::strip, stripped);
     if (options.strips() && library) add(unicode::hugging_face_strip, stripped);
@@ -197,9 +204,12 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
 bool is_word_character(char32_t c) {
     static const auto ranges = [] {
         std::vector<std::pair<char32_t, char32_t>> all;  // last, first
-        each_run(unicode::word_characters, [&](char32_t first, char32_t last, std::uint32_t) {
-            all.push_back({last, first});
-        });
+        char32_t next = 0;
+        for (const unicode::Stretch& stretch : unicode::word_characters) {
+            const char32_t first = next + stretch.skipped;
+            next = first + stretch.length;
+            all.push_back({next - 1, first});
+        }
         return all;
     }();
     auto range = std::lower_bound(ranges.begin(), ranges.end(), std::make_pair(c, char32_t(0)));

@@ -9,41 +9,39 @@ using namespace masquerade;
 
 namespace {
 
+constexpr const char* written = "What is written";
+
 void add_options(CLI::App& app, TokenizeSettings& s) {
-    auto flag = [&](const char* name, bool& value, const char* text) {
-        return app.add_flag(name, value, text);
-    };
+    auto flag = [&](const char* name, bool& value, const char* text) { return app.add_flag(name, value, text); };
     auto option = [&](const char* name, auto& value, const char* shape, const char* text) {
-        return app.add_option(name, value, text)->option_text(shape);
+        return add_option(app, name, value, shape, text);
     };
-    auto one_of = [&](const char* name, std::string& value, const std::vector<std::string>& names,
-                      const char* text) {
-        return option(name, value, "NAME", text)->check(CLI::IsMember(names));
+    auto count = [&](const char* name, int& value, const char* text) {
+        return number_option(app, name, value, 1, 1'000'000'000, text);
+    };
+    auto one_of = [&](const char* name, std::string& value, const std::vector<std::string>& names, const char* text) {
+        return choice_option(app, name, value, names, text);
     };
     option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder")->required();
 
     app.option_defaults()->group("How text is read");
     flag("--cased", s.cased, "keep upper case and accents");
     one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
-    option("--max-word", s.max_word, "N", "longest word (200; hugging-face: 100)")
-        ->check(CLI::Range(1, 1'000'000'000));
+    count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
     one_of("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
     flag("--single-digits", s.single_digits, "every digit a token of its own");
     flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
     option("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
-    app.option_defaults()->group("What is written");
+    app.option_defaults()->group(written);
     flag("--ids", s.ids, "numbers instead of tokens");
     flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
     flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
     flag("--special", s.special, "add [CLS] and [SEP]");
     flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
-    CLI::Option* cut =
-        option("--max-length", s.frame.max_length, "N", "cut to N tokens, special ones counted")
-            ->check(CLI::Range(1, 1'000'000'000));
-    one_of("--truncate", s.truncate, {"longest", "first", "second"},
-           "longest (default), first or second is cut")
+    CLI::Option* cut = count("--max-length", s.frame.max_length, "cut to N tokens, special ones counted");
+    one_of("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")
         ->needs(cut);
     flag("--cut-left", s.frame.cut_left, "cut the beginning, not the end")->needs(cut);
 
@@ -56,35 +54,26 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.option_defaults()->group("Learning a vocabulary");
-    CLI::Option* train = option("--train", s.train, "SIZE", "learn SIZE tokens from the text, write --vocab")
-                             ->check(CLI::Range(6, 10'000'000));
-    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood")
-        ->needs(train);
-    auto count = [&](const char* name, int& value, const char* text) {
-        option(name, value, "N", text)->check(CLI::Range(1, 1'000'000'000))->needs(train);
-    };
-    count("--min-count", s.min_count, "what is seen less often is no token (2)");
-    count("--min-pair-count", s.min_pair_count, "pairs seen less often stay apart (min-count)");
+    CLI::Option* train = number_option(app, "--train", s.train, 6, 10'000'000,
+                                       "learn SIZE tokens from the text, write --vocab", "SIZE");
+    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood")->needs(train);
+    count("--min-count", s.min_count, "what is seen less often is no token (2)")->needs(train);
+    count("--min-pair-count", s.min_pair_count, "pairs seen less often stay apart (min-count)")->needs(train);
     app.option_defaults()->group("Options");
 }
 
-// Options that mean nothing together.
-void check(TokenizeSettings& s) {
-    int instead =
-        s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
+// Refuses options that mean nothing together.
+void check(const CLI::App& app, TokenizeSettings& s) {
+    const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)
         throw BadUsage("--decode, --report, --restore, --train, --simplify and --write-json: one at a time");
-    bool encoding = s.offsets || s.characters || s.special || s.pairs || s.types;
-    if (instead == 1 && encoding)
-        throw BadUsage(
-            "--offsets, --characters, --special, --pairs and --types say how encoded lines are written; "
-            "leave them out here");
-    if (instead == 1 && s.ids && !s.decode) throw BadUsage("--ids goes with encoding and --decode");
+    for (const CLI::Option* option : app.get_options())
+        if (instead == 1 && option->count() > 0 && option->get_group() == written &&
+            !(s.decode && option->get_name() == "--ids"))
+            throw BadUsage(text(option->get_name(), " says how encoded lines are written: leave it out here"));
     if (s.score == "likelihood" && s.min_pair_count == 0)
-        throw BadUsage(
-            "--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
-            "for instance 100, to ask for more");
-    if (instead == 1 && s.frame.max_length > 0) throw BadUsage("--max-length goes with encoding");
+        throw BadUsage("--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
+                       "for instance 100, to ask for more");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
     if (s.truncate != "longest" && !s.pairs)
@@ -110,11 +99,12 @@ void run(const TokenizeSettings& s) {
 
 int main(int argc, char** argv) {
     TokenizeSettings settings;
-    auto setup = [&](CLI::App& app) { add_options(app, settings); };
+    CLI::App* given = nullptr;
+    auto setup = [&](CLI::App& app) { add_options(*(given = &app), settings); };
     auto body = [&](const Common&) {
-        check(settings);
+        check(*given, settings);
         run(settings);
     };
-    return run_program(argc, argv, "tokenize",
-                       "WordPiece: text on standard input, one line out for one line in", setup, body);
+    const char* what = "WordPiece: text on standard input, one line out for one line in";
+    return run_program(argc, argv, "tokenize", what, setup, body);
 }

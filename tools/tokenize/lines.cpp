@@ -104,28 +104,16 @@ void encode_lines(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     each_block([&](std::string_view block, long first_number) {
         std::vector<Input> inputs;
-        each_line(block, first_number, [&](std::string_view line, long) {
-            Input input{line, {}};
-            if (s.pairs) {
-                std::size_t tab = line.find('\t');
-                if (tab != line.npos) input = {line.substr(0, tab), line.substr(tab + 1)};
-            }
-            inputs.push_back(input);
-        });
+        for (std::string_view line : lines_of(block)) {
+            const std::size_t tab = s.pairs ? line.find('\t') : line.npos;
+            inputs.push_back(tab == line.npos ? Input{line, {}} : Input{line.substr(0, tab), line.substr(tab + 1)});
+        }
         PackedBatch batch = encode_batch(
             tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads(),
             std::size_t(first_number));
         if (s.characters) to_code_points(inputs, batch);
-        constexpr int lines = 1000;
-        std::vector<std::string> out(std::size_t(batch.size() + lines - 1) / lines);
-        parallel_each(std::int64_t(out.size()), [&](std::int64_t i) {
-            for (int b = int(i) * lines; b < std::min(int(i + 1) * lines, batch.size()); b++) {
-                print_sequence(batch, b, tokenizer, s, out[std::size_t(i)]);
-                out[std::size_t(i)] += '\n';
-            }
-        });
-        for (const std::string& part : out) write_out(part);
-        flush_out();
+        write_lines(inputs.size(),
+                    [&](std::size_t i, std::string& out) { print_sequence(batch, int(i), tokenizer, s, out); });
     });
 }
 
@@ -133,10 +121,13 @@ void decode_lines(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     Decoder::Options options;
     options.spaces = s.plain ? Decoder::Spaces::plain : Decoder::Spaces::restored;
-    filter_lines([&](std::string_view line, long number, std::string& out) {
-        Decoder decoder(tokenizer, options);
-        for (int id : read_ids(line, number, tokenizer.vocabulary(), s.ids)) decoder.push(id, out);
-        decoder.finish(out);
+    each_block([&](std::string_view block, long first) {
+        const std::vector<std::string_view> lines = lines_of(block);
+        write_lines(lines.size(), [&](std::size_t i, std::string& out) {
+            Decoder decoder(tokenizer, options);
+            for (int id : read_ids(lines[i], first + long(i), tokenizer.vocabulary(), s.ids)) decoder.push(id, out);
+            decoder.finish(out);
+        });
     });
 }
 
@@ -144,8 +135,8 @@ void decode_lines(const TokenizeSettings& s) {
 void measure_restoration(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     std::vector<std::string> lines;
-    each_block([&](std::string_view block, long first) {
-        each_line(block, first, [&](std::string_view line, long) { lines.emplace_back(line); });
+    each_block([&](std::string_view block, long) {
+        for (std::string_view line : lines_of(block)) lines.emplace_back(line);
     });
     int shown = 0;
     Restoration r = restoration(tokenizer, lines, [&](const std::string& wanted, const std::string& got) {
