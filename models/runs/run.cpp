@@ -68,6 +68,11 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
     c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);
     c.add("stride", &a.stride, "l of strided and fixed, a distance and a block; 0: the root of the positions", 0, 65536);
+    c.add("rounds", &a.rounds, "of lsh: times that rows are put into buckets", 1, 256);
+    c.add("buckets", &a.buckets, "of lsh: an even number", 2, 65536);
+    c.add("chunk", &a.chunk, "of lsh: rows of a chunk of the sorted ones; of sinkhorn: of a block", 1, 16384);
+    c.add("iterations", &a.iterations, "of sinkhorn: times that its matrix is normed", 1, 1000);
+    c.add("temperature", &a.temperature, "of sinkhorn's scores", 0.01, 100);
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);

@@ -77,6 +77,10 @@ struct AttentionOptions {
     bool gate = false;  // rfa: each key fades those before it
     int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
     int stride = 0;                              // of patterns; 0: the root of the positions
+    int rounds = 4, buckets = 16;                // of lsh
+    int chunk = 32;                              // of lsh and sinkhorn: rows
+    int iterations = 7;                          // of sinkhorn, ...
+    double temperature = 0.75;                   // ... and of its scores
 };
 
 struct AttentionShape {
