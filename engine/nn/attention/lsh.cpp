@@ -9,7 +9,7 @@ LshAttention::LshAttention(Parameters& p, const std::string& layer, const std::s
     const std::string path = layer + "." + name;
     const auto part = [&](const char* what) { return Linear(p, path + "." + what, s.width, s.width, s.deviation); };
     query_ = part("query"), value_ = part("value"), output_ = part("output");
-    random_ = p.add_state(path + ".rotations", {o.rounds * o.buckets / 2, s.width}, {Init::made, 0, [s, path](std::uint64_t seed) {
+    random_ = p.add_state(path + ".rotations", {o.rounds * o.buckets / 2, s.width}, {Init::made, 0, [s, path](std::uint64_t seed, std::uint32_t) {
         FeatureDraw independent;
         independent.orthogonal = false;
         return random_features(s.options.rounds * s.options.buckets / 2, s.heads, s.width / s.heads, independent, seed, path + ".rotations");
