@@ -229,7 +229,7 @@ TEST_CASE("leak: a row hears what the masks of its layers let through and nothin
                 if (hears_all) CHECK(counts.unheard == 0);
                 walked++;
             }
-            CHECK(walked >= 6);
+            CHECK(walked >= 4);  // bert, mlm, an encoder's, a source's: what every kind honours
         }
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("leak: two stacks, every kind: a row of the decoder hears what its mas
                     see(kind, x, batch.cross_masks.at(i, batch.cross_graph), read);
                 }
                 if (!honoured) {
-                    CHECK(*words != '\0');
+                    CHECK((*words != '\0' || !kind.refuses(batch.cross_graph).empty()));
                     continue;
                 }
                 const EncoderDecoder model(net.parameters, o);
