@@ -17,11 +17,11 @@ is 'bytes' 'hello@0:5 world@6:12' "$(echo 'hello wörld' | tokenize --offsets)"
 is 'characters' 'hello@0:5 world@6:11' "$(echo 'hello wörld' | tokenize --characters)"
 is 'pairs' '[CLS]/0 hello/0 [SEP]/0 world/1 [SEP]/1' "$(printf 'hello\tworld\n' | tokenize --pairs --special --types)"
 is 'cut' '[CLS] hello [SEP] world [SEP]' "$(printf 'hello , ,\tworld ,\n' | tokenize --pairs --special --max-length 5)"
+is 'cut by the other rules' '[CLS] hello [SEP] world , [SEP]' \
+    "$(printf 'hello , ,\tworld , ,\n' | tokenize --pairs --special --max-length 6 --rules hugging-face)"
 is 'special tokens are text' '[ mask ]' "$(echo '[MASK]' | tokenize)"
 is 'unless asked' '[MASK]' "$(echo '[MASK]' | tokenize --recognise)"
-is 'replaced' '" hello "' "$(echo '“hello”' | tokenize --replace ascii)"
 is 'back' 'hello, world' "$(echo '5 9 6' | tokenize --decode --ids)"
-is 'back, plain' 'hello , world' "$(echo '5 9 6' | tokenize --decode --ids --plain)"
 is 'lines' '||hello||' "$(printf '\n\nhello\n\n' | tokenize | tr '\n' '|')"
 is 'a last line without its end' 'hello|hello|' "$(printf 'hello\nhello' | tokenize | tr '\n' '|')"
 is 'nothing' '' "$(tokenize < /dev/null)"
@@ -41,7 +41,7 @@ says 'a folder that is not there' 2 'is not there' --vocab "$folder/none/v" --tr
 says 'no vocabulary' 1 'cannot open' --vocab "$folder/none"
 says 'wrong id' 1 'is no id' --vocab "$vocab" --decode --ids
 says 'two kinds of work' 2 'one at a time' --vocab "$vocab" --decode --report
-says 'no train' 2 'requires' --vocab "$vocab" --score likelihood
+says 'no train' 2 'requires' --vocab "$vocab" --min-count 3
 if has_full_disk; then
     echo hello | tokenize > /dev/full 2> "$folder/error"
     is 'a full disk' 1 $?

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,9 +22,7 @@ struct NormaliseOptions {
     std::optional<bool> strip_accents;  // decompose (NFD) and drop the marks; not given: as `lower`
     bool clean = true;                  // drop control and format characters
     bool split_ideographs = true;       // every ideograph a word by itself
-    bool single_digits = false;         // every digit 0-9 a word by itself
     Rules rules = Rules::google;
-    std::vector<std::pair<char32_t, std::u32string>> replace;  // before anything else: a character, its text
 
     bool strips() const { return strip_accents.value_or(lower); }
 };
@@ -75,12 +72,6 @@ class Characters {
     char letter_of(char byte) const { return letters_[(unsigned char)byte]; }
 
     bool lowers() const { return lower_; }
-    bool digits_alone() const { return digits_alone_; }
-
-    // The line with its characters replaced as the options say, and for each of its bytes the bytes of the
-    // line it came from.
-    bool replaces() const { return !replaced_.empty(); }
-    void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 
   private:
     Character& make(char32_t c);  // its entry, in a block of its own
@@ -90,13 +81,12 @@ class Characters {
     void share_equal_blocks();
     void set_ascii();
 
-    bool lower_, digits_alone_;
+    bool lower_;
     std::vector<Character> table_;         // blocks of 256 code points
     std::vector<std::uint16_t> block_of_;  // 0: the block in which nothing changes
     std::vector<char32_t> pool_;
     std::vector<std::pair<char32_t, int>> classes_;
     std::array<char, 256> ascii_{}, letters_{};
-    std::unordered_map<char32_t, std::string> replaced_;
 };
 
 // Whether words are made of it: letters, marks, digits, connectors (\w of Unicode's regular expressions).

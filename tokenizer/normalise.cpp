@@ -20,16 +20,6 @@ bool is_ascii(std::string_view line) {
 
 }  // namespace
 
-void Words::begin(std::string_view line) {
-    line_ = line;
-    if (characters_.replaces()) {
-        characters_.replace(line, replaced_, sources_);
-        line_ = replaced_;
-    }
-    at_ = 0;
-    after_cased_ = false;
-}
-
 bool Words::next() {
     text_.clear();
     spans_.clear();
@@ -43,7 +33,7 @@ bool Words::next() {
             continue;
         }
         Character what = characters_[c.value];
-        Span span = with_spans_ ? source(at_, at_ + std::size_t(c.length)) : Span{};
+        Span span{int(at_), int(at_) + c.length};
         if (what.is(Character::drop)) {
             at_ += std::size_t(c.length);
         } else if (what.is(Character::space)) {
@@ -76,7 +66,7 @@ bool Words::take_letters() {
         text_ += characters_.letter_of(line_[at_]);
     length_ += int(at_ - begin);
     if (with_spans_)
-        for (std::size_t i = begin; i < at_; i++) spans_.push_back(source(i, i + 1));
+        for (std::size_t i = begin; i < at_; i++) spans_.push_back({int(i), int(i) + 1});
     after_cased_ = line_[at_ - 1] > '9';
     return true;
 }
@@ -145,7 +135,7 @@ void Words::sort_run() {
 // Words leave out what is between them; it is read again, for the spaces.
 Normalised normalise(std::string_view line, const Characters& characters) {
     Normalised result;
-    if (!characters.replaces() && is_ascii(line)) {
+    if (is_ascii(line)) {
         result.text.resize(line.size());
         result.spans.resize(line.size());
         std::size_t size = 0;
@@ -174,7 +164,7 @@ Normalised normalise(std::string_view line, const Characters& characters) {
             if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
                 ideograph = what.is(Character::ideograph);
                 if (!what.is(Character::space)) break;
-                append(" ", words.source(at, end));
+                append(" ", {int(at), int(end)});
             }
             at = end;
         }

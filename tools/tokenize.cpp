@@ -27,10 +27,7 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     option("--max-word", s.max_word, "N", "longest word (200; hugging-face: 100)")
         ->check(CLI::Range(1, 1'000'000'000));
-    one_of("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
-    flag("--single-digits", s.single_digits, "every digit a token of its own");
     flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
-    option("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
     app.option_defaults()->group("What is written");
     flag("--ids", s.ids, "numbers instead of tokens");
@@ -39,68 +36,43 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     flag("--special", s.special, "add [CLS] and [SEP]");
     flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
-    CLI::Option* cut =
-        option("--max-length", s.frame.max_length, "N", "cut to N tokens, special ones counted")
-            ->check(CLI::Range(1, 1'000'000'000));
-    one_of("--truncate", s.truncate, {"longest", "first", "second"},
-           "longest (default), first or second is cut")
-        ->needs(cut);
-    flag("--cut-left", s.frame.cut_left, "cut the beginning, not the end")->needs(cut);
+    option("--max-length", s.max_length, "N", "cut to N tokens, special ones counted")
+        ->check(CLI::Range(3, 1'000'000'000));
 
     app.option_defaults()->group("Other work than encoding");
-    CLI::Option* decode = flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    flag("--plain", s.plain, "decode with a space between all words")->needs(decode);
+    flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
     flag("--report", s.report, "how the vocabulary fits the text");
-    flag("--restore", s.restore, "share of lines that decoding brings back");
     option("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
     option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.option_defaults()->group("Learning a vocabulary");
     CLI::Option* train = option("--train", s.train, "SIZE", "learn SIZE tokens from the text, write --vocab")
                              ->check(CLI::Range(6, 10'000'000));
-    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood")
+    option("--min-count", s.min_count, "N", "what is seen less often is no token (2)")
+        ->check(CLI::Range(1, 1'000'000'000))
         ->needs(train);
-    auto count = [&](const char* name, int& value, const char* text) {
-        option(name, value, "N", text)->check(CLI::Range(1, 1'000'000'000))->needs(train);
-    };
-    count("--min-count", s.min_count, "what is seen less often is no token (2)");
-    count("--min-pair-count", s.min_pair_count, "pairs seen less often stay apart (min-count)");
     app.option_defaults()->group("Options");
 }
 
 // Options that mean nothing together.
-void check(TokenizeSettings& s) {
-    int instead =
-        s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
+void check(const TokenizeSettings& s) {
+    int instead = s.decode + s.report + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)
-        throw BadUsage("--decode, --report, --restore, --train, --simplify and --write-json: one at a time");
-    bool encoding = s.offsets || s.characters || s.special || s.pairs || s.types;
+        throw BadUsage("--decode, --report, --train, --simplify and --write-json: one at a time");
+    bool encoding = s.offsets || s.characters || s.special || s.pairs || s.types || s.max_length > 0;
     if (instead == 1 && encoding)
         throw BadUsage(
-            "--offsets, --characters, --special, --pairs and --types say how encoded lines are written; "
-            "leave them out here");
+            "--offsets, --characters, --special, --pairs, --types and --max-length say how encoded lines are written; leave "
+            "them out here");
     if (instead == 1 && s.ids && !s.decode) throw BadUsage("--ids goes with encoding and --decode");
-    if (s.score == "likelihood" && s.min_pair_count == 0)
-        throw BadUsage(
-            "--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
-            "for instance 100, to ask for more");
-    if (instead == 1 && s.frame.max_length > 0) throw BadUsage("--max-length goes with encoding");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
-    if (s.truncate != "longest" && !s.pairs)
-        throw BadUsage("--truncate says which text of a pair is cut: give --pairs");
-    s.frame.special = s.special;
-    s.frame.with_pieces = s.offsets || s.characters;
-    s.frame.truncation = s.truncate == "first"    ? Truncation::only_first
-                         : s.truncate == "second" ? Truncation::only_second
-                                                  : Truncation::longest_first;
 }
 
 void run(const TokenizeSettings& s) {
     if (s.decode) return decode_lines(s);
     if (s.report) return report_text(s);
-    if (s.restore) return measure_restoration(s);
-    if (s.train > 0) return train_vocabulary(s);
+    if (s.train > 0) return learn_vocabulary(s);
     if (!s.simplify.empty()) return simplify_vocabulary(s);
     if (!s.write_json.empty()) return write_json(s);
     encode_lines(s);

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Lines to tokens, and tokens to lines.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
-#include "tokenizer/batch.h"
-#include "tokenizer/decoder.h"
+#include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tokenizer/replacements.h"
-#include "tokenizer/restoration.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/tokenize/tokenize.h"
@@ -20,9 +15,6 @@ namespace masquerade {
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
     if (s.cased) options.lower = false, options.strip_accents = false;
     if (!s.rules.empty()) options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
-    if (s.single_digits) options.single_digits = true;
-    if (!s.replace.empty())
-        options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
 
 WordPiece open_tokenizer(const TokenizeSettings& s) {
@@ -32,43 +24,79 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
     override_reading(s, options);
     if (!s.rules.empty()) options.max_word = options.rules == Rules::google ? 200 : 100;
     if (s.max_word > 0) options.max_word = s.max_word;
-    if (s.unknown == "character") options.unknown = Unknown::character;
     options.recognise_special = s.recognise;
     return WordPiece(std::move(read.vocabulary), std::move(options), std::move(read.added));
 }
 
 namespace {
 
-// Sequence b as a line: ids or tokens, and what was asked for beside them.
-void print_sequence(const PackedBatch& batch, int b, const WordPiece& tokenizer, const TokenizeSettings& s,
-                    std::string& out) {
-    for (int i = batch.starts[std::size_t(b)]; i < batch.starts[std::size_t(b) + 1]; i++) {
-        std::size_t at = std::size_t(i);
-        if (i > batch.starts[std::size_t(b)]) out += ' ';
-        if (s.ids) {
-            char digits[12];
-            out.append(digits, std::to_chars(digits, digits + 12, batch.ids[at]).ptr);
-        } else {
-            out += tokenizer.vocabulary().token(batch.ids[at]);
-        }
-        if (s.types) out += batch.types[at] == 0 ? "/0" : "/1";
-        if (s.offsets || s.characters) {
-            const Piece& p = batch.pieces[at];
-            out += '@' + std::to_string(p.begin) + ':' + std::to_string(p.end);
-        }
+// Writes a line's tokens: for one thread.
+class LineEncoder {
+  public:
+    LineEncoder(const WordPiece& tokenizer, const TokenizeSettings& settings)
+        : tokenizer_(tokenizer), settings_(settings), encoder_(tokenizer) {
+        const Vocabulary& v = tokenizer.vocabulary();
+        if (settings.special && (v.cls() < 0 || v.sep() < 0))
+            throw BadInput(text("the vocabulary has no ", v.cls() < 0 ? "[CLS]" : "[SEP]", "; leave --special out"));
     }
-}
 
-// The offsets of a block's pieces, from bytes to characters of their text.
-void to_code_points(const std::vector<Input>& inputs, PackedBatch& batch) {
-    for (std::size_t b = 0; b < inputs.size(); b++) {
-        int begin = batch.starts[b], middle = begin, end = batch.starts[b + 1];
-        while (middle < end && batch.types[std::size_t(middle)] == 0) middle++;
-        Piece* pieces = batch.pieces.data();
-        to_code_points(inputs[b].first, pieces + begin, pieces + middle);
-        to_code_points(inputs[b].second.value_or(""), pieces + middle, pieces + end);
+    void write(std::string_view line, std::string& out) {
+        const std::size_t tab = settings_.pairs ? line.find('\t') : line.npos;
+        const bool pair = tab != line.npos, special = settings_.special;
+        read(line.substr(0, tab), first_);
+        read(pair ? line.substr(tab + 1) : "", second_);
+        Lengths kept{int(first_.ids.size()), int(second_.ids.size())};
+        if (settings_.max_length > 0)
+            kept = longest_first(tokenizer_.options().rules, settings_.max_length - (special ? pair ? 3 : 2 : 0),
+                                 kept.first, kept.second);
+        const std::size_t begin = out.size();
+        if (special) put(tokenizer_.vocabulary().cls(), {}, '0', out);
+        put(first_, kept.first, '0', out);
+        if (special) put(tokenizer_.vocabulary().sep(), {}, '0', out);
+        put(second_, kept.second, '1', out);
+        if (special && pair) put(tokenizer_.vocabulary().sep(), {}, '1', out);
+        if (out.size() > begin) out.pop_back();  // the last space
     }
-}
+
+  private:
+    struct Encoded {
+        std::vector<int> ids;
+        std::vector<Piece> pieces;  // with offsets alone
+    };
+
+    void read(std::string_view text, Encoded& to) {
+        to.ids.clear();
+        to.pieces.clear();
+        if (!settings_.offsets && !settings_.characters) return encoder_.append(text, to.ids);
+        encoder_.append(text, to.pieces);
+        for (const Piece& piece : to.pieces) to.ids.push_back(piece.id);
+        if (settings_.characters) to_code_points(text, to.pieces);
+    }
+
+    void put(const Encoded& text, int kept, char type, std::string& out) const {
+        for (std::size_t i = 0; i < std::size_t(kept); i++)
+            put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
+    }
+
+    // An id or token, what was asked for beside it, and a space.
+    void put(int id, const Piece& piece, char type, std::string& out) const {
+        if (settings_.ids) {
+            char digits[12];
+            out.append(digits, std::to_chars(digits, digits + 12, id).ptr);
+        } else {
+            out += tokenizer_.vocabulary().token(id);
+        }
+        if (settings_.types) (out += '/') += type;
+        if (settings_.offsets || settings_.characters)
+            out += '@' + std::to_string(piece.begin) + ':' + std::to_string(piece.end);
+        out += ' ';
+    }
+
+    const WordPiece& tokenizer_;
+    const TokenizeSettings& settings_;
+    Encoder encoder_;
+    Encoded first_, second_;
+};
 
 // -1 where the field is no number.
 int number_in(std::string_view field) {
@@ -101,58 +129,18 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
 }  // namespace
 
 void encode_lines(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    each_block([&](std::string_view block, long first_number) {
-        std::vector<Input> inputs;
-        each_line(block, first_number, [&](std::string_view line, long) {
-            Input input{line, {}};
-            if (s.pairs) {
-                std::size_t tab = line.find('\t');
-                if (tab != line.npos) input = {line.substr(0, tab), line.substr(tab + 1)};
-            }
-            inputs.push_back(input);
-        });
-        PackedBatch batch = encode_batch(
-            tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads(),
-            std::size_t(first_number));
-        if (s.characters) to_code_points(inputs, batch);
-        constexpr int lines = 1000;
-        std::vector<std::string> out(std::size_t(batch.size() + lines - 1) / lines);
-        parallel_each(std::int64_t(out.size()), [&](std::int64_t i) {
-            for (int b = int(i) * lines; b < std::min(int(i + 1) * lines, batch.size()); b++) {
-                print_sequence(batch, b, tokenizer, s, out[std::size_t(i)]);
-                out[std::size_t(i)] += '\n';
-            }
-        });
-        for (const std::string& part : out) write_out(part);
-        flush_out();
+    const WordPiece tokenizer = open_tokenizer(s);
+    filter_lines([&](std::string_view line, long, std::string& out) {
+        thread_local LineEncoder encoder(tokenizer, s);
+        encoder.write(line, out);
     });
 }
 
 void decode_lines(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    Decoder::Options options;
-    options.spaces = s.plain ? Decoder::Spaces::plain : Decoder::Spaces::restored;
+    const WordPiece tokenizer = open_tokenizer(s);
     filter_lines([&](std::string_view line, long number, std::string& out) {
-        Decoder decoder(tokenizer, options);
-        for (int id : read_ids(line, number, tokenizer.vocabulary(), s.ids)) decoder.push(id, out);
-        decoder.finish(out);
+        out += tokenizer.decode(read_ids(line, number, tokenizer.vocabulary(), s.ids));
     });
-}
-
-// Lines that come back otherwise are shown, the first ten of them.
-void measure_restoration(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    std::vector<std::string> lines;
-    each_block([&](std::string_view block, long first) {
-        each_line(block, first, [&](std::string_view line, long) { lines.emplace_back(line); });
-    });
-    int shown = 0;
-    Restoration r = restoration(tokenizer, lines, [&](const std::string& wanted, const std::string& got) {
-        if (shown++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
-    });
-    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n",
-                             r.lines, r.unknown, r.exact, r.lines - r.unknown, 100 * r.share());
 }
 
 }  // namespace masquerade
