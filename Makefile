@@ -130,6 +130,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
+$(BUILD)/bench $(BUILD)/tests: $(call object,tools/plot/plot.cpp)
 $(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@

@@ -18,6 +18,22 @@ is 'whole' 1 "$(grep -c '^  "complete": true' "$folder/saved")"
 is 'who takes turns has gone' 0 $?
 is 'nothing was measured' 0 "$(grep -c '"say":"row"' "$folder/said")"
 
+# ---- kinds of attention against the length ---------------------------------------------------------------------------
+kinds=("$bench" attention --lengths 16,32 --repeats 1 --heads 2 --size 4)
+"${kinds[@]}" --kinds all --save "$folder/saved" >"$folder/said"
+is 'kinds' 0 $?
+kinds_there=$(build/release/inspect attention | sed '/^$/q' | grep -c .)
+is 'a row for each kind and length' $((2 * kinds_there)) "$(grep -c '"inside_ms"' "$folder/saved")"
+is 'softmax is faster than itself' 0 "$(grep -c '^softmax .* here$' "$folder/said")"
+"${kinds[@]}" --kinds luna --mask lm >"$folder/said"
+is 'a kind that cannot' 'luna refuses:' "$(grep ^luna "$folder/said" | head -n 1 | awk '{ print $1, $2 }')"
+refuses 'no such kind' 2 'moon not in' "${kinds[@]}" --kinds moon
+refuses 'no such picture' 2 'neither in .svg nor in .png' "${kinds[@]}" --kinds luna --plot "$folder/picture.jpg"
+if command -v gnuplot >/dev/null; then
+    "${kinds[@]}" --kinds luna --plot "$folder/picture.svg" >"$folder/said"
+    is 'a picture' 1 "$(grep -c '</svg>' "$folder/picture.svg")"
+fi
+
 # ---- beside others ---------------------------------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     python3 tests/tools/compare_test.py >"$folder/said" 2>&1

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
+#include "engine/nn/attention/attention.h"
 #include "engine/ops/visible.h"
 #include "engine/tensor/numbers.h"
 #include "models/masks/mask.h"
 #include "tools/bench/attention.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
 
 namespace masquerade {
@@ -23,9 +23,10 @@ SegmentGraph graph_of(const AttentionSizes& s) {
 }
 
 struct Options {
-    std::vector<int> lengths = {128, 512, 2048};
-    int tokens = 0, heads = 12, size = 64;
+    std::vector<int> lengths;
+    int tokens = 0, heads = 0, size = 64;
     std::string precision = "both";
+    KindsOptions kinds;
 };
 
 void measure(Bench& bench, const AttentionSizes& s) {
@@ -52,6 +53,14 @@ void measure(Bench& bench, const AttentionSizes& s) {
 }
 
 void run(Bench& bench, Options o) {
+    if (KindsOptions& k = o.kinds; !k.kinds.empty()) {
+        k.heads = o.heads ? o.heads : 4, k.width = k.heads * o.size;
+        if (!o.lengths.empty()) k.lengths = o.lengths;
+        if (o.precision == "bf16") k.type = DType::bf16;
+        return measure_kinds(bench, k);
+    }
+    if (o.lengths.empty()) o.lengths = {128, 512, 2048};
+    if (o.heads == 0) o.heads = 12;
     if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
     bench.begin();
     for (DType type : {DType::bf16, DType::f32})
@@ -123,7 +132,7 @@ std::int64_t visible_pairs(const SegmentGraph& graph) {
 
 RunCase attention_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
-    app.add_option("--lengths", o->lengths, "tokens of a document (default: 128,512,2048)")
+    app.add_option("--lengths", o->lengths, "tokens of a document (default: 128,512,2048; of kinds 256,1024,4096,16384,65536)")
         ->delimiter(',')
         ->check(CLI::Range(2, 1 << 20))
         ->option_text("N,...");
@@ -131,11 +140,23 @@ RunCase attention_case(CLI::App& app) {
                    "of all documents (default: 2048; with --device cuda 16384); at least one document is run")
         ->check(CLI::Range(2, 1 << 24))
         ->option_text("N");
-    app.add_option("--heads", o->heads, "heads (default: 12)")->check(CLI::Range(1, 1024))->option_text("N");
+    app.add_option("--heads", o->heads, "heads (default: 12; of kinds 4)")->check(CLI::Range(1, 1024))->option_text("N");
     app.add_option("--size", o->size, "numbers of a head (default: 64)")->check(CLI::Range(1, 1024))->option_text("N");
     app.add_option("--precision", o->precision, "f32, bf16 or both (default: both)")
         ->check(CLI::IsMember({"f32", "bf16", "both"}))
         ->option_text("NAME");
+    KindsOptions& k = o->kinds;
+    std::vector<std::string> names = {"all"};
+    for (const AttentionKind& kind : attention_kinds()) names.push_back(kind.name);
+    app.add_option("--kinds", k.kinds, "kinds of attention beside softmax, or all: time and memory against the length")
+        ->delimiter(',')
+        ->check(CLI::IsMember(names))
+        ->option_text("NAME,...");
+    app.add_option("--mask", k.mask, "of kinds: a mask's name, or one in words (default: bert, which is full)")->option_text("MASK");
+    app.add_option("--limit", k.limit, "of kinds: seconds that a call may be expected to take (default: 60)")
+        ->check(CLI::Range(0.0, 1e6))
+        ->option_text("S");
+    app.add_option("--plot", k.plot, "of kinds: a picture, .svg or .png, drawn by gnuplot")->option_text("FILE");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

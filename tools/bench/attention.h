@@ -3,6 +3,7 @@
 #pragma once
 #include "engine/ops/ops.h"
 #include "engine/tensor/buffer.h"
+#include "tools/bench/bench.h"
 
 namespace masquerade {
 
@@ -47,6 +48,17 @@ class AttentionWork {
     AttentionRule rule_;
     Block q_, kv_, y_, lse_, dy_, dq_, dkv_;
 };
+
+// Every kind of attention, or some, on one document of each length.
+struct KindsOptions {
+    std::vector<std::string> kinds;  // of attention_kinds(), or "all"; none: not asked for
+    std::vector<int> lengths = {256, 1024, 4096, 16384, 65536};
+    std::string mask = "bert", plot;
+    int width = 256, heads = 4;
+    DType type = DType::f32;
+    double limit = 60;  // seconds that a call may be expected to take
+};
+void measure_kinds(Bench& bench, const KindsOptions& options);
 
 // Pairs of a row and a row that it sees.
 std::int64_t visible_pairs(const SegmentGraph& graph);

@@ -92,7 +92,7 @@ Bench::Bench(const std::string& name, const Options& o, const Common& c) : optio
 #endif
 }
 
-void Bench::begin(const Json& facts, const std::string& lines) {
+void Bench::begin(const Json& facts, const std::string& lines, const std::string& columns) {
     all_.update(facts);
     const Json& m = all_["machine"];
     auto word = [&](const char* name) { return m[name].get<std::string>(); };
@@ -101,7 +101,7 @@ void Bench::begin(const Json& facts, const std::string& lines) {
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
     head += lines;
-    show(head + '\n' + line("", "ms", "range", "a second", "", "ratio"));
+    show(head + '\n' + (columns.empty() ? line("", "ms", "range", "a second", "", "ratio") : columns));
     say("head", {{"json", all_}, {"text", head}});
 }
 
@@ -128,10 +128,14 @@ void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const
         lines += line_of("  " + works[w].name, row, s, figures(ratio));
     }
     const std::string rest = more ? more(row) : "";
+    add(row, lines + rest);
+    say("row", {{"row", row}, {"lines", lines}, {"more", rest}});
+}
+
+void Bench::add(const Json& row, const std::string& line) {
     all_["rows"].push_back(row);
     save();
-    show(lines + rest);
-    say("row", {{"row", row}, {"lines", lines}, {"more", rest}});
+    show(line);
 }
 
 void Bench::end(bool complete) {

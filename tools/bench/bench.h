@@ -43,13 +43,16 @@ class Bench {
     };
     Bench(const std::string& name, const Options& options, const Common& common);
 
-    // The machine and what the case says of its data: for the JSON, and lines for people.
-    void begin(const Json& facts = Json::object(), const std::string& text = "");
+    // The machine and what the case says of its data: for the JSON, and lines for people. `columns` heads rows of its own.
+    void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
     // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is
     // ours; others of ours stand beside it. `about` goes to the peer with the row. `more` completes the row, and gives
     // lines that follow it.
     void measure(Json row, Json about, const std::vector<Timed>& works,
                  const std::function<std::string(Json&)>& more = {});
+    // A row that a case has measured by itself, with its line of text; and a line of no row.
+    void add(const Json& row, const std::string& line);
+    void table(const std::string& line) const { show(line); }
     void end(bool complete);
     // One line on a terminal, which the next one overwrites; throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
