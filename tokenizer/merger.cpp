@@ -25,24 +25,23 @@ void Merger::add(const std::vector<int>& tokens, Count count) {
 
 bool Merger::run(int size, const std::function<bool()>& goes_on) {
     constexpr int between_questions = 64;
-    int merges = 0;
-    queue_changed();
-    while (tokens_.size() < size && !queue_.empty()) {
+    for (int merges = 0;;) {
+        for (int pair : risen_) queue(pair);
+        risen_.clear();
+        if (tokens_.size() >= size || queue_.empty()) return true;
         std::pop_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
         const Queued best = queue_.back();
         queue_.pop_back();
         Pair& pair = pairs_[std::size_t(best.pair)];
         if (best.count != pair.queued) continue;  // it was put there again, with more
         pair.queued = 0;
-        if (best.count == pair.count) {
+        if (best.count != pair.count) {
+            queue(best.pair);
+        } else {
             if (merges++ % between_questions == 0 && !goes_on()) return false;
             merge(best.pair);
-        } else {
-            changed_.push_back(best.pair);
         }
-        queue_changed();
     }
-    return true;
 }
 
 void Merger::change(int left, int right, Count by, int word) {
@@ -52,9 +51,12 @@ void Merger::change(int left, int right, Count by, int word) {
     if (is_new) pairs_.push_back({left, right});
     Pair& pair = pairs_[std::size_t(place->second)];
     pair.count += by;
-    if (by > 0 && (pair.words.empty() || pair.words.back() != word)) pair.words.push_back(word);
-    if (!pair.changed) changed_.push_back(place->second);
-    pair.changed = true;
+    if (by > 0) {
+        risen_.push_back(place->second);
+        if (pair.words.empty() || pair.words.back() != word) pair.words.push_back(word);
+    } else if (pair.count == 0) {
+        std::vector<int>().swap(pair.words);
+    }
 }
 
 void Merger::merge(int id) {
@@ -88,17 +90,12 @@ void Merger::merge_in(int w, int left, int right, int merged) {
     word.length = kept;
 }
 
-void Merger::queue_changed() {
-    for (int id : changed_) {
-        Pair& pair = pairs_[std::size_t(id)];
-        pair.changed = false;
-        if (pair.count == 0) std::vector<int>().swap(pair.words);
-        if (pair.count < min_count_ || pair.count <= pair.queued) continue;
-        pair.queued = pair.count;
-        queue_.push_back({pair.count, id});
-        std::push_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
-    }
-    changed_.clear();
+void Merger::queue(int id) {
+    Pair& pair = pairs_[std::size_t(id)];
+    if (pair.count < min_count_ || pair.count <= pair.queued) return;
+    pair.queued = pair.count;
+    queue_.push_back({pair.count, id});
+    std::push_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
 }
 
 bool Merger::later(const Queued& a, const Queued& b) const {

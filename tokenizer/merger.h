@@ -50,7 +50,6 @@ class Merger {
     struct Pair {
         int left, right;
         Count count = 0, queued = 0;  // queued: the count it stands in the queue with; 0: not there
-        bool changed = false;         // since the last merge
         std::vector<int> words = {};  // where it occurs; some may have lost it since, or be listed twice
     };
     struct Queued {
@@ -61,7 +60,7 @@ class Merger {
     void change(int left, int right, Count by, int word);
     void merge(int pair);
     void merge_in(int word, int left, int right, int merged);
-    void queue_changed();
+    void queue(int pair);
     bool later(const Queued& a, const Queued& b) const;
 
     TokenList& tokens_;
@@ -71,7 +70,7 @@ class Merger {
     std::vector<Pair> pairs_;
     std::unordered_map<std::uint64_t, int> ids_;  // of pairs
     std::vector<Queued> queue_;                   // a heap
-    std::vector<int> changed_;
+    std::vector<int> risen_;                      // pairs that became more frequent in a merge
 };
 
 }  // namespace masquerade

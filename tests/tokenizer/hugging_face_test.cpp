@@ -238,9 +238,11 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK_SAID(f["post_processor"]["cls"][1] = 3,
                "post_processor.cls[1] is 3, expected 2, as in the vocabulary");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0", "A:0 B:1"),
-               "post_processor is \"[CLS]:0 A:0\" and \"A:0 B:1\", expected \"[CLS]:0 A:0 [SEP]:0\" and");
+               "post_processor is \"[CLS]:0 A:0\" and \"A:0 B:1\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
+               "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0"),
-               "and \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", expected");
+               "post_processor is \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
+               "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID((f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"),
                 f["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 2),
                "post_processor.special_tokens.[SEP].ids[0] is 2, expected 3, as in the vocabulary");

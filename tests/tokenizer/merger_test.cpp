@@ -19,7 +19,6 @@ namespace {
 // Training as it is defined: everything is counted anew for each merge.
 struct Naive {
     std::vector<std::string> tokens;
-    int found_again = 0;  // merges whose token was there already
 
     Naive(const Lines& lines, int size, const TrainerOptions& options) : tokens(std::begin(special_tokens), std::end(special_tokens)) {
         Characters characters(options);
@@ -73,10 +72,7 @@ struct Naive {
             if (count > best) std::tie(left, right) = pair, best = count;
         if (left.empty()) return false;
         std::string merged = left + right.substr(2);
-        if (has(merged))
-            found_again++;
-        else
-            tokens.push_back(merged);
+        if (!has(merged)) tokens.push_back(merged);
         for (auto& word : words) {
             std::vector<std::string> cut;
             for (std::size_t i = 0; i < word.first.size(); i++) {
@@ -93,7 +89,6 @@ struct Naive {
 }  // namespace
 
 TEST_CASE("every merge is the one that counting all anew would choose") {
-    int found_again = 0;
     for (int corpus = 0; corpus < 240; corpus++) {
         Random random{std::uint64_t(corpus)};
         Lines lines = babble(1 + int(random.below(30)), random.below(1000), 2 + random.below(14));
@@ -106,10 +101,8 @@ TEST_CASE("every merge is the one that counting all anew would choose") {
             CAPTURE(size);
             Naive naive(lines, size, options);
             REQUIRE(tokens_of(train_vocabulary(lines, size, options), 0) == naive.tokens);
-            found_again += naive.found_again;
         }
     }
-    CHECK(found_again > 0);  // the case is met: a merge makes what another pair made already
 }
 
 TEST_CASE("counts are compared exactly where doubles cannot tell them apart") {
