@@ -8,11 +8,12 @@
 namespace masquerade::ladder {
 namespace {
 
-Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0, bool tied = false) {
+Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0, bool tied = false,
+            int piece = 256) {
     Op op{"state_attention, " + use, [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = n.other, C = H * D, R = D % 3 + 2;
         const bool attends = read == StateRead::attend, kernel = read == StateRead::kernel;
-        const bool positive = pack == StatePack::sum && kernel;
+        const bool gated = pack == StatePack::gated, positive = (gated || pack == StatePack::sum) && kernel;
         auto layout = std::make_shared<Layout>(build(N));
         const int sources = layout->keys[1] > 0 ? 2 : 1, longest = std::min(N, 140) + 1;
         Case c;
@@ -22,23 +23,30 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
             auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
             if (positive) w.drawn(uniform(0.2, 1.2));
             c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).from_rounded().sums(D + 2 * longest, 4).at_least(1);
+            if (gated) c.input(s ? "gate1" : "gate", {layout->keys[s], H}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
         }
         c.output("y", {N, C}).sums(D + 2 * longest, 4).at_least(1);
-        const StateRule rule{H, R, pack, read, 0.7, floor};
+        const StateRule rule{H, R, pack, read, 0.7, floor, piece};
         const auto packs = [=](const Call& a) { return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")}; };
         const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };
+        const auto gates = [=](const Call& a) {
+            return !gated ? Views{} : sources > 1 ? Views{a("gate"), a("gate1")} : Views{a("gate")};
+        };
         c.forward = [=](const Call& a) {
-            state_attention_forward(a("x"), packs(a), kvs(a), layout->graph, rule, View{}, a("y"), View{});
+            state_attention_forward(a("x"), packs(a), kvs(a), gates(a), layout->graph, rule, View{}, a("y"), View{});
         };
         c.backward = [=](const Call& a) {
             const Grads dpack = sources > 1 ? Grads{a.grad("pack"), a.grad("pack1")} : Grads{a.grad("pack")};
             const Grads dkv = sources > 1 ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
-            state_attention_backward(a.d("y"), a("x"), packs(a), kvs(a), layout->graph, rule, a.grad("x"), dpack, dkv);
+            const Grads dgate = !gated ? Grads{} : sources > 1 ? Grads{a.grad("gate"), a.grad("gate1")} : Grads{a.grad("gate")};
+            state_attention_backward(a.d("y"), a("x"), packs(a), kvs(a), gates(a), layout->graph, rule, a.grad("x"), dpack, dkv, dgate);
         };
         c.record = [=](const OnTape& a) {
-            std::vector<Tensor*> p{a("pack")}, kv{a("kv")};
+            std::vector<Tensor*> p{a("pack")}, kv{a("kv")}, gate;
+            if (gated) gate.push_back(a("gate"));
             if (sources > 1) p.push_back(a("pack1")), kv.push_back(a("kv1"));
-            state_attention(a.tape, a("x"), p, kv, C, layout->graph, rule, "ladder");
+            if (sources > 1 && gated) gate.push_back(a("gate1"));
+            state_attention(a.tape, a("x"), p, kv, C, layout->graph, rule, "ladder", nullptr, nullptr, gate);
         };
         return c;
     }};
@@ -52,7 +60,7 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
 }  // namespace
 
 std::vector<Op> state_ops() {
-    constexpr auto sum = StatePack::sum, exponential = StatePack::exponential;
+    constexpr auto sum = StatePack::sum, gated = StatePack::gated, exponential = StatePack::exponential;
     constexpr auto linear = StateRead::linear, kernel = StateRead::kernel, attend = StateRead::attend;
     return {
         state_op("sum, attend", sum, attend, by_rule(Rule::causal)),
@@ -68,6 +76,12 @@ std::vector<Op> state_ops() {
         state_op("latent key", exponential, attend, with_latent),
         state_op("tied", sum, attend, prefix, 0, true),
         state_op("none", exponential, attend, by_rule(Rule::none)),
+        state_op("gated", gated, kernel, prefix),
+        state_op("gated, held", gated, kernel, by_rule(Rule::causal), 100),
+        state_op("gated, in pieces", gated, kernel, with_latent, 0, false, 3),
+        state_op("sum, in pieces", sum, attend, prefix, 0, false, 5),
+        state_op("exponential, in pieces", exponential, attend, by_rule(Rule::causal), 0, false, 2),
+        state_op("exponential kernel, in pieces", exponential, kernel, prefix, 0, false, 7),
     };
 }
 

@@ -3,16 +3,18 @@
 // and a query reads the slots. With the scaled pack s_j (R) of key j, its weight in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
+//     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr               gated: keys i after j fade it, g = sigmoid(a)
 //     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)          exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
 // and the query reads y = sum_r p_r V_r with
 //
 //     linear    p_r = x_r                                                 content lambda           Bello 2021, equation 1
-//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)     Choromanski et al. 2020
+//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)     Choromanski et al. 2020;
+//                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna              Ma et al. 2021, section 3
 //
-// where the kernel of a sum has n_r = sum_j s_jr. A query that sees nothing reads 0. Derivations: docs/ops/state_attention.md.
+// where the kernel of a sum has n_r = sum_j w_jr. A query that sees nothing reads 0. Derivations: docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -20,10 +22,11 @@ namespace masquerade {
 
 struct StateShape {
     int slots, columns;  // R, D
-    bool exponential, attends, kernel;
+    bool exponential, gated, attends, kernel;
     double scale;  // of the packs
-    double floor;  // of the magnitude of a kernel's sum, a key; below it the sum is held
-    // Numbers of a state: keys it holds, running maxima (R), sums of weights (R), values and keys (R,D) times weights.
+    double floor;  // of the magnitude of a kernel's sum, a key (gated: in all); below it the sum is held
+    // Numbers of a state: keys it holds, running maxima or products of gates (R), sums of weights (R), values and keys (R,D)
+    // times weights.
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
@@ -37,8 +40,14 @@ struct State {
 template <class Lanes, class A>
 HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
     meet(lanes);
-    each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(-INFINITY) : A(0); });
+    const A top = A(n.exponential ? -INFINITY : n.gated ? 1 : 0);
+    each(lanes, n.numbers(), [&](int i) { at[i] = i >= 1 && i <= n.slots ? top : A(0); });
     meet(lanes);
+}
+
+template <class A>
+HD A gate_of(const A* logit) {
+    return A(1) / (A(1) + exp_of(-*logit));
 }
 
 // to[d] = a to[d] + b from[d]
@@ -48,15 +57,28 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
     else each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// Takes up a key: its pack s(R), its key k(D) and its value v(D). `scratch` (2R).
+// What a state meets of a key: its pack (R), its key and value (D), the logit of its gate, or null.
+template <class S, class A>
+struct Met {
+    const A* pack;
+    const S *key, *value;
+    const A* gate;
+};
+
+// Takes up a key. `scratch` (2R).
 template <class Lanes, class S, class A>
-HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const A* s, const S* k, const S* v, A* scratch) {
+HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<S, A>& met, A* scratch) {
     const int R = n.slots, D = n.columns;
     A *old = scratch, *now = scratch + R;
     meet(lanes);
     each(lanes, R, [&](int r) {
-        const A scaled = A(n.scale) * s[r];
+        const A scaled = A(n.scale) * met.pack[r];
         old[r] = A(1), now[r] = scaled;
+        if (n.gated) {
+            const A g = gate_of(met.gate);
+            old[r] = g, now[r] = (A(1) - g) * scaled;
+            to.top[r] *= g;
+        }
         if (n.exponential) {
             const A top = real_of(scaled) > real_of(to.top[r]) ? A(real_of(scaled)) : to.top[r];
             old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
@@ -67,9 +89,41 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const A* s
     if (first(lanes)) *to.count += A(1);
     meet(lanes);
     for (int r = 0; r < R; r++) {
-        mix(lanes, D, to.values + r * D, old[r], now[r], v);
-        if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], k);
+        mix(lanes, D, to.values + r * D, old[r], now[r], met.value);
+        if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], met.key);
     }
+}
+
+// state = earlier, and then what it took up by itself: two parts of one order become one.
+template <class Lanes, class A>
+HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
+    const int R = n.slots, D = n.columns;
+    meet(lanes);
+    const bool empty = real_of(*state.count) == 0, alone = real_of(*earlier.count) == 0;
+    meet(lanes);
+    if (empty) each(lanes, n.numbers(), [&](int i) { state.count[i] = earlier.count[i]; });
+    if (empty || alone) return meet(lanes);
+    A *old = scratch, *own = scratch + R;
+    each(lanes, R, [&](int r) {
+        old[r] = own[r] = A(1);
+        if (n.gated) {
+            old[r] = state.top[r];
+            state.top[r] *= earlier.top[r];
+        }
+        if (n.exponential) {
+            const A top = real_of(earlier.top[r]) > real_of(state.top[r]) ? earlier.top[r] : state.top[r];
+            old[r] = exp_of(earlier.top[r] - top), own[r] = exp_of(state.top[r] - top);
+            state.top[r] = top;
+        }
+        state.total[r] = own[r] * state.total[r] + old[r] * earlier.total[r];
+    });
+    meet(lanes);
+    if (first(lanes)) *state.count += *earlier.count;
+    for (int r = 0; r < R; r++) {
+        mix(lanes, D, state.values + r * D, own[r], old[r], earlier.values + r * D);
+        if (n.attends) mix(lanes, D, state.keys + r * D, own[r], old[r], earlier.keys + r * D);
+    }
+    meet(lanes);
 }
 
 // The reading of a state by a query: weights p_r / n_r (R), and scores b (R) where the query attends.
@@ -107,7 +161,7 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
         });
     } else if (n.kernel) {
         const A s = sum(lanes, R, [&](int r) { return A(x[r]) * state.total[r]; });
-        const double least = n.floor * real_of(*state.count);
+        const double least = n.floor * (n.gated ? 1 : real_of(*state.count));
         reading.held = real_of(s) < least && -real_of(s) < least;
         reading.sum = reading.held ? A(real_of(s) < 0 ? -least : least) : s;
         each(lanes, R, [&](int r) { weights[r] = A(x[r]) / reading.sum; });
@@ -127,7 +181,8 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
 }
 
 // The trace of a query that the backward keeps for its keys: for each slot r what multiplies dy in the gradient of V_r's
-// sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs.
+// sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs; for gates, what the
+// loss gains if all weights grow alike, which is 0 but at the floor.
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
@@ -165,7 +220,7 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
         trace.value[r] = n.exponential ? weights[r] * total : weights[r];
         trace.key[r] = key;
         trace.lost[r] = lost;
-        trace.log_total[r] = n.exponential ? state.top[r] + log_of(total) : A(0);
+        trace.log_total[r] = n.exponential ? state.top[r] + log_of(total) : reading.held ? along : A(0);
         if (n.attends && !n.exponential) trace.key[r] /= total, trace.lost[r] = A(0);
     });
     meet(lanes);
@@ -178,11 +233,46 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 }
 
 // The reverse state: what the queries so far, from the last one back, want of a key. Its numbers lie as those of a State:
-// `top` is log n_r of the last query that was taken up, to which everything is relative, `total` what the normalisers lose.
+// `top` is log n_r of the last query that was taken up, to which everything is relative, or the product of gates since the
+// start, `total` what the normalisers lose.
 template <class Lanes, class A>
 HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
     meet(lanes);
-    each(lanes, n.numbers(), [&](int i) { at[i] = n.exponential && i >= 1 && i <= n.slots ? A(INFINITY) : A(0); });
+    const A top = A(n.exponential ? INFINITY : n.gated ? 1 : 0);
+    each(lanes, n.numbers(), [&](int i) { at[i] = i >= 1 && i <= n.slots ? top : A(0); });
+    meet(lanes);
+}
+
+// Wishes of queries behind a key, as the keys before it see them.
+template <class Lanes, class A>
+HD void fade_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const A* gate) {
+    const A g = gate_of(gate);
+    meet(lanes);
+    each(lanes, n.slots, [&](int r) { wishes.top[r] *= g, wishes.total[r] *= g; });
+    each(lanes, n.slots * n.columns, [&](int i) { wishes.values[i] *= g; });
+    meet(lanes);
+}
+
+// wishes = those of a part of the order and, behind it, of all later parts.
+template <class Lanes, class A>
+HD void join_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const State<A>& later, A* scratch) {
+    const int R = n.slots, D = n.columns;
+    meet(lanes);
+    each(lanes, R, [&](int r) {
+        scratch[r] = n.gated ? wishes.top[r] : A(1);
+        if (n.gated) wishes.top[r] *= later.top[r];
+        if (n.exponential) {
+            const bool none = real_of(wishes.top[r]) == INFINITY;  // no query in the part
+            scratch[r] = none ? A(1) : exp_of(wishes.top[r] - later.top[r]);
+            if (none) wishes.top[r] = later.top[r];
+        }
+        wishes.total[r] += scratch[r] * later.total[r];
+    });
+    meet(lanes);
+    for (int r = 0; r < R; r++) {
+        mix(lanes, D, wishes.values + r * D, A(1), scratch[r], later.values + r * D);
+        if (n.attends) mix(lanes, D, wishes.keys + r * D, A(1), scratch[r], later.keys + r * D);
+    }
     meet(lanes);
 }
 
@@ -203,27 +293,34 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. `row` (R + 2D).
+// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. Returns what the loss gains if all its weights
+// grow alike. `row` (R + 2D).
 template <class Lanes, class S, class A>
-HD void key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const A* s, const S* k, const S* v, A* ds, S* dk,
-                 S* dv, A* row) {
+HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv, A* row) {
     const int R = n.slots, D = n.columns;
-    A *weights = row, *to_v = row + R, *to_k = to_v + D;
+    A *weights = row, *to_v = row + R, *to_k = to_v + D, along(0);
+    const A fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
     meet(lanes);
-    each(lanes, R, [&](int r) { weights[r] = n.exponential ? exp_of(A(n.scale) * s[r] - wishes.top[r]) : A(n.scale) * s[r]; });
+    each(lanes, R, [&](int r) {
+        const A s = A(n.scale) * met.pack[r];
+        weights[r] = n.exponential ? exp_of(s - wishes.top[r]) : fresh * s;
+    });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {
         const A *of_v = wishes.values + r * D, *of_k = wishes.keys + r * D;
         if (dv) mix(lanes, D, to_v, A(1), weights[r], of_v);
         if (dv && n.attends) mix(lanes, D, to_k, A(1), weights[r], of_k);
-        if (!ds) continue;
-        A g = sum(lanes, D, [&](int d) { return of_v[d] * A(v[d]); });
-        if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(k[d]); });
-        if (first(lanes)) ds[r] += A(n.scale) * (n.exponential ? weights[r] : A(1)) * (g - wishes.total[r]);
+        if (!ds && !n.gated) continue;
+        A g = sum(lanes, D, [&](int d) { return of_v[d] * A(met.value[d]); });
+        if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(met.key[d]); });
+        g -= wishes.total[r];
+        along += weights[r] * g;
+        if (ds && first(lanes)) ds[r] += A(n.scale) * (n.exponential ? weights[r] : fresh) * g;
     }
     if (dv) store(lanes, D, dv, true, [&](int d) { return to_v[d]; });
     if (dv && n.attends) store(lanes, D, dk, true, [&](int d) { return to_k[d]; });
+    return along;
 }
 
 }  // namespace masquerade

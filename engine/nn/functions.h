@@ -42,12 +42,12 @@ Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints position
 // q (Nq,C), every kv (Nk,2C). The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
-// y (N,width) of x through a state of its keys; pack[s] and kv[s] of one source each. `before` (B, state_numbers): the state
+// y (N,width) of x through a state of its keys; pack[s], kv[s] and, of a gated pack, gate[s] of one source each. `before` (B, state_numbers): the state
 // that the rows of each document find, `after` receives the one that they leave; null where there is none. The graph must
 // outlive the step.
 Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,
                         const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before = nullptr,
-                        Tensor** after = nullptr);
+                        Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);

@@ -7,9 +7,10 @@ namespace {
 struct StateAttributes {
     const SegmentGraph* graph;
     StateRule rule;
-    int sources;
+    int sources, gates;
+    int before() const { return 1 + 2 * sources + gates; }  // place of the state before
 };
-// The tensors of a record: x, the packs, the key/value tensors, the state before.
+// The tensors of a record: x, the packs, the key/value tensors, the gates, the state before.
 Views views(const Record& r, int from, int count) {
     Views all;
     for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);
@@ -27,16 +28,18 @@ namespace record {
 void state_attention_forward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
-    const View before = int(r.in.size()) > 1 + 2 * S ? r.x(1 + 2 * S) : View{}, after = r.out.size() > 1 ? r.y(1) : View{};
-    masquerade::state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), *a.graph, a.rule, before, r.y(0), after);
+    const View before = int(r.in.size()) > a.before() ? r.x(a.before()) : View{}, after = r.out.size() > 1 ? r.y(1) : View{};
+    masquerade::state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph, a.rule,
+                                        before, r.y(0), after);
 }
 void state_attention_backward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
-    if (int(r.in.size()) > 1 + 2 * S) throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
+    if (int(r.in.size()) > a.before()) throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
     const Grad dx = r.dx(0);
-    const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S);
-    masquerade::state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), *a.graph, a.rule, dx, dpack, dkv);
+    const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S), dgate = grads(r, 1 + 2 * S, a.gates);
+    masquerade::state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph,
+                                         a.rule, dx, dpack, dkv, dgate);
 }
 
 }  // namespace record
@@ -48,12 +51,13 @@ int state_numbers(int width, const StateRule& rule) {
 
 Tensor* state_attention(Tape& t, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,
                         const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before,
-                        Tensor** after) {
+                        Tensor** after, const std::vector<Tensor*>& gate) {
     Record r = Record("state_attention").reads({x}).makes({t.declare(name, {x->rows(), width}, t.dtype)})
               .by(record::state_attention_forward, record::state_attention_backward,
-                  StateAttributes{&graph, rule, int(kv.size())});
+                  StateAttributes{&graph, rule, int(kv.size()), int(gate.size())});
     r.in.insert(r.in.end(), pack.begin(), pack.end());
     r.in.insert(r.in.end(), kv.begin(), kv.end());
+    r.in.insert(r.in.end(), gate.begin(), gate.end());
     r.keep = r.in;
     if (before) r.in.push_back(before);
     if (after) r.out.push_back(*after = t.declare(name + ".state", {graph.documents, state_numbers(width, rule)},

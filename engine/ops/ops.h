@@ -74,10 +74,11 @@ OP(attention_backward, (View dy, View q, Views kv, View y, View lse, const Segme
 // x (Nq,C) S, every kv[s] S: keys, then values (Nk,2C), or both in one (Nk,C);  else x (Nq,H*R) A, kv[s] (Nk,C) values.
 // pack[s] (Nk,H*R) A, times rule.scale;  y (Nq,C) S.
 // before, after (B, state_numbers), A: the state that the rows of document b find and leave, either may be absent.
-OP(state_attention_forward, (View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, View before, View y,
-                             View after))
-OP(state_attention_backward, (View dy, View x, Views pack, Views kv, const SegmentGraph& graph, StateRule rule, Grad dx,
-                              Grads dpack, Grads dkv))
+// gate[s] (Nk,H), A: logits, of the gated pack alone.
+OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule, View before,
+                             View y, View after))
+OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
+                              Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
 // For each head and r < R: y(N,H R) = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p: S;  y: A;  dp: A, or S as dx
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y))

@@ -12,14 +12,20 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. No key belongs to two documents, so that each may run alone.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run side by side once the state that each
+// starts from is known. Wave w holds the w-th group of every document: groups of a document may share keys, and their
+// gradients are written one after the other. Place i of `key` and `query` is p + g for piece p of group g, and behind the
+// last piece of a group stands its end.
 struct StatePlan {
-    int documents, queries;
-    const int* first_group;  // (documents + 1) groups of a document
-    const int* first_query;  // (groups + 1)
-    const int* first_key;    // (groups + 1)
+    int waves, groups, pieces, queries, keys;
+    const int* first_group;  // (waves + 1)
+    const int* document;     // (groups)
+    const int* first_piece;  // (groups + 1)
+    const int* group;        // (pieces)
+    const int* key;          // (pieces + groups) where a piece begins
+    const int* query;        // (pieces + groups)
     const int* query_row;    // (queries) row of x
-    const int* query_keys;   // (queries) it sees the first so many keys of its group
+    const int* query_end;    // (queries) it sees the keys of its group up to this one
     const int* key_source;   // (keys)
     const int* key_row;      // (keys) row of that source
 };
@@ -36,7 +42,7 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 namespace detail {
 struct StateGroup {
     std::vector<int> source, row;               // of the keys, in order
-    int whole = 0;                              // the first so many are seen by all queries
+    int whole = 0, document = 0;                // the first so many are seen by all queries
     std::vector<std::pair<int, int>> queries;  // keys that it sees, row
 };
 
@@ -87,51 +93,74 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Counts of documents, groups, queries and keys, then the tables. Error: a mask that is refused; a key row of two
-// documents, whose gradient would have two writers, where it is not `forward` alone.
-inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, bool forward) {
+// Counts of waves, groups, pieces, queries and keys, then the tables. A piece has about so many keys and queries. Error: a
+// mask that is refused; a key row of two documents, whose gradient would have two writers, where it is not `forward` alone.
+inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece, bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
-    std::vector<int> first_group, first_query = {0}, first_key = {0}, query_row, query_keys, source, row;
     std::vector<std::vector<int>> owner;
     for (int s = 0; s < keys.count; s++) owner.emplace_back(std::size_t(keys[s].rows()), -1);
+    std::vector<std::vector<detail::StateGroup>> waves;
+    std::vector<std::size_t> groups_of;  // of a document, so far
     for (std::size_t i = 0; i < graph.queries.size();) {
         const QuerySegment& q = graph.queries[i];
-        while (int(first_group.size()) <= q.document) first_group.push_back(int(first_query.size()) - 1);
         detail::StateGroup group = detail::keys_of_group(graph, q);
         for (; i < graph.queries.size() && detail::same_keys(graph, q, graph.queries[i]); i++)
             for (int r = graph.queries[i].begin; r < graph.queries[i].end; r++)
                 group.queries.push_back({group.whole + detail::own_keys_seen(graph, group, graph.queries[i], r), r});
         std::stable_sort(group.queries.begin(), group.queries.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (const auto& [seen, r] : group.queries) query_row.push_back(r), query_keys.push_back(seen);
         for (std::size_t k = 0; k < group.row.size(); k++) {
             int& document = owner.at(std::size_t(group.source[k])).at(std::size_t(group.row[k]));
             if (!forward && document >= 0 && document != q.document)
                 throw Error(text(op, ": documents ", document, " and ", q.document, " share key row ", group.row[k]));
             document = q.document;
         }
-        source.insert(source.end(), group.source.begin(), group.source.end());
-        row.insert(row.end(), group.row.begin(), group.row.end());
-        first_query.push_back(int(query_row.size()));
-        first_key.push_back(int(row.size()));
+        group.document = q.document;
+        if (int(groups_of.size()) <= q.document) groups_of.resize(std::size_t(q.document) + 1, 0);
+        const std::size_t wave = groups_of[std::size_t(q.document)]++;
+        if (waves.size() <= wave) waves.resize(wave + 1);
+        waves[wave].push_back(std::move(group));
     }
-    first_group.push_back(int(first_query.size()) - 1);
-    std::vector<int> all = {int(first_group.size()) - 1, int(first_query.size()) - 1, int(query_row.size()), int(row.size())};
-    for (const auto* part : {&first_group, &first_query, &first_key, &query_row, &query_keys, &source, &row})
+    std::vector<int> first_group = {0}, documents, first_piece = {0}, group_of, key, query, query_row, query_end, source, row;
+    for (const auto& wave : waves) {
+        for (const detail::StateGroup& group : wave) {
+            const int first = int(source.size()), number = int(documents.size());
+            const auto begin_piece = [&](int seen) {
+                key.push_back(first + seen), query.push_back(int(query_row.size())), group_of.push_back(number);
+            };
+            begin_piece(0);
+            int seen = 0, events = 0;
+            const auto count_event = [&] {
+                if (events == piece) begin_piece(seen), events = 0;
+                events++;
+            };
+            for (const auto& [sees, r] : group.queries) {
+                for (; seen < sees; seen++) count_event();
+                count_event();
+                query_row.push_back(r), query_end.push_back(first + sees);
+            }
+            documents.push_back(group.document), first_piece.push_back(int(group_of.size()));
+            key.push_back(first + seen), query.push_back(int(query_row.size()));
+            source.insert(source.end(), group.source.begin(), group.source.end());
+            row.insert(row.end(), group.row.begin(), group.row.end());
+        }
+        first_group.push_back(int(documents.size()));
+    }
+    std::vector<int> all = {int(waves.size()), int(documents.size()), int(group_of.size()), int(query_row.size()), int(row.size())};
+    for (const auto* part : {&first_group, &documents, &first_piece, &group_of, &key, &query, &query_row, &query_end, &source, &row})
         all.insert(all.end(), part->begin(), part->end());
     return all;
 }
 
 // The plan of such numbers, which kernels find at `at`.
 inline StatePlan state_plan(const std::vector<int>& numbers, const int* at) {
-    const int documents = numbers[0], groups = numbers[1], queries = numbers[2], keys = numbers[3];
-    at += 4;
+    StatePlan p{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    at += 5;
     const auto next = [&](int count) { return (at += count) - count; };
-    StatePlan p{};
-    p.documents = documents, p.queries = queries;
-    p.first_group = next(documents + 1), p.first_query = next(groups + 1), p.first_key = next(groups + 1);
-    p.query_row = next(queries), p.query_keys = next(queries);
-    p.key_source = next(keys), p.key_row = next(keys);
+    p.first_group = next(p.waves + 1), p.document = next(p.groups), p.first_piece = next(p.groups + 1);
+    p.group = next(p.pieces), p.key = next(p.pieces + p.groups), p.query = next(p.pieces + p.groups);
+    p.query_row = next(p.queries), p.query_end = next(p.queries);
+    p.key_source = next(p.keys), p.key_row = next(p.keys);
     return p;
 }
 

@@ -29,14 +29,15 @@ struct AttentionRule {
 };
 
 // Attention through a bounded state (engine/math/state.h): how keys are weighed in a slot, how a query reads the slots.
-enum class StatePack : int { sum, exponential };
+enum class StatePack : int { sum, gated, exponential };
 enum class StateRead : int { linear, kernel, attend };
 struct StateRule {
     int heads = 1, slots = 1;  // H, R
     StatePack pack = StatePack::sum;
     StateRead read = StateRead::attend;
     double scale = 1;  // of the packs
-    double floor = 0;  // kernel of a sum: least magnitude of its divisor for each key
+    double floor = 0;  // kernel of a sum: least magnitude of its divisor for each key; gated: of the divisor
+    int piece = 256;   // keys and queries that one thread or warp goes through, while others go through the next
 };
 
 struct AdamWRule {

@@ -57,6 +57,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           {{"softplus", LunaPack::softplus}, {"elu", LunaPack::elu}, {"softmax", LunaPack::softmax}});
     c.add("tied", &a.tied, "of luna and luna_causal: keys are values; needs rotary=false");
     c.add("features", &a.features, "of performer and rfa: random features of a head", 1, 65536);
+    c.add("gate", &a.gate, "rfa: every key fades those before it");
     c.add("feature_map", &a.feature_map, "of performer",
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
            {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention through a bounded state: against its formula on every pair that a mask lets see, continued from a state, with
 // packs of any size, and what is refused.
+#include <algorithm>
+
 #include "engine/ops/state_plan.h"
 #include "tests/ops/attention_calls.h"
 
@@ -14,38 +16,53 @@ constexpr StateRule rules[] = {{2, 4, StatePack::sum, StateRead::attend, 1.5, 0}
                                {2, 4, StatePack::exponential, StateRead::kernel, 1.5, 0},
                                {2, 4, StatePack::sum, StateRead::kernel, 1.5, 0.01},
                                {2, 4, StatePack::exponential, StateRead::linear, 1.5, 0},
-                               {2, 4, StatePack::sum, StateRead::linear, 1.5, 0}};
+                               {2, 4, StatePack::sum, StateRead::linear, 1.5, 0},
+                               {2, 4, StatePack::gated, StateRead::kernel, 1.5, 0.001}};
 
 template <class T>
 struct StateCall {
     StateRule rule;
     Layout layout;
-    Array<T> x, pack[2], kv[2], y;
+    Array<T> x, pack[2], kv[2], gate[2], y;
     bool attends() const { return rule.read == StateRead::attend; }
     Views packs() const { return {pack[0].view(), pack[1].view()}; }
     Views kvs() const { return {kv[0].view(), kv[1].view()}; }
-    void run() { cpu::state_attention_forward(x.view(), packs(), kvs(), layout.graph, rule, {}, y.view(), {}); }
+    Views gates() const { return rule.pack == StatePack::gated ? Views{gate[0].view(), gate[1].view()} : Views{}; }
+    void run() { cpu::state_attention_forward(x.view(), packs(), kvs(), gates(), layout.graph, rule, {}, y.view(), {}); }
 };
 
 constexpr int D = 3, C = 2 * D;
 
 StateCall<double> random_state_call(Sequence& random, const StateRule& rule, const Layout& layout, double deviation = 1) {
-    StateCall<double> c{rule, layout, {}, {}, {}, {}};
+    StateCall<double> c{rule, layout, {}, {}, {}, {}, {}};
     const auto numbers = [&](int rows, int columns, bool positive) {
         Array<double> a({rows, columns}, "numbers", 0);
         for (std::int64_t i = 0; i < a.count(); i++)
             a.data()[i] = positive ? 0.1 + random.uniform() : deviation * 3.4 * (random.uniform() - 0.5);
         return a;
     };
-    const bool positive = rule.pack == StatePack::sum && rule.read == StateRead::kernel;
+    const bool positive = rule.pack != StatePack::exponential && rule.read == StateRead::kernel;
     const int R = rule.heads * rule.slots;
     c.x = numbers(layout.queries, c.attends() ? C : R, positive);
     for (int s = 0; s < 2; s++) {
         c.pack[s] = numbers(layout.keys[s], R, positive);
         c.kv[s] = numbers(layout.keys[s], c.attends() ? 2 * C : C, false);
+        c.gate[s] = numbers(layout.keys[s], rule.heads, false);
     }
     c.y = Array<double>({layout.queries, C}, "y", 7);
     return c;
+}
+
+// The keys that a row sees, in the order in which a state meets them: its own segment last, backwards or by rank.
+std::vector<Seen> in_order(const SegmentGraph& graph, const QuerySegment& q, int row) {
+    std::vector<Seen> seen = seen_by(graph, q, row);
+    const auto own = std::stable_partition(seen.begin(), seen.end(), [&](const Seen& k) { return k.key != q.self; });
+    if (q.rule == Rule::anticausal) std::reverse(own, seen.end());
+    if (q.rule == Rule::rank || q.rule == Rule::strict_rank)
+        std::stable_sort(own, seen.end(), [&](const Seen& a, const Seen& b) {
+            return graph.key_rank[std::size_t(a.row)] < graph.key_rank[std::size_t(b.row)];
+        });
+    return seen;
 }
 
 // The formula of engine/math/state.h on the keys that a row sees, for one head.
@@ -53,11 +70,19 @@ std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segm
     const int R = c.rule.slots;
     const bool exponential = c.rule.pack == StatePack::exponential, kernel = c.rule.read == StateRead::kernel;
     std::vector<double> y(D, 0), p(std::size_t(R), 0), n(std::size_t(R), 0), K(std::size_t(R * D), 0), V(std::size_t(R * D), 0);
-    const std::vector<Seen> seen = seen_by(c.layout.graph, segment, row);
-    for (const Seen& key : seen)
+    const std::vector<Seen> seen = in_order(c.layout.graph, segment, row);
+    std::vector<double> shares(seen.size(), 1);
+    double open = 1;  // of the gates behind a key
+    for (std::size_t k = seen.size(); k-- > 0 && c.rule.pack == StatePack::gated;) {
+        const double g = 1 / (1 + std::exp(-c.gate[c.layout.graph.keys[std::size_t(seen[k].key)].source](seen[k].row, head)));
+        shares[k] = (1 - g) * open;
+        open *= g;
+    }
+    for (std::size_t k = 0; k < seen.size(); k++)
         for (int r = 0; r < R; r++) {
+            const Seen& key = seen[k];
             const int source = c.layout.graph.keys[std::size_t(key.key)].source;
-            const double s = c.rule.scale * c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s;
+            const double s = c.rule.scale * c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s * shares[k];
             n[std::size_t(r)] += exponential || kernel ? w : 1;
             for (int d = 0; d < D; d++) {
                 K[std::size_t(r * D + d)] += w * c.kv[source](key.row, head * D + d);
@@ -96,11 +121,12 @@ Layout honoured_layout(Sequence& random, int documents, int biggest) {
 
 }  // namespace
 
-TEST_CASE("state_attention: equals its formula under random masks") {
+TEST_CASE("state_attention: equals its formula under random masks, whole and in pieces") {
     Sequence random(3, "state");
     for (int round = 0; round < 60; round++)
         for (const StateRule& rule : rules) {
             StateCall<double> c = random_state_call(random, rule, honoured_layout(random, 3, 9));
+            if (round % 2) c.rule.piece = 1 + int(random.below(6));
             c.run();
             CHECK(c.y.guarded());
             std::vector<char> covered(std::size_t(c.layout.queries), 0);
@@ -120,12 +146,12 @@ TEST_CASE("state_attention: equals its formula under random masks") {
 TEST_CASE("state_attention: packs of any size neither overflow nor vanish") {
     Sequence random(4, "large");
     for (const StateRule& rule : rules) {
-        if (rule.pack == StatePack::sum) continue;
+        if (rule.pack != StatePack::exponential) continue;
         StateCall<double> c = random_state_call(random, rule, honoured_layout(random, 6, 40), 60);
         if (rule.read != StateRead::kernel)
             for (std::int64_t i = 0; i < c.x.count(); i++) c.x.data()[i] /= 60;
         c.run();
-        StateCall<float> f{rule, c.layout, {}, {}, {}, {}};
+        StateCall<float> f{rule, c.layout, {}, {}, {}, {}, {}};
         fill(f.x, c.x), fill(f.y, c.y);
         for (int s = 0; s < 2; s++) fill(f.pack[s], c.pack[s]), fill(f.kv[s], c.kv[s]);
         f.run();
@@ -172,9 +198,10 @@ TEST_CASE("state_attention: a state that was left goes on as if all rows had com
                 return some;
             };
             step.x = rows(whole.x), step.pack[0] = rows(whole.pack[0]), step.kv[0] = rows(whole.kv[0]);
+            step.gate[0] = rows(whole.gate[0]);
             step.y = Array<double>({2, C}, "y", 0);
             before = after;
-            cpu::state_attention_forward(step.x.view(), step.packs(), step.kvs(), step.layout.graph, rule,
+            cpu::state_attention_forward(step.x.view(), step.packs(), step.kvs(), step.gates(), step.layout.graph, rule,
                                          t > 0 ? before.view() : View{}, step.y.view(), after.view());
             CHECK(step.y == rows(whole.y));
         }

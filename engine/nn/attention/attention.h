@@ -70,6 +70,7 @@ struct AttentionOptions {
     bool tied = false;  // Luna's keys are its values
     int features = 64;  // random ones of a head
     FeatureKind feature_map = FeatureKind::positive;  // of Performer
+    bool gate = false;  // rfa: each key fades those before it
     int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
     int stride = 0;                              // of patterns; 0: the root of the positions
 };

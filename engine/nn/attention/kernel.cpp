@@ -14,7 +14,8 @@ StateRule rule_of(const AttentionShape& s, KernelAttention::Kind kind) {
     const int R = kind == KernelAttention::Kind::linear ? s.width / s.heads : features_of(map, s.options.features);
     // Features of either sign may cancel: 1e-3 a key holds the divisor off 0.
     const double floor = map == FeatureKind::trigonometric || map == FeatureKind::rfa ? 1e-3 : 0;
-    return {s.heads, R, is_logarithm(map) ? StatePack::exponential : StatePack::sum, StateRead::kernel, 1, floor};
+    const bool gated = kind == KernelAttention::Kind::rfa && s.options.gate;
+    return {s.heads, R, is_logarithm(map) ? StatePack::exponential : gated ? StatePack::gated : StatePack::sum, StateRead::kernel, 1, floor};
 }
 
 }  // namespace
@@ -26,6 +27,7 @@ KernelAttention::KernelAttention(Parameters& p, const std::string& layer, const 
       query_(part(p, layer, "query", s.width)),
       key_(part(p, layer, "key", s.width)),
       value_(part(p, layer, "value", s.width)) {
+    if (rule_.pack == StatePack::gated) gate_ = part(p, layer, "gate", s.heads);
     if (kind == Kind::linear) return;
     const std::string path = layer + "." + name + ".features";
     random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, [s, path](std::uint64_t seed) {
@@ -49,7 +51,8 @@ Tensor* KernelAttention::read(Tape& tape, Tensor* x, Ints positions, Tensor* tur
 
 StateAttention::Taken KernelAttention::take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
     Tensor* k = at_positions(tape, key_, x, positions, turns, name + ".key");
-    return {features(tape, k, name + ".key_features"), value_(tape, x, name + ".value")};
+    Tensor* gate = gate_.weight ? linear_unrounded(tape, x, gate_.weight, gate_.bias, name + ".gate") : nullptr;
+    return {features(tape, k, name + ".key_features"), value_(tape, x, name + ".value"), gate};
 }
 
 }  // namespace masquerade

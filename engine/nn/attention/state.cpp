@@ -4,11 +4,12 @@
 namespace masquerade {
 
 Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
-    std::vector<Tensor*> packs, kvs;
+    std::vector<Tensor*> packs, kvs, gates;
     const auto take_up = [&](Tensor* x, Ints positions, Tensor* turns, const std::string& name) {
         const Taken taken = take(tape, x, positions, turns, name);
         packs.push_back(taken.pack);
         kvs.push_back(taken.kv);
+        if (taken.gate) gates.push_back(taken.gate);
     };
     const KeyCache* cache = site.cache;
     if (keys.memory) take_up(keys.memory, {}, nullptr, name_ + ".memory");
@@ -20,7 +21,7 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     Tensor *before = nullptr, *after = nullptr;
     const bool writes = cache && cache->states;
     if (writes && !cache->fresh) before = embedding(tape, cache->rows, cache->states, name_ + ".before");
-    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before, writes ? &after : nullptr);
+    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before, writes ? &after : nullptr, gates);
     if (writes) store_rows(after->view(), cache->rows, cache->states->view());
     return output_(tape, y, name_ + ".output");  // (Nq,C)
 }

@@ -15,9 +15,10 @@ class StateAttention : public Attention {
     int state_numbers() const override { return masquerade::state_numbers(shape_.width, rule_); }
 
   protected:
-    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values.
+    // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values, gate
+    // (Nk,H) logits, of gated packs.
     struct Taken {
-        Tensor *pack, *kv;
+        Tensor *pack, *kv, *gate = nullptr;
     };
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name, const AttentionShape& shape,
                    const StateRule& rule)

@@ -90,6 +90,24 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
                         if (!rotary || attention.rotates) check_cached(of_kind(attention.name, pre_norm, rotary), name, mask, start);
 }
 
+TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way that a kind has") {
+    using A = AttentionOptions;
+    const std::vector<std::pair<const char*, void (*)(A&)>> ways = {
+        {"luna_causal", [](A& a) { a.pack = LunaPack::elu; }},
+        {"luna_causal", [](A& a) { a.pack = LunaPack::softmax; }},
+        {"luna_causal", [](A& a) { a.tied = true; }},
+        {"performer", [](A& a) { a.feature_map = FeatureKind::hyperbolic; }},
+        {"performer", [](A& a) { a.feature_map = FeatureKind::trigonometric; }},
+        {"performer", [](A& a) { a.feature_map = FeatureKind::relu; }},
+        {"rfa", [](A& a) { a.gate = true; }},
+    };
+    for (const auto& [kind, choose] : ways) {
+        BackboneOptions o = of_kind(kind, true, false);
+        choose(o.attention_options);
+        check_cached(o, "unilm", "", -1);
+    }
+}
+
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);

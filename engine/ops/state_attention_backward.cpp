@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Attention through a bounded state, backward: every chain once more for what its queries want, then back for its keys.
+#include "engine/ops/launch.h"
+#include "engine/ops/state_chains.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+struct TraceTag {};
+
+template <class S, class X, class A>
+struct Backward {
+    Chains<S, X, A> chains;
+    const S* dy;
+    A* traces;   // (queries of the plan, heads, 4R)
+    A* growths;  // (keys of the plan, heads) of gates: what the loss gains if all weights of the key grow alike
+    X* dx;
+    bool add;
+    A* dpack[4];
+    S* dkv[4];
+    A* dgate[4];
+    HD QueryTrace<A> trace(int q, int head) const {
+        const int R = chains.n.slots;
+        return QueryTrace<A>(R, traces + (std::int64_t(q) * chains.heads + head) * 4 * R);
+    }
+    HD const S* dy_of(int q, int head) const {
+        return dy + std::int64_t(chains.plan.query_row[q]) * chains.width() + head * chains.n.columns;
+    }
+    template <class Lanes>
+    HD void queries(Lanes lanes, std::int64_t i) const {
+        const int p = int(i / chains.heads), head = int(i % chains.heads);
+        A* work = chains.scratch(i);
+        const State<A> state = chains.state(p + chains.plan.group[p], head);
+        chains.forth(lanes, state, p, head, work, false, [&](int q) {
+            X* to = dx ? dx + std::int64_t(chains.plan.query_row[q]) * chains.x_width() + head * chains.x_columns() : nullptr;
+            read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
+        });
+    }
+    // The wishes take up the queries of piece p, from the last one. on_key(key) for every key, when they hold those of the
+    // queries that see it.
+    template <class Lanes, class F>
+    HD void back(Lanes lanes, const State<A>& wishes, int p, int head, A* work, F on_key) const {
+        const StatePlan& plan = chains.plan;
+        const int at = p + plan.group[p], none = plan.key[plan.first_piece[plan.group[p]] + plan.group[p]];
+        int q = plan.query[at + 1] - 1;
+        const auto take_up = [&](int key) {
+            for (; q >= plan.query[at] && plan.query_end[q] > key; q--)
+                add_query(lanes, chains.n, wishes, trace(q, head), chains.query(q, head), dy_of(q, head), work);
+        };
+        for (int key = plan.key[at + 1] - 1; key >= plan.key[at]; key--) {
+            take_up(key);
+            on_key(key);
+            if (chains.n.gated) fade_wishes(lanes, chains.n, wishes, chains.met(chains.place(key, head)).gate);
+        }
+        take_up(none);
+    }
+    template <class Lanes>
+    HD void totals(Lanes lanes, std::int64_t i) const {
+        const int p = int(i / chains.heads), head = int(i % chains.heads);
+        const State<A> own = chains.state(p + chains.plan.group[p], head);
+        clear_wishes(lanes, chains.n, own.count);
+        back(lanes, own, p, head, chains.scratch(i), [](int) {});
+    }
+    template <class Lanes>
+    HD void starts(Lanes lanes, std::int64_t i) const {
+        const StatePlan& plan = chains.plan;
+        const int g = int(i / chains.heads), head = int(i % chains.heads);
+        State<A> wishes = chains.state(plan.first_piece[g + 1] + g, head);
+        clear_wishes(lanes, chains.n, wishes.count);
+        for (int p = plan.first_piece[g + 1] - 1; p > plan.first_piece[g]; p--) {
+            const State<A> own = chains.state(p + g, head);
+            join_wishes(lanes, chains.n, own, wishes, chains.scratch(i));
+            wishes = own;
+        }
+    }
+    template <class Lanes>
+    HD void keys(Lanes lanes, std::int64_t i) const {
+        const int p = int(i / chains.heads), head = int(i % chains.heads);
+        A* work = chains.scratch(i);
+        const State<A> wishes = chains.state(p + chains.plan.group[p] + 1, head);
+        back(lanes, wishes, p, head, work, [&](int key) {
+            const auto at = chains.place(key, head);
+            A* ds = dpack[at.source];
+            S* d = dkv[at.source];
+            const A grown = key_grad(lanes, chains.n, wishes, chains.met(at), ds ? ds + at.pack : nullptr,
+                                     d ? d + at.key : nullptr, d ? d + at.value : nullptr, work);
+            if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
+        });
+    }
+    // The gate of a key fades all weights before it, for the queries from there on, and makes its own with 1 - g.
+    template <class Lanes>
+    HD void gates(Lanes lanes, std::int64_t i) const {
+        const StatePlan& plan = chains.plan;
+        const int g = int(i / chains.heads), head = int(i % chains.heads);
+        const int from = plan.first_piece[g] + g, to = plan.first_piece[g + 1] + g;
+        if (!first(lanes)) return;
+        A faded(0);
+        int q = plan.query[to] - 1;
+        for (int key = plan.key[to] - 1; key >= plan.key[from]; key--) {
+            for (; q >= plan.query[from] && plan.query_end[q] > key; q--) faded += *trace(q, head).log_total;
+            const auto at = chains.place(key, head);
+            const A grown = growths[std::int64_t(key) * chains.heads + head], gate = gate_of(chains.of.gate[at.source] + at.gate);
+            faded -= grown;
+            if (dgate[at.source]) dgate[at.source][at.gate] += (A(1) - gate) * faded - gate * grown;
+        }
+    }
+};
+
+enum class Stage { queries, totals, starts, keys, gates };
+// A stage of the backward, for the pieces or groups from `from` on.
+template <Stage stage, class B>
+struct At {
+    B f;
+    std::int64_t from;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        if constexpr (stage == Stage::queries) f.queries(lanes, from + i);
+        if constexpr (stage == Stage::totals) f.totals(lanes, from + i);
+        if constexpr (stage == Stage::starts) f.starts(lanes, from + i);
+        if constexpr (stage == Stage::keys) f.keys(lanes, from + i);
+        if constexpr (stage == Stage::gates) f.gates(lanes, from + i);
+    }
+};
+
+}  // namespace
+
+void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
+                              Grad dx, Grads dpack, Grads dkv, Grads dgate) {
+    const char* op = "state_attention backward";
+    check_call(op, x, pack, kv, gate, rule, dy);
+    expect_grad(op, "dx", dx, x);
+    for (int s = 0; s < dkv.count; s++) {
+        expect_grad(op, "dpack", dpack[s], pack[s]);
+        expect_grad(op, "dkv", dkv[s], kv[s]);
+        if (gate.count) expect_grad(op, "dgate", dgate[s], gate[s]);
+    }
+    const std::vector<int> numbers = state_plan_numbers(op, graph, kv, rule.piece, false);
+    for_types(dy.dtype, rule, [&](auto s, auto of_x, auto a) {
+        using S = decltype(s);
+        using X = decltype(of_x);
+        using A = decltype(a);
+        using B = Backward<S, X, A>;
+        if (!dx.add) clear<X>(dx.view);
+        const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, dy, numbers);
+        const StatePlan& plan = chains.plan;
+        const std::int64_t H = rule.heads, traces = plan.queries * H * rule.slots * 4;
+        A* kept = workspace<TraceTag, A>(std::size_t(traces + (gate.count ? plan.keys * H : 0)));
+        B f{chains, dy.as<S>(), kept, kept + traces, dx.view.as<X>(), dx.add, {}, {}, {}};
+        for (int k = 0; k < dkv.count; k++) {
+            if (!dpack[k].add) clear<A>(dpack[k].view);
+            if (!dkv[k].add) clear<S>(dkv[k].view);
+            if (gate.count && !dgate[k].add) clear<A>(dgate[k].view);
+            f.dpack[k] = dpack[k].view.as<A>(), f.dkv[k] = dkv[k].view.as<S>();
+            f.dgate[k] = gate.count ? dgate[k].view.as<A>() : nullptr;
+        }
+        start_pieces<S, X, A>(chains, nullptr);
+        for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
+        if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});
+        for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
+        // Groups of a document may share keys: one after the other.
+        const int* first_group = numbers.data() + 5;
+        const int* first_piece = first_group + plan.waves + 1 + plan.groups;
+        for (int wave = 0; wave < plan.waves; wave++) {
+            const std::int64_t g = first_group[wave], end = first_group[wave + 1];
+            for_each_long_row((first_piece[end] - first_piece[g]) * H, At<Stage::keys, B>{f, first_piece[g] * H});
+            if (gate.count) for_each_long_row((end - g) * H, At<Stage::gates, B>{f, g * H});
+        }
+    });
+}
+
+}  // namespace masquerade::DEVICE

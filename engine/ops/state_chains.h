@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// The chains of a state attention: the keys and queries of a head and a group of rows, in time and memory linear in the rows.
+// A chain is cut into pieces that run side by side: what each takes up by itself, then the state before each, then each from
+// there.
+#pragma once
+#include "engine/math/state.h"
+#include "engine/ops/launch.h"
+#include "engine/ops/state_plan.h"
+
+namespace masquerade::DEVICE {
+
+struct PlanTag {};
+struct StateTag {};
+
+// The numbers of the sources of keys.
+template <class S, class A>
+struct Keys {
+    const A* pack[4];
+    const S* kv[4];
+    const A* gate[4];
+};
+
+// Room for what stands between rows: a state before every piece and behind each group, and what rows are worked on.
+template <class S, class X, class A>
+struct Chains {
+    StatePlan plan;
+    StateShape n;
+    int heads;
+    bool tied;  // keys are the values
+    const X* x;
+    Keys<S, A> of;
+    A *states, *scratches;
+    HD int width() const { return heads * n.columns; }                                  // C
+    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }       // of a row of kv
+    HD int x_width() const { return n.attends ? width() : heads * n.slots; }
+    HD int x_columns() const { return n.attends ? n.columns : n.slots; }                // of a head
+    HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
+    HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
+    // At place `at` of the plan: before the piece that begins there.
+    HD State<A> state(int at, int head) const {
+        return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
+    }
+    HD const X* query(int q, int head) const { return x + std::int64_t(plan.query_row[q]) * x_width() + head * x_columns(); }
+    struct Place {
+        int source;
+        std::int64_t pack, key, value, gate;
+    };
+    HD Place place(int at, int head) const {
+        const std::int64_t row = plan.key_row[at], k = row * kv_width() + head * n.columns;
+        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k, row * heads + head};
+    }
+    HD Met<S, A> met(const Place& p) const {
+        const S* kv = of.kv[p.source];
+        return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
+    }
+    // The state takes up the keys of piece p. on_query(q) for every query that sees any key, when it holds those that q sees;
+    // keys behind the last query are taken up where `all` are asked for.
+    template <class Lanes, class F>
+    HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
+        const int at = p + plan.group[p];
+        int key = plan.key[at];
+        const auto take_up = [&](int end) {
+            for (; key < end; key++) add_key(lanes, n, state, met(place(key, head)), work);
+        };
+        for (int q = plan.query[at]; q < plan.query[at + 1]; q++) {
+            take_up(plan.query_end[q]);
+            if (real_of(*state.count) != 0) on_query(q);
+        }
+        if (all) take_up(plan.key[at + 1]);
+    }
+};
+
+// What each piece takes up by itself, which becomes the state before the next one.
+template <class S, class X, class A>
+struct Totals {
+    Chains<S, X, A> chains;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const int p = int(i / chains.heads), head = int(i % chains.heads), at = p + chains.plan.group[p];
+        const State<A> own = chains.state(at + 1, head);
+        clear_state(lanes, chains.n, own.count);
+        chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
+    }
+};
+// The state before every piece of a group.
+template <class S, class X, class A>
+struct Starts {
+    Chains<S, X, A> chains;
+    const A* before;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const StateShape& n = chains.n;
+        const StatePlan& plan = chains.plan;
+        const int g = int(i / chains.heads), head = int(i % chains.heads);
+        State<A> state = chains.state(plan.first_piece[g] + g, head);
+        clear_state(lanes, n, state.count);
+        const std::int64_t from = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
+        if (before) each(lanes, n.numbers(), [&](int k) { state.count[k] = before[from + k]; });
+        for (int p = plan.first_piece[g]; p + 1 < plan.first_piece[g + 1]; p++) {
+            const State<A> next = chains.state(p + g + 1, head);
+            join_states(lanes, n, state, next, chains.scratch(i));
+            state = next;
+        }
+    }
+};
+
+inline StateShape shape_of(const View& y, const StateRule& rule) {
+    return {rule.slots, int(y.columns()) / rule.heads, rule.pack == StatePack::exponential, rule.pack == StatePack::gated,
+            rule.read == StateRead::attend, rule.read == StateRead::kernel, rule.scale, rule.floor};
+}
+
+inline void check_call(const char* op, const View& x, const Views& pack, const Views& kv, const Views& gate, const StateRule& rule,
+                const View& y) {
+    const DType a = arithmetic_of(y.dtype);
+    const bool attends = rule.read == StateRead::attend;
+    const std::int64_t C = y.columns(), R = std::int64_t(rule.heads) * rule.slots;
+    if (rule.heads < 1 || rule.slots < 1 || rule.piece < 1 || C % rule.heads)
+        throw Error(text(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ", seen("y", y)));
+    if (!(rule.floor >= 0)) throw Error(text(op, ": floor is ", rule.floor, ", expected at least 0"));
+    if (rule.pack == StatePack::gated && rule.read != StateRead::kernel) throw Error(text(op, ": only a kernel has gates"));
+    const int gates = rule.pack == StatePack::gated ? kv.count : 0;
+    if (pack.count != kv.count || gate.count != gates)
+        throw Error(text(op, ": ", pack.count, " packs and ", gate.count, " gates, expected ", kv.count, " and ", gates));
+    expect_shape(op, "x", x, {y.rows(), attends ? C : R}, attends ? y.dtype : a);
+    for (int s = 0; s < kv.count; s++) {
+        const bool tied = !attends || (kv[0].columns() == C && C > 0);
+        expect_shape(op, "kv", kv[s], {kv[s].rows(), tied ? C : 2 * C}, y.dtype);
+        expect_shape(op, "pack", pack[s], {kv[s].rows(), R}, a);
+        if (gates) expect_shape(op, "gate", gate[s], {kv[s].rows(), rule.heads}, a);
+    }
+}
+
+template <class S, class X, class A>
+Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, const Views& gate, const StateRule& rule,
+                          const View& y, const std::vector<int>& numbers) {
+    Chains<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)), shape_of(y, rule), rule.heads,
+                      kv.count > 0 && kv[0].columns() == y.columns(), x.as<X>(), {}, nullptr, nullptr};
+    for (int s = 0; s < kv.count; s++) {
+        c.of.pack[s] = pack[s].as<A>(), c.of.kv[s] = kv[s].as<S>();
+        c.of.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
+    }
+    const std::int64_t states = std::int64_t(c.plan.pieces + c.plan.groups) * rule.heads * c.n.numbers();
+    c.states = workspace<StateTag, A>(std::size_t(states + c.plan.pieces * rule.heads * c.scratch_numbers()));
+    c.scratches = c.states + states;
+    return c;
+}
+
+// Finds the state before every piece.
+template <class S, class X, class A>
+void start_pieces(const Chains<S, X, A>& chains, const A* before) {
+    const StatePlan& plan = chains.plan;
+    if (plan.pieces > plan.groups)
+        for_each_long_row(std::int64_t(plan.pieces) * chains.heads, Totals<S, X, A>{chains});
+    for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
+}
+
+// f(S, type of x, A), as values.
+template <class F>
+void for_types(DType type, const StateRule& rule, F f) {
+    for_type(type, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        if (rule.read == StateRead::attend) f(S(), S(), A());
+        else f(S(), A(), A());
+    });
+}
+
+template <class T>
+struct Zero {
+    T* to;
+    HD void operator()(std::int64_t i) const { to[i] = T(0.0f); }
+};
+template <class T>
+void clear(const View& v) {
+    if (v.data) for_each_point(v.count(), Zero<T>{v.as<T>()});
+}
+
+}  // namespace masquerade::DEVICE
