@@ -53,7 +53,8 @@ class JsonField {
     template <class T = int>
     T number(T least, T most = std::numeric_limits<T>::max()) const {
         constexpr bool whole = std::is_integral_v<T>;
-        const bool fits = (whole ? value_->is_number_integer() : value_->is_number()) && *value_ >= least && *value_ <= most;
+        const bool fits =
+            (whole ? value_->is_number_integer() : value_->is_number()) && *value_ >= least && *value_ <= most;
         if (!fits) fail(whole ? "a whole number from " : "a number from ", least, " to ", most);
         return value_->get<T>();
     }

@@ -11,9 +11,9 @@ struct Lengths {
     int first, second;
 };
 
-// The longer text is cut until both are equally long, then each in turn. If the odd token of two long texts is left, BERT's
-// reference (_truncate_seq_pair of create_pretraining_data.py) gives it to the first text, Hugging Face's library to the
-// text that was longer, and to the second of two equally long ones.
+// The longer text is cut until both are equally long, then each in turn. If the odd token of two long texts is left,
+// BERT's reference (_truncate_seq_pair of create_pretraining_data.py) gives it to the first text, Hugging Face's
+// library to the text that was longer, and to the second of two equally long ones.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
     if (std::min(first, second) <= room / 2)  // only the longer one is cut

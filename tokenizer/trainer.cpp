@@ -13,8 +13,8 @@ namespace {
 
 void check(const char* name, int value, int least) {
     if (value < least)
-        throw TokenizerError(std::string(name) + " is " + std::to_string(value) + ", expected " + std::to_string(least) +
-                             " or more");
+        throw TokenizerError(std::string(name) + " is " + std::to_string(value) + ", expected " +
+                             std::to_string(least) + " or more");
 }
 
 std::vector<std::string> alphabet(const WordCounts& words, int min_count) {

@@ -25,10 +25,10 @@ struct TrainingStopped : TokenizerError {
     using TokenizerError::TokenizerError;
 };
 
-// At most `size` tokens: the special ones; the characters, most frequent first, each with its "##" form unless it stands
-// alone (punctuation, ideographs); then merged pieces, the most frequent pair first. Ties go to the smaller string. Only
-// where nothing is left to merge are there fewer. How the text is read is settled by the words. TokenizerError where an option
-// makes no sense, or there is no word.
+// At most `size` tokens: the special ones; the characters, most frequent first, each with its "##" form unless it
+// stands alone (punctuation, ideographs); then merged pieces, the most frequent pair first. Ties go to the smaller
+// string. Only where nothing is left to merge are there fewer. How the text is read is settled by the words.
+// TokenizerError where an option makes no sense, or there is no word.
 Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOptions& options = {},
                             const TrainingProgress& progress = nullptr);
 

@@ -44,8 +44,8 @@ class WordPiece {
 
     // Text a reader would write: pieces joined to words, spaces placed by the rules of English and Chinese
     // (spacing.h). A piece that continues nothing is written as it is, "##" and all. [UNK] and [MASK] are words; other
-    // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that hold no
-    // [UNK].
+    // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that
+    // hold no [UNK].
     std::string decode(const std::vector<int>& ids) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }

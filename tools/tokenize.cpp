@@ -62,8 +62,8 @@ void check(const TokenizeSettings& s) {
     bool encoding = s.offsets || s.characters || s.special || s.pairs || s.types || s.max_length > 0;
     if (instead == 1 && encoding)
         throw BadUsage(
-            "--offsets, --characters, --special, --pairs, --types and --max-length say how encoded lines are written; leave "
-            "them out here");
+            "--offsets, --characters, --special, --pairs, --types and --max-length say how encoded lines are written; "
+            "leave them out here");
     if (instead == 1 && s.ids && !s.decode) throw BadUsage("--ids goes with encoding and --decode");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");

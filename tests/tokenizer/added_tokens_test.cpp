@@ -91,7 +91,8 @@ TEST_CASE("added tokens: a single word has no letter, digit, mark or connector b
 }
 
 TEST_CASE("added tokens: white space that a token takes") {
-    AddedTokens tokens = made({strip("<l>", 1, true, false), strip("<r>", 2, false, true), strip("<b>", 3, true, true)});
+    AddedTokens tokens =
+        made({strip("<l>", 1, true, false), strip("<r>", 2, false, true), strip("<b>", 3, true, true)});
     CHECK(show(tokens, "a  <l>  b") == "a|{1   <l>}|  b");
     CHECK(show(tokens, "a  <r>  b") == "a  |{2 <r>  }|b");
     CHECK(show(tokens, "a \t<b>\u3000\u2028\u0085b") == "a|{3  \t<b>\u3000\u2028\u0085}|b");

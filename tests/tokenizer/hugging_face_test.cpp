@@ -174,7 +174,8 @@ TEST_CASE("tokenizer.json: every switch") {
     CHECK_FALSE(one.added[1].strip_right);
     CHECK(one.added[2].strip_right);
     CHECK_FALSE(one.added[2].strip_left);
-    CHECK(one.notes == std::vector<std::string>{"post_processor puts no [CLS] and [SEP] around a text; models here read both",
+    CHECK(one.notes ==
+          std::vector<std::string>{"post_processor puts no [CLS] and [SEP] around a text; models here read both",
                                                 "truncation was passed over: texts stay whole here",
                                                 "padding was passed over: texts stay whole here"});
 
@@ -201,7 +202,8 @@ TEST_CASE("tokenizer.json: sequences of what is known") {
     file["post_processor"] = processing("A:0", "A:0 B:1");
     CHECK(read(file).notes.size() == 1);
     file["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Split"}});
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("pretokenizers is a list of 2, expected one item"), TokenizerError);
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("pretokenizers is a list of 2, expected one item"),
+                         TokenizerError);
     file["normalizer"]["normalizers"][0] = {{"type", "NFKC"}};
     CHECK_THROWS_WITH_AS(read(file), doctest::Contains("normalizers[0].type is \"NFKC\", expected \"BertNormalizer\""),
                          TokenizerError);
@@ -241,7 +243,8 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
                "post_processor is \"[CLS]:0 A:0\" and \"A:0 B:1\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
                "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0"),
-               "post_processor is \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
+               "post_processor is \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", "
+               "expected \"[CLS]:0 A:0 [SEP]:0\" and "
                "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID((f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"),
                 f["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 2),

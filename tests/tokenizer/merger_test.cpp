@@ -20,7 +20,8 @@ namespace {
 struct Naive {
     std::vector<std::string> tokens;
 
-    Naive(const Lines& lines, int size, const TrainerOptions& options) : tokens(std::begin(special_tokens), std::end(special_tokens)) {
+    Naive(const Lines& lines, int size, const TrainerOptions& options)
+        : tokens(std::begin(special_tokens), std::end(special_tokens)) {
         Characters characters(options);
         std::map<std::string, int> counts;
         for (const std::string& line : lines)

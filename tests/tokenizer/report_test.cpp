@@ -20,8 +20,8 @@ std::string report_on(const std::vector<std::string>& lines, const WordPiece& to
 
 // A row of the table, without its spaces.
 std::string row(const std::string& report, const std::string& name) {
-    const std::size_t at = report.find(name) + name.size(), end = report.find_first_of(" \n", report.find_first_not_of(' ', at));
-    return report.substr(report.find_first_not_of(' ', at), end - report.find_first_not_of(' ', at));
+    const std::size_t begin = report.find_first_not_of(' ', report.find(name) + name.size());
+    return report.substr(begin, report.find_first_of(" \n", begin) - begin);
 }
 
 // 1234567
@@ -88,7 +88,8 @@ TEST_CASE("a report's tokens are those of encoding, under any options") {
         CHECK(r.find("%   " + grouped(std::size_t(unknown)) + " words") != r.npos);
         std::sort(ids.begin(), ids.end());
         const auto used = std::unique(ids.begin(), ids.end()) - ids.begin() - (unknown > 0);
-        CHECK(r.find("%   " + std::to_string(used) + " of " + std::to_string(tokenizer.vocabulary().size() - 5)) != r.npos);
+        const std::string usable = std::to_string(tokenizer.vocabulary().size() - 5);
+        CHECK(r.find("%   " + std::to_string(used) + " of " + usable) != r.npos);
     }
 }
 

@@ -105,5 +105,6 @@ TEST_CASE("what cannot be trained is said") {
     CHECK_THROWS_WITH_AS(train_vocabulary(Lines{"", " "}, 50), doctest::Contains("empty"), TokenizerError);
     TrainerOptions options;
     options.min_count = 0;
-    CHECK_THROWS_WITH_AS(train_vocabulary(Lines{"a"}, 50, options), doctest::Contains("min_count is 0"), TokenizerError);
+    CHECK_THROWS_WITH_AS(train_vocabulary(Lines{"a"}, 50, options), doctest::Contains("min_count is 0"),
+                         TokenizerError);
 }

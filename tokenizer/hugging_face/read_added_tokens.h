@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What read_json.cpp and read_tokenizer.cpp share: JSON, and added tokens as Hugging Face's files list them.
+// Shared by read_json.cpp and read_tokenizer.cpp: JSON, and added tokens as Hugging Face's files list them.
 #pragma once
 #include <string>
 #include <vector>

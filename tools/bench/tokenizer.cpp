@@ -162,7 +162,8 @@ void run(Bench& bench, const Options& o) {
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
     measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
-    const std::size_t part = 1000, parts = (text.lines.size() + part - 1) / part;  // lines that a thread takes at a time
+    constexpr std::size_t part = 1000;  // lines that a thread takes at a time
+    const std::size_t parts = (text.lines.size() + part - 1) / part;
     std::vector<std::vector<int>> of_parts(parts);
     for (int n : counts)
         if (n > 1)

@@ -9,8 +9,8 @@ namespace masquerade {
 
 struct TokenizeSettings {
     std::string vocabulary, rules, simplify, write_json;
-    bool cased = false, recognise = false, ids = false, offsets = false, characters = false, types = false, special = false,
-         pairs = false, decode = false, report = false;
+    bool cased = false, recognise = false, ids = false, offsets = false, characters = false, types = false;
+    bool special = false, pairs = false, decode = false, report = false;
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 

@@ -60,8 +60,8 @@ GeluKind read_gelu(const Field& field) {
     const std::string name = word_in(field, "gelu");
     for (const GeluName& known : gelu_names)
         if (name == known.name) return known.kind;
-    field.fail("gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another activation is "
-               "another model, for which there is no op here");
+    field.fail("gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another "
+               "activation is another model, for which there is no op here");
 }
 
 }  // namespace
