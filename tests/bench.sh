@@ -16,7 +16,7 @@ is 'as JSON' "$(grep -c '"mask"' "$folder/saved")" "$(cat "$folder/rows")"
 is 'whole' 1 "$(grep -c '^  "complete": true' "$folder/saved")"
 "$bench" "${attention[@]}" --turns </dev/null >"$folder/said" 2>&1
 is 'who takes turns has gone' 0 $?
-is 'nothing was measured' 0 "$(grep -c '"say":"row"' "$folder/said")"
+is 'nothing was measured' 0 "$(grep -c 'GFLOP/s' "$folder/said")"
 
 # ---- kinds of attention against the length ---------------------------------------------------------------------------
 kinds=("$bench" attention --lengths 16,32 --repeats 1 --heads 2 --size 4)
@@ -38,6 +38,25 @@ fi
 if command -v python3 >/dev/null; then
     python3 tests/tools/compare_test.py >"$folder/said" 2>&1
     is 'tests/tools/compare_test.py' '0 OK' "$? $(tail -n 1 "$folder/said")"
+    cat >"$folder/python" <<'END'
+#!/usr/bin/env bash
+while read -r line; do
+    case $line in
+        *'"do":"work"'*)
+            echo '{"version":"one 2.0", "agrees":false,' \
+                '"said":"eager; loss 8.98765, norm 12345.67891, after an update 8.90000; and so on"}' ;;
+        *) echo '{"seconds":0.25, "peak_bytes":4294967296}' ;;
+    esac
+done
+END
+    chmod +x "$folder/python"
+    tools/bench/compare.py "${attention[@]}" --bench "$bench" --peer "$folder/python" >"$folder/said" 2>"$folder/note"
+    is 'beside a peer' 0 $?
+    is 'its line in each row' 6 "$(grep -cE '^  PyTorch  +250 +250 - 250 .* GFLOP/s +[0-9]+$' "$folder/said")"
+    is 'what it holds' 6 "$(grep -c ' MiB$' "$folder/said")"
+    is 'its version once' 1 "$(grep -c '^    one 2.0$' "$folder/said")"
+    is 'it computes another thing' 6 "$(grep -c '^note: WARNING: PyTorch does NOT compute the same' "$folder/note")"
+    is '80 wide' '' "$(grep -E '^ .{80}' "$folder/said")"
     for case in "${attention[*]}" 'train --marks univae-default --brief' 'tokenizer --repeats 1 --text README.md' \
         'decode --models univae-default,unilm-default --batches 1 --sources 1 --beams 1 --repeats 1'; do
         # shellcheck disable=SC2086

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tokenizer/characters_table.h"
+#include "tokenizer/utf8.h"
 
 namespace masquerade {
 
@@ -26,6 +27,13 @@ void each_run(const unicode::Run (&runs)[n], Use use) {
 }
 
 template <std::size_t n>
+void add(const unicode::Shift (&shifts)[n], Map& map) {
+    for (const unicode::Shift& shift : shifts)
+        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
+            map[c] = char32_t(c + std::uint32_t(shift.offset));
+}
+
+template <std::size_t n>
 void add(const unicode::Change (&changes)[n], Map& map) {
     for (const unicode::Change& change : changes) {
         char32_t c = change.first;
@@ -42,7 +50,11 @@ void add(const unicode::Change (&changes)[n], Map& map) {
 }  // namespace
 
 Characters::Characters(const NormaliseOptions& options)
-    : lower_(options.lower), table_(256), block_of_(0x110000 / 256) {
+    : lower_(options.lower),
+      digits_alone_(options.single_digits),
+      replaced_(options.replace),
+      table_(256),
+      block_of_(0x110000 / 256) {
     set_flags(options);
     set_results(options);
     share_equal_blocks();
@@ -84,13 +96,14 @@ void Characters::set_flags(const NormaliseOptions& options) {
     };
     each_run(unicode::flags, set);
     if (!google) each_run(unicode::hugging_face_flags, set);
+    for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
 }
 
 // Lower case, then decomposition, each code point by itself: their order makes no difference to any.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     Map lowered, stripped;
-    if (options.lower) add(unicode::lower, lowered);
+    if (options.lower) add(unicode::lower, lowered), add(unicode::lower_longer, lowered);
     if (options.lower && library) add(unicode::hugging_face_lower, lowered);
     if (options.strips()) add(unicode::strip, stripped);
     if (options.strips() && library) add(unicode::hugging_face_strip, stripped);
@@ -167,12 +180,28 @@ int Characters::combining_class(char32_t c) const {
     return 0;
 }
 
+void Characters::replace(std::string_view line, std::string& text, std::vector<Span>& sources) const {
+    text.clear();
+    sources.clear();
+    for (std::size_t at = 0, next; at < line.size(); at = next) {
+        const CodePoint c = decode_utf8(line, at);
+        next = at + std::size_t(std::max(c.length, 1));
+        if (c.length == 0) continue;  // stray bytes would join where a character between them goes
+        const auto found = replaced_.find(c.value);
+        text += found != replaced_.end() ? found->second : line.substr(at, next - at);
+        sources.resize(text.size(), {int(at), int(next)});
+    }
+}
+
 bool is_word_character(char32_t c) {
     static const auto ranges = [] {
         std::vector<std::pair<char32_t, char32_t>> all;  // last, first
-        each_run(unicode::word_characters, [&](char32_t first, char32_t last, std::uint32_t) {
-            all.push_back({last, first});
-        });
+        char32_t next = 0;
+        for (const unicode::Stretch& stretch : unicode::word_characters) {
+            const char32_t first = next + stretch.skipped;
+            next = first + stretch.length;
+            all.push_back({next - 1, first});
+        }
         return all;
     }();
     auto range = std::lower_bound(ranges.begin(), ranges.end(), std::make_pair(c, char32_t(0)));

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,7 +23,9 @@ struct NormaliseOptions {
     std::optional<bool> strip_accents;  // decompose (NFD) and drop the marks; not given: as `lower`
     bool clean = true;                  // drop control and format characters
     bool split_ideographs = true;       // every ideograph a word by itself
+    bool single_digits = false;         // every digit 0-9 a word by itself
     Rules rules = Rules::google;
+    std::map<char32_t, std::string> replace;  // before anything else, all at once: a character, its text
 
     bool strips() const { return strip_accents.value_or(lower); }
 };
@@ -72,6 +75,12 @@ class Characters {
     char letter_of(char byte) const { return letters_[(unsigned char)byte]; }
 
     bool lowers() const { return lower_; }
+    bool digits_alone() const { return digits_alone_; }
+
+    // The line with its characters replaced as the options say, and for each of its bytes the bytes of the line it
+    // came from.
+    bool replaces() const { return !replaced_.empty(); }
+    void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 
   private:
     Character& make(char32_t c);  // its entry, in a block of its own
@@ -81,7 +90,8 @@ class Characters {
     void share_equal_blocks();
     void set_ascii();
 
-    bool lower_;
+    bool lower_, digits_alone_;
+    std::map<char32_t, std::string> replaced_;
     std::vector<Character> table_;         // blocks of 256 code points
     std::vector<std::uint16_t> block_of_;  // 0: the block in which nothing changes
     std::vector<char32_t> pool_;

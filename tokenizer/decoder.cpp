@@ -20,6 +20,9 @@ void WordPiece::prepare_decoding() {
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
     }
+    auto has_digit = [](const std::string& text) { return std::any_of(text.begin(), text.end(), is_digit); };
+    joins_digits_ =
+        characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
     for (int written : {vocabulary_.unk(), vocabulary_.mask()})
         silent_.erase(std::remove(silent_.begin(), silent_.end(), written), silent_.end());
     std::sort(silent_.begin(), silent_.end());
@@ -33,8 +36,10 @@ std::string WordPiece::decode(const std::vector<int>& ids) const {
     for (int id : ids) {
         const std::string& token = vocabulary_.token(id);
         const bool silent = std::binary_search(silent_.begin(), silent_.end(), id);
-        if (open && !silent && continues(token)) {
-            words.back().text.append(token, 2);
+        const bool digit = joins_digits_ && open && token.size() == 1 && is_digit(char32_t(token[0])) &&
+                           is_digit(char32_t(words.back().text.back()));
+        if (open && !silent && (digit || continues(token))) {
+            words.back().text.append(token, digit ? 0 : 2);
             continue;
         }
         open = !silent && !token.empty();
@@ -51,6 +56,23 @@ std::string WordPiece::decode(const std::vector<int>& ids) const {
         if (plain && characters_[first.value].is(Character::alone)) word.kind = SpacedWord::Kind::alone;
     }
     return with_spaces(std::move(words), never_joined_);
+}
+
+std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& pieces) const {
+    std::string text;
+    for (std::size_t i = 0; i < pieces.size(); i++) {
+        const std::string& token = vocabulary_.token(pieces[i].id);
+        const bool inside = i > 0 && pieces[i].word == pieces[i - 1].word;
+        bool space = false;
+        for (int at = i > 0 && !inside ? pieces[i - 1].end : pieces[i].begin; at < pieces[i].begin;) {
+            const CodePoint c = decode_utf8(line, std::size_t(at));
+            space |= c.length > 0 && characters_[c.value].is(Character::space);
+            at += std::max(c.length, 1);
+        }
+        if (space) text += ' ';
+        text.append(token, inside && continues(token) ? 2 : 0);
+    }
+    return text;
 }
 
 }  // namespace masquerade

@@ -35,7 +35,7 @@ Encoder::Encoder(const WordPiece& tokenizer, int remembered)
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
-    const bool lower = characters.lowers();
+    const bool lower = characters.lowers(), digits = !characters.digits_alone();
     const std::string_view line = words.line();
     auto ends_word = [&](std::size_t i) {
         if (i == line.size()) return true;
@@ -50,7 +50,7 @@ void Encoder::walk(Words& words, Plain plain, Single single, General general) co
                 after_cased = false;
                 continue;
             case Characters::letter: {
-                PlainWord word = PlainWord::read(line, at, lower);
+                PlainWord word = PlainWord::read(line, at, lower, digits);
                 std::size_t end = at + word.length;
                 if (!ends_word(end)) break;
                 plain(word, at, end);
@@ -87,7 +87,10 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
     for (std::size_t begin = 0; begin < word.size();) {
         std::string_view rest = word.substr(begin);
         Trie::Match match = (begin == 0 ? of_.first_ : of_.later_).longest(rest);
-        if (match.length == 0) return false;
+        if (match.length == 0) {
+            if (of_.options_.unknown == Unknown::word) return false;
+            match = {decode_utf8(rest, 0).length, of_.vocabulary_.unk()};
+        }
         emit(match.value, int(begin), int(begin) + match.length);
         begin += std::size_t(match.length);
     }
@@ -124,9 +127,9 @@ void Encoder::make_room(std::size_t bytes) {
 
 void Encoder::append_text(std::string_view text) {
     words_.begin(text);
-    make_room(text.size());
+    make_room(words_.line().size());
     auto plain = [&](const PlainWord& word, std::size_t begin, std::size_t end) {
-        append_plain(word, text.substr(begin, end - begin));
+        append_plain(word, words_.line().substr(begin, end - begin));
     };
     auto single = [&](char32_t c, std::size_t, std::size_t) {
         int id = single_id(c);
@@ -134,7 +137,7 @@ void Encoder::append_text(std::string_view text) {
         return id >= 0;
     };
     auto general = [&] {
-        make_room(words_.text().size() + text.size() - words_.at());
+        make_room(words_.text().size() + words_.line().size() - words_.at());
         append_word(words_.text(), words_.length());
     };
     walk(words_, plain, single, general);
@@ -204,13 +207,14 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
         word++;
     };
     auto plain = [&](const PlainWord&, std::size_t at, std::size_t end) {
-        append(lower(text.substr(at, end - at)), int(end - at),
-               [&](int first, int last) { return Span{int(at) + first, int(at) + last}; });
+        append(lower(words.line().substr(at, end - at)), int(end - at),
+               [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
         int id = c < 0x80 ? single_id(c) : -1;  // marks that follow others belong to them
         if (id < 0) return false;
-        pieces.push_back({id, offset + int(begin), offset + int(end), word++});
+        const Span from = words.source(begin, end);
+        pieces.push_back({id, offset + from.begin, offset + from.end, word++});
         return true;
     };
     auto general = [&] {

@@ -33,7 +33,7 @@ bool Words::next() {
             continue;
         }
         Character what = characters_[c.value];
-        Span span{int(at_), int(at_) + c.length};
+        const Span span = with_spans_ ? source(at_, at_ + std::size_t(c.length)) : Span{};
         if (what.is(Character::drop)) {
             at_ += std::size_t(c.length);
         } else if (what.is(Character::space)) {
@@ -66,7 +66,7 @@ bool Words::take_letters() {
         text_ += characters_.letter_of(line_[at_]);
     length_ += int(at_ - begin);
     if (with_spans_)
-        for (std::size_t i = begin; i < at_; i++) spans_.push_back({int(i), int(i) + 1});
+        for (std::size_t i = begin; i < at_; i++) spans_.push_back(source(i, i + 1));
     after_cased_ = line_[at_ - 1] > '9';
     return true;
 }
@@ -135,7 +135,7 @@ void Words::sort_run() {
 // Words leave out what is between them; it is read again, for the spaces.
 Normalised normalise(std::string_view line, const Characters& characters) {
     Normalised result;
-    if (is_ascii(line)) {
+    if (!characters.replaces() && is_ascii(line)) {
         result.text.resize(line.size());
         result.spans.resize(line.size());
         std::size_t size = 0;
@@ -164,7 +164,7 @@ Normalised normalise(std::string_view line, const Characters& characters) {
             if (c.length > 0 && !what.is(Character::drop) && !what.is(Character::mark)) {
                 ideograph = what.is(Character::ideograph);
                 if (!what.is(Character::space)) break;
-                append(" ", {int(at), int(end)});
+                append(" ", words.source(at, end));
             }
             at = end;
         }

@@ -25,7 +25,8 @@ class Words {
 
     // Starts on a line. Its memory is kept from line to line.
     void begin(std::string_view line) {
-        line_ = line;
+        if (characters_.replaces()) characters_.replace(line, replaced_, sources_);
+        line_ = characters_.replaces() ? replaced_ : line;
         go_to(0, false);
     }
 
@@ -41,7 +42,7 @@ class Words {
 
     // ---- for readers that take simple words themselves, between two calls of next() ----
 
-    // The line, and the place in it where the next word is looked for.
+    // The line with its characters replaced, and the place in it where the next word is looked for.
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
@@ -53,6 +54,11 @@ class Words {
     }
     bool after_cased() const { return after_cased_; }
 
+    // The bytes of the original line that bytes [begin, end) of line() come from.
+    Span source(std::size_t begin, std::size_t end) const {
+        return sources_.empty() ? Span{int(begin), int(end)} : Span{sources_[begin].begin, sources_[end - 1].end};
+    }
+
   private:
     bool take_letters();
     void append(char32_t c, Span span);
@@ -63,7 +69,9 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::size_t at_ = 0;  // next byte of the line
+    std::string replaced_;       // what line_ shows where characters are replaced
+    std::vector<Span> sources_;  // of its bytes; empty where nothing is replaced
+    std::size_t at_ = 0;         // next byte of the line
     bool after_cased_ = false;
     std::string text_;
     int length_ = 0;

@@ -36,19 +36,20 @@ struct PlainWord {
     std::uint64_t low = 0, high = 0;
 
     // The run that begins at line[at].
-    static PlainWord read(std::string_view line, std::size_t at, bool lower) {
+    static PlainWord read(std::string_view line, std::size_t at, bool lower, bool digits) {
         PlainWord word;
-        bool all = word.take(line, at, lower, word.low) && word.take(line, at + 8, lower, word.high);
-        for (std::uint64_t rest; all;) all = word.take(line, at + word.length, lower, rest);
+        bool all = word.take(line, at, lower, digits, word.low) && word.take(line, at + 8, lower, digits, word.high);
+        for (std::uint64_t rest; all;) all = word.take(line, at + word.length, lower, digits, rest);
         return word;
     }
 
   private:
     // Letters from `at` on, at most eight; whether they are eight.
-    bool take(std::string_view line, std::size_t at, bool lower, std::uint64_t& bytes) {
+    bool take(std::string_view line, std::size_t at, bool lower, bool digits, std::uint64_t& bytes) {
         if (at >= line.size()) return false;
         std::uint64_t x = eight_bytes(line, at), seven = x & every_byte(0x7F);
-        std::uint64_t letters = within(seven | every_byte(0x20), 'a', 'z') | within(seven, '0', '9');
+        std::uint64_t letters = within(seven | every_byte(0x20), 'a', 'z');
+        if (digits) letters |= within(seven, '0', '9');
         std::uint64_t ends = (~letters | x) & every_byte(0x80);
         if (lower) x |= (within(seven, 'A', 'Z') & ~x) >> 2;
         int taken = ends == 0 ? 8 : __builtin_ctzll(ends) / 8;

@@ -23,10 +23,16 @@ struct Piece {
 // Turns the bytes of a line's pieces into code points. Bytes that are not UTF-8 do not count.
 void to_code_points(std::string_view line, std::vector<Piece>& pieces);
 
+enum class Unknown {
+    word,       // a word with a part that matches nothing is one [UNK], as in BERT
+    character,  // only the characters that begin no match are, each by itself
+};
+
 class WordPiece {
   public:
     struct Options : NormaliseOptions {
         int max_word = 200;  // a longer word, in code points, is one [UNK]; Hugging Face: 100
+        Unknown unknown = Unknown::word;
         bool recognise_special = false;  // "[SEP]" written in the text is the token, not a word in brackets
     };
 
@@ -47,6 +53,10 @@ class WordPiece {
     // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that
     // hold no [UNK].
     std::string decode(const std::vector<int>& ids) const;
+
+    // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
+    // line has white space between two of them. An unknown word is "[UNK]".
+    std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
     const Options& options() const { return options_; }
@@ -70,6 +80,7 @@ class WordPiece {
     Trie first_, later_;        // pieces that begin a word, and those that continue one, without their "##"
     AddedTokens in_text_;
     std::vector<int> silent_, guarded_;      // ids, sorted: no trace in decoded text; not recognised beside letters
+    bool joins_digits_ = false;              // single digits, to numbers
     std::vector<std::string> never_joined_;  // texts that encoding would recognise where a space was left out
 
     // The ids of characters that are always a word by themselves, in blocks of 256; -1: ask the tries.

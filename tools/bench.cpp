@@ -11,13 +11,12 @@ namespace {
 
 struct Case {
     const char *name, *what;
-    int repeats;
     RunCase (*add)(CLI::App& app);
 };
-constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", 5, tokenizer_case},
-                          {"train", "full training steps of BERT and UniVAE", 5, train_case},
-                          {"attention", "attention alone, on full, causal and prefix masks", 5, attention_case},
-                          {"decode", "writing: UniVAE greedily, UniLM by beams", 3, decode_case}};
+constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
+                          {"train", "full training steps of BERT and UniVAE", train_case},
+                          {"attention", "attention alone, on full, causal and prefix masks", attention_case},
+                          {"decode", "writing: UniVAE greedily, UniLM by beams", decode_case}};
 
 // A case that Ctrl-C stops ends well: its rows are whole.
 void run(Bench& bench, const RunCase& work) {
@@ -27,7 +26,7 @@ void run(Bench& bench, const RunCase& work) {
         work(bench);
         complete = true;
     } catch (const Stopped&) {
-        if (!bench.options.turns) log_line("note: stopped as asked; the rows that are there are whole");
+        log_line("note: stopped as asked; the rows that are there are whole");
     }
     bench.end(complete);
 }
@@ -36,30 +35,23 @@ void run(Bench& bench, const RunCase& work) {
 
 int main(int argc, char** argv) {
     CLI::App* parsed = nullptr;
-    Bench::Options options[std::size(cases)];
+    Bench::Options options;
     RunCase works[std::size(cases)];
     auto setup = [&](CLI::App& app) {
         parsed = &app;
         app.require_subcommand(0, 1);
         app.fallthrough();
-        for (std::size_t i = 0; i < std::size(cases); i++) {
-            CLI::App& part = *app.add_subcommand(cases[i].name, cases[i].what);
-            Bench::Options& o = options[i];
-            o.repeats = cases[i].repeats;
-            works[i] = cases[i].add(part);
-            part.add_option("--repeats", o.repeats, fmt::format("runs of each; medians count (default: {})", o.repeats))
-                ->check(CLI::Range(1, 1000))
-                ->option_text("N");
-            part.add_flag("--json", o.json, "the same as JSON, with each run");
-            part.add_option("--save", o.save, "the JSON into a file, too, which is written after each row")
-                ->option_text("FILE");
-            part.add_flag("--turns", o.turns, "lines of JSON, in turns with compare.py");
-        }
+        number_option(app, "--repeats", options.repeats, 1, 1000, "runs of each; medians count (default: 5)");
+        app.add_flag("--json", options.json, "JSON, with each run");
+        add_option(app, "--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
+        app.add_flag("--turns", options.turns, "lines of JSON, in turns with compare.py");
+        for (std::size_t i = 0; i < std::size(cases); i++)
+            works[i] = cases[i].add(*app.add_subcommand(cases[i].name, cases[i].what));
     };
     auto body = [&](const Common& common) {
         for (std::size_t i = 0; i < std::size(cases); i++)
             if (parsed->got_subcommand(cases[i].name)) {
-                Bench bench(cases[i].name, options[i], common);
+                Bench bench(cases[i].name, options, common);
                 return run(bench, works[i]);
             }
         for (const Case& one : cases) fmt::print("{:12}{}\n", one.name, one.what);

@@ -43,11 +43,8 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](CLI::App& app) {
-            app.add_option("run", choice.run, "run folder, or one of its steps")
-                ->required()
-                ->option_text("RUN");
-            app.add_option("--data", choice.data, "other text than what the run held out")
-                ->option_text("FILE");
+            add_option(app, "run", choice.run, "RUN", "run folder, or one of its steps")->required();
+            add_option(app, "--data", choice.data, "FILE", "other text than what the run held out");
             number_option(app, "--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
             app.add_flag("--json", json, "the same as JSON");
             latents.declare(app);
@@ -56,16 +53,16 @@ int main(int argc, char** argv) {
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(choice.run);
             const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
+            UniVaeRun* const from = run->latents();
+            const TargetRun* const writer = run->targets();
+            if (!from) refuse_options(latents.own, choice.run, kind.name);
+            if (!writer) refuse_options(targets.own, choice.run, kind.name);
             Table table;
-            if (UniVaeRun* from = run->latents()) {
-                refuse_options(targets.own, choice.run, kind.name);
+            if (from) {
                 table = latents.measure(*from, common);
-            } else if (const TargetRun* writer = run->targets()) {
-                refuse_options(latents.own, choice.run, kind.name);
+            } else if (writer) {
                 table = targets.measure(*writer, common);
             } else if (const std::vector<Measure> found = run->measures(std::uint64_t(choice.limit)); !found.empty()) {
-                refuse_options(latents.own, choice.run, kind.name);
-                refuse_options(targets.own, choice.run, kind.name);
                 if (!choice.data.empty()) throw BadUsage(text("--data: ", choice.run, " is measured on examples of its task"));
                 for (const Measure& m : found) table.rows.push_back({m.key, m.value, m.unit, m.meaning});
             } else {

@@ -15,9 +15,7 @@ int main(int argc, char** argv) {
         "Writes by a run: univae samples, or writes lines of standard input again; unilm and seq2seq write a "
         "target for every line of standard input.",
         [&](CLI::App& app) {
-            app.add_option("run", searching.folder, "run folder, or one of its steps")
-                ->required()
-                ->option_text("RUN");
+            add_option(app, "run", searching.folder, "RUN", "run folder, or one of its steps")->required();
             searching.declare(app);
             latents.declare(app);
             targets.declare(app);

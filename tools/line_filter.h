@@ -20,15 +20,14 @@
 
 namespace masquerade {
 
-// Calls use(line, number from 1) for each line of the text.
-template <class Use>
-void each_line(std::string_view text, long number, Use use) {
+// The lines of a text, without their line feeds.
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
     while (!text.empty()) {
-        std::size_t end = text.find('\n');
-        use(text.substr(0, end), number++);
-        if (end == text.npos) return;
-        text.remove_prefix(end + 1);
+        lines.push_back(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(lines.back().size() + 1, text.size()));
     }
+    return lines;
 }
 
 // Reads what standard input has to give into buffer[end, size): waits for the first, not for more. The new end, the old
@@ -80,43 +79,35 @@ inline void write_out(std::string_view bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) flush_out();
 }
 
-// work(line, number, out) appends what the line becomes, without its line feed; lines are worked on side by side. When
-// it throws, the lines before are written first.
+// work(i, out) appends what line i of `count` becomes, without its line feed; thousands of lines are worked on side by
+// side. When it throws, the lines before are written first.
 template <class Work>
-void filter_lines(Work work) {
-    constexpr std::size_t piece = 64 << 10;
+void write_lines(std::size_t count, Work work) {
+    constexpr std::size_t together = 1000;
     struct Part {
-        std::string_view in;
-        long number;
-        std::string out = {};
-        std::exception_ptr thrown = nullptr;
+        std::string out;
+        std::exception_ptr thrown;
     };
-    each_block([&](std::string_view block, long number) {
-        std::vector<Part> pieces;
-        while (!block.empty()) {
-            std::size_t end = block.size() <= piece ? block.npos : block.find('\n', piece);
-            end = end == block.npos ? block.size() : end + 1;
-            pieces.push_back({block.substr(0, end), number});
-            number += std::count(block.begin(), block.begin() + std::ptrdiff_t(end), '\n');
-            block.remove_prefix(end);
-        }
-        parallel_each(std::int64_t(pieces.size()), [&](std::int64_t i) {
-            Part& p = pieces[std::size_t(i)];
-            try {
-                each_line(p.in, p.number, [&](std::string_view line, long n) {
-                    work(line, n, p.out);
-                    p.out += '\n';
-                });
-            } catch (...) {
-                p.thrown = std::current_exception();
+    std::vector<Part> parts((count + together - 1) / together);
+    parallel_each(std::int64_t(parts.size()), [&](std::int64_t p) {
+        Part& part = parts[std::size_t(p)];
+        std::size_t whole = 0;  // bytes of the lines that are done
+        try {
+            for (std::size_t i = std::size_t(p) * together; i < std::min(count, (std::size_t(p) + 1) * together); i++) {
+                work(i, part.out);
+                part.out += '\n';
+                whole = part.out.size();
             }
-        });
-        for (const Part& p : pieces) {
-            write_out(p.out);
-            if (p.thrown) std::rethrow_exception(p.thrown);
+        } catch (...) {
+            part.out.resize(whole);
+            part.thrown = std::current_exception();
         }
-        flush_out();
     });
+    for (const Part& part : parts) {
+        write_out(part.out);
+        if (part.thrown) std::rethrow_exception(part.thrown);
+    }
+    flush_out();
 }
 
 }  // namespace masquerade

@@ -88,6 +88,13 @@ CLI::Option* number_option(CLI::App& app, const std::string& name, Value& value,
     return app.add_option(name, value, what)->check(CLI::Range(least, most))->option_text(unit);
 }
 
+// An option that is one of these words, called `unit` in --help.
+inline CLI::Option* choice_option(CLI::App& app, const std::string& name, std::string& value,
+                                  const std::vector<std::string>& words, const std::string& what,
+                                  const std::string& unit = "NAME") {
+    return app.add_option(name, value, what)->check(CLI::IsMember(words))->option_text(unit);
+}
+
 // Refuses the options of a group "of A and B" that are not of the run's model.
 inline void refuse_options(const CLI::App* group, const std::string& run, const std::string& model) {
     for (const CLI::Option* option : group->get_options())
@@ -144,14 +151,9 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
     std::string device = "auto";
     CLI::App app(description, name);
     app.set_version_flag("--version", std::string("masquerade ") + version);
-    app.add_option("--device", device, "auto, cpu or cuda (default: auto)")
-        ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-        ->option_text("NAME");
-    app.add_option("--threads", common.threads, "CPU threads (default: all this process may use)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("N");
-    CLI::Option* seed =
-        app.add_option("--seed", common.seed, "of every random number (default: 1)")->option_text("N");
+    choice_option(app, "--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
+    number_option(app, "--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
+    CLI::Option* seed = add_option(app, "--seed", common.seed, "N", "of every random number (default: 1)");
     try {
         try {
             setup(app);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/base/memory.h"
 #include "engine/ops/cpu/gemm.h"
@@ -20,6 +21,7 @@ using nlohmann::json;
 namespace {
 
 struct Arguments {
+    const CLI::App* given = nullptr;
     std::vector<std::string> words;  // the model's name and key=value pairs
     std::string config, data, dev, vocab, init, out, resume, precision, trace, fit_prior;
     std::int64_t steps = 0;
@@ -33,12 +35,16 @@ std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device devi
     return settings;
 }
 
+// BadUsage where an option is given that is none of these.
+void expect_only(const CLI::App& app, const std::set<std::string>& names, const char* why) {
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0 && names.count(option->get_name()) == 0) throw BadUsage(why);
+}
+
 // A run that has no fitted prior, or an old one, gets it; nothing is trained.
 void fit_prior_of(const Arguments& a, const Common& common) {
-    if (!a.words.empty() || !a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() ||
-        !a.out.empty() || !a.config.empty() || !a.resume.empty() || !a.precision.empty() ||
-        !a.trace.empty() || a.steps > 0 || a.minutes >= 0 || common.seed_given)
-        throw BadUsage("--fit-prior takes a run as it is: only --threads and --device go with it");
+    expect_only(*a.given, {"--fit-prior", "--threads", "--device"},
+                "--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
     const std::unique_ptr<Run> run = model_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     fmt::print("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
@@ -74,11 +80,9 @@ json changed(RunSettings& settings, const std::vector<std::string>& words) {
 }
 
 Prepared resumed(const Arguments& a, const Common& common) {
-    if (!a.data.empty() || !a.dev.empty() || !a.vocab.empty() || !a.init.empty() || !a.out.empty() ||
-        !a.precision.empty() || !a.config.empty() || common.seed_given)
-        throw BadUsage(
-            "--resume goes on as the run was started: only --steps, --minutes, --threads, --device and settings of the "
-            "optimiser (learning_rate=...) go with it");
+    expect_only(*a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
+                "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
+                "settings of the optimiser (learning_rate=...) go with it");
     Prepared p;
     p.folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
     p.kind = &model_of_run(p.folder->path());
@@ -208,6 +212,7 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](CLI::App& app) {
+            a.given = &app;
             add_option(app, "words", a.words, "[MODEL] [KEY=VALUE ...]",
                        "univae (default), unilm, seq2seq or classify, then settings as key=value");
             add_option(app, "--config", a.config, "FILE", "settings from a file; key=value goes over it");
@@ -221,16 +226,11 @@ int main(int argc, char** argv) {
             add_option(app, "--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             add_option(app, "--resume", a.resume, "DIR", "go on with this run");
             add_option(app, "--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
-            add_option(app, "--steps", a.steps, "N", "stop after so many steps")
-                ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40));
-            add_option(app, "--minutes", a.minutes, "M", "stop after so long (default: 10; 0: no limit)")
-                ->check(CLI::Range(0.0, 1e6));
-            add_option(app, "--precision", a.precision, "TYPE",
-                       "f32, or bf16 with f32 master weights (default: bf16 on a GPU "
-                       "and where the processor multiplies it)")
-                ->check(CLI::IsMember({"f32", "bf16"}));
-            add_option(app, "--trace", a.trace, "WHAT", "nan: stop at the first number that is not finite")
-                ->check(CLI::IsMember({"nan"}));
+            number_option(app, "--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
+            number_option(app, "--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
+            choice_option(app, "--precision", a.precision, {"f32", "bf16"},
+                          "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
+            choice_option(app, "--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },
         [&](const Common& common) {

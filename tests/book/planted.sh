@@ -21,7 +21,7 @@ quoted 'a name of another file'   docs/ops/gelu.md 's/\| `gelu_forward`/| `rotar
 quoted 'a path'                   docs/ops/layernorm.md 's|`engine/math/row.h`|`engine/math/rows.h`|' 'no such file'
 quoted 'a setting'                README.md 's/train latent=gaussian/train latents=gaussian/' 'no setting is called latents'
 quoted 'an option'                README.md 's/kappa=150 --minutes/kappa=150 --minute/' 'has not the option --minute'
-quoted 'an option of compare.py'  docs/results/decoding.md 's/--cached-only --peer/--cache-only --peer/' 'has not the option --cache-only'
+quoted 'an option of compare.py'  docs/results/decoding.md 's/--sources 1,16 --peer/--source 1,16 --peer/' 'has not the option --source'
 quoted 'an option between words'  docs/decoding.md 's/^`--scores` prints/`--score-all` prints/' 'has the option --score-all'
 quoted 'a target of make'         docs/debugging.md 's/^make debug$/make debugging/' 'no target debugging'
 quoted 'a program'                docs/prior.md 's|^\./generate RUN --count|./generator RUN --count|' './generator'

@@ -71,10 +71,14 @@ std::unique_ptr<Subject> make_subject(std::size_t number) {
     options.rules = base % 2 == 0 ? Rules::google : Rules::hugging_face;
     options.lower = base / 2 % 2 == 0;
     if (base / 4 > 0) options.strip_accents = base / 4 == 1;
+    options.unknown = (variant + base) % 2 == 0 ? Unknown::word : Unknown::character;
     options.max_word = variant == 1 ? 5 : variant == 2 ? 1 << 30 : 200;
+    options.single_digits = variant == 1;
     options.recognise_special = variant >= 2;
     options.clean = !(variant == 1 && base % 3 == 0);
     options.split_ideographs = !(variant == 3 && base % 3 == 1);
+    if (variant == 3)
+        options.replace = {{0x2014, "--"}, {0x2026, "..."}, {0x201C, "\""}, {0x300C, ""}, {U'Љ', "Σé 中"}};
     return std::make_unique<Subject>(options, variant == 2 ? odd_tokens() : std::vector<AddedToken>());
 }
 

@@ -52,6 +52,8 @@ class Check {
 
     const WordPiece::Options& options() const { return tokenizer_.options(); }
 
+    bool replaced(char32_t c) const { return options().replace.count(c) > 0; }
+
     void find_characters() {
         starts_.assign(text_.size() + 1, true);
         for (std::size_t at = 0; at < text_.size();) {
@@ -80,7 +82,11 @@ class Check {
                     if (begin == 0 && continues(part)) continue;
                     if ((id = v.id(part)) >= 0) break;
                 }
-                whole = id >= 0;
+                if (id < 0) {
+                    whole = options().unknown == Unknown::character;
+                    id = v.unk();
+                    length = std::size_t(decode_utf8(word, begin).length);
+                }
                 cut.push_back(id);
                 begin += length;
             }
@@ -135,8 +141,9 @@ class Check {
             require(starts_[std::size_t(piece.begin)] && starts_[std::size_t(piece.end)],
                     "a piece ends where characters do");
             if (piece.begin < last.end && !subject_.odd_tokens) {
-                Character what = characters_[decode_utf8(text_, std::size_t(piece.begin)).value];
-                require(what.is(Character::syllable) || what.is(Character::expands),
+                const char32_t c = decode_utf8(text_, std::size_t(piece.begin)).value;
+                Character what = characters_[c];
+                require(what.is(Character::syllable) || what.is(Character::expands) || replaced(c),
                         "pieces share bytes only of a character that becomes several");
             }
             last = piece;
@@ -156,7 +163,7 @@ class Check {
         for (const At& at : found_) {
             Character what = characters_[at.c.value];
             if (what.is(Character::space)) in_word = false;
-            if (what.is(Character::drop) || what.is(Character::space)) continue;
+            if (what.is(Character::drop) || what.is(Character::space) || replaced(at.c.value)) continue;
             if (!what.is(Character::mark)) {
                 require(covered(at), "what is neither space nor dropped is in a piece");
                 in_word = true;
@@ -167,7 +174,7 @@ class Check {
     }
 
     void words_by_themselves() {
-        if (options().recognise_special) return;
+        if (options().recognise_special || !options().replace.empty()) return;
         for (std::size_t begin = 0, end; begin < pieces_.size(); begin = end) {
             std::vector<int> ids;
             for (end = begin; end < pieces_.size() && pieces_[end].word == pieces_[begin].word; end++)

@@ -112,6 +112,18 @@ TEST_CASE("decoding restores what a writer would write") {
     CHECK(tokenizer.decode({}) == "");
 }
 
+TEST_CASE("decoding: numbers of single digits are put together") {
+    WordPiece::Options options;
+    options.single_digits = true;
+    WordPiece tokenizer = make(options);
+    for (std::string line : {"may 1, 1955: $1,000.50", "1939–45 at 10:30"}) CHECK(round(tokenizer, line) == line);
+    CHECK(round(tokenizer, "19 39 a1") == "1939 a 1");
+    options.recognise_special = true;
+    Vocabulary vocabulary({"[UNK]", "1", "2", "12"});
+    WordPiece recognising(vocabulary, options, {{"12", 3}});
+    CHECK(recognising.decode({1, 2, 1}) == "1 2 1");
+}
+
 TEST_CASE("decoding special tokens: [UNK] and [MASK] are words, the others end one and leave no trace") {
     WordPiece tokenizer = make();
     const Vocabulary& v = tokenizer.vocabulary();
@@ -140,10 +152,11 @@ TEST_CASE("decoding: added tokens that are special are silent, the others words"
 
 TEST_CASE("encoding what was decoded gives the same ids") {
     Random random{3};
-    for (int variant = 0; variant < 8; variant++) {
+    for (int variant = 0; variant < 16; variant++) {
         WordPiece::Options options;
         options.lower = variant & 1;
         options.split_ideographs = !(variant & 2);
+        options.single_digits = variant & 8;
         options.rules = variant & 4 ? Rules::hugging_face : Rules::google;
         WordPiece tokenizer = make(options);
         CAPTURE(variant);
@@ -206,3 +219,12 @@ TEST_CASE("decoding one word of very many pieces") {
     CHECK(tokenizer.decode(ids) == "(" + std::string(300001, 'o') + ")");
 }
 
+TEST_CASE("a line is spelled as it is normalised, with its spaces") {
+    WordPiece tokenizer = make();
+    auto spelled = [&](std::string_view line) { return tokenizer.spelled(line, tokenizer.encode_pieces(line)); };
+    CHECK(spelled("  Héllo ,\tworld\u3000! ") == "hello , world !");
+    CHECK(spelled("x\u200B你 好") == "x你 好");
+    CHECK(spelled("a☂ b") == "[UNK] b");
+    CHECK(spelled("it's\xFF\xE3\x80 on") == "it's on");
+    CHECK(spelled("") == "");
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/frame.h"
 
+#include <string>
+
 #include "doctest/doctest.h"
 
 using namespace masquerade;
@@ -42,4 +44,20 @@ TEST_CASE("frame: longest_first cuts a pair as Hugging Face's library does") {
                 CHECK(kept.first == rows[room - 1][8 * first + second] - '0');
                 CHECK(kept.first + kept.second == std::min(room, first + second));
             }
+}
+
+TEST_CASE("frame: one text of a pair is cut, or none") {
+    auto left = [](Truncation which, int room, int first, int second) {
+        const auto kept = cut(which, Rules::google, room, {first, second});
+        return kept ? std::to_string(kept->first) + "|" + std::to_string(kept->second) : "nothing";
+    };
+    CHECK(left(Truncation::longest, 7, 9, 9) == "4|3");
+    CHECK(left(Truncation::longest, 0, 9, 0) == "0|0");
+    CHECK(left(Truncation::first, 7, 9, 4) == "3|4");
+    CHECK(left(Truncation::second, 7, 4, 9) == "4|3");
+    CHECK(left(Truncation::first, 5, 9, 4) == "1|4");
+    CHECK(left(Truncation::first, 4, 9, 4) == "nothing");
+    CHECK(left(Truncation::second, 7, 9, 0) == "nothing");
+    CHECK(left(Truncation::second, 9, 9, 0) == "9|0");
+    CHECK(left(Truncation::first, 1, 2147483647, 2147483647) == "nothing");
 }

@@ -101,6 +101,7 @@ void check_equal(const HuggingFace& a, const HuggingFace& b) {
     CHECK(a.options.clean == b.options.clean);
     CHECK(a.options.split_ideographs == b.options.split_ideographs);
     CHECK(a.options.rules == b.options.rules);
+    CHECK(a.options.replace == b.options.replace);
     CHECK(a.options.max_word == b.options.max_word);
     CHECK(a.options.recognise_special == b.options.recognise_special);
     REQUIRE(a.added.size() == b.added.size());
@@ -190,12 +191,16 @@ TEST_CASE("tokenizer.json: every switch") {
 
 TEST_CASE("tokenizer.json: sequences of what is known") {
     json file = small();
+    auto replace = [](const char* from, const char* to) {
+        return json{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+    };
     const json bert = file["normalizer"], before = {{"type", "BertPreTokenizer"}};
-    file["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array({bert})}};
+    file["normalizer"] = {{"type", "Sequence"},
+                          {"normalizers", {replace("\u201c", "\""), replace("\u2026", "..."), bert}}};
     file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({before})}};
     file["post_processor"] = {{"type", "Sequence"}, {"processors", json::array({file["post_processor"]})}};
     file["decoder"] = {{"type", "Sequence"}, {"decoders", json::array({file["decoder"]})}};
-    HuggingFace one = read(file);
+    CHECK(read(file).options.replace == std::map<char32_t, std::string>{{U'\u201c', "\""}, {U'\u2026', "..."}});
 
     file["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
     CHECK(read(file).notes.empty());
@@ -204,9 +209,19 @@ TEST_CASE("tokenizer.json: sequences of what is known") {
     file["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Split"}});
     CHECK_THROWS_WITH_AS(read(file), doctest::Contains("pretokenizers is a list of 2, expected one item"),
                          TokenizerError);
-    file["normalizer"]["normalizers"][0] = {{"type", "NFKC"}};
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("normalizers[0].type is \"NFKC\", expected \"BertNormalizer\""),
-                         TokenizerError);
+    file["pre_tokenizer"]["pretokenizers"].erase(1);
+    auto refused = [&](const json& second, const char* part) {
+        file["normalizer"]["normalizers"][1] = second;
+        CHECK_THROWS_WITH_AS(read(file), doctest::Contains(part), TokenizerError);
+    };
+    refused(replace("\"", "'"), "no replacement before it takes or makes");
+    refused(replace("\u201c", "'"), "no replacement before it takes or makes");
+    refused(replace("ab", "c"), "\"ab\", expected one character");
+    refused({{"type", "NFKC"}}, "normalizers[1].type is \"NFKC\", expected \"Replace\"");
+    file["normalizer"]["normalizers"].erase(2);
+    refused({{"type", "NFKC"}}, "normalizers[1].type is \"NFKC\", expected \"BertNormalizer\"");
+    file["normalizer"]["normalizers"] = json::array();
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("alone or after some Replace"), TokenizerError);
 }
 
 TEST_CASE("tokenizer.json: what cannot be honoured is named") {
@@ -350,6 +365,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     one.options.lower = one.options.clean = one.options.split_ideographs = false;
     one.options.strip_accents = true;
     one.options.max_word = 33;
+    one.options.replace = {{U'\u2026', "..."}, {U'\U0001f600', ""}};
     one.added[5].single_word = one.added[5].strip_left = one.added[6].strip_right = true;
     write_tokenizer_json(path, one.vocabulary, one.options, one.added);
     check_equal(read_tokenizer_json(path), one);
@@ -380,6 +396,15 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
     AddedToken beyond{"a", 1};
     beyond.beyond = true;
     refused(vocabulary, {}, {beyond}, "is not the model's own");
+    WordPiece::Options options;
+    options.unknown = Unknown::character;
+    refused(vocabulary, options, {}, "unknown characters");
+    options = {};
+    options.single_digits = true;
+    refused(vocabulary, options, {}, "single digits");
+    options = {};
+    options.replace = {{U'x', "y"}, {U'y', "z"}};
+    refused(vocabulary, options, {}, "the replacement of y");
     CHECK_THROWS_WITH_AS(write_tokenizer_json(folder.path + "/no/such/file", vocabulary, {}),
                          doctest::Contains("No such file"), TokenizerError);
 }

@@ -192,3 +192,18 @@ TEST_CASE("Hugging Face's rules differ from BERT's where they are known to") {
     CHECK(joined("x\U0002B920y", theirs) == "x \U0002B920 y");
     CHECK(joined("Åé 가 中。", theirs) == joined("Åé 가 中。"));
 }
+
+TEST_CASE("characters are replaced before anything else, and spans still show the original") {
+    Characters ascii = with([](NormaliseOptions& o) {
+        o.replace = {{U'\u201C', "\""}, {U'\u2026', "..."}, {U'\u00D7', " X "}, {U'\u00AD', ""}};
+    });
+    CHECK(joined("\u201Ca\u2026 3\u00D74 \u201D", ascii) == "\" a . . . 3 x 4 \u201D");
+    std::string line = "b\u2026c\xFF\u201Cd";  // bytes: b 0, ... 1-4, c 4, a stray one 5, quote 6-9, d 9
+    std::string spans;
+    Words words(line, ascii, true);
+    while (words.next())
+        for (Span s : words.spans()) spans += std::to_string(s.begin) + "-" + std::to_string(s.end) + " ";
+    CHECK(spans == "0-1 1-4 1-4 1-4 4-5 6-9 9-10 ");
+    Characters without = with([](NormaliseOptions& o) { o.replace = {{U'\u3000', ""}}; });
+    CHECK(joined("a\xEB\u3000\xB5\xBF z", without) == "a z");  // stray bytes do not join to a character
+}

@@ -33,6 +33,13 @@ void each_run(const unicode::Run (&runs)[n], Use use) {
 
 // use(code point, what it becomes)
 template <std::size_t n, class Use>
+void each_change(const unicode::Shift (&shifts)[n], Use use) {
+    for (const unicode::Shift& shift : shifts)
+        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
+            use(c, std::u32string(1, char32_t(c + std::uint32_t(shift.offset))));
+}
+
+template <std::size_t n, class Use>
 void each_change(const unicode::Change (&changes)[n], Use use) {
     for (const unicode::Change& change : changes) {
         std::u32string_view rest = change.to;
@@ -51,6 +58,15 @@ class Hash {
     template <std::size_t n>
     void add(const unicode::Run (&runs)[n]) {
         for (const unicode::Run& run : runs) add(run.skipped), add(run.length), add(run.value);
+    }
+    template <std::size_t n>
+    void add(const unicode::Stretch (&stretches)[n]) {
+        for (const unicode::Stretch& stretch : stretches) add(stretch.skipped), add(stretch.length);
+    }
+    template <std::size_t n>
+    void add(const unicode::Shift (&shifts)[n]) {
+        for (const unicode::Shift& shift : shifts)
+            add(shift.first), add(shift.count), add(shift.step), add(std::uint32_t(shift.offset));
     }
     template <std::size_t n>
     void add(const unicode::Change (&changes)[n]) {
@@ -72,6 +88,7 @@ TEST_CASE("unicode: the table is what its generator wrote") {
     hash.add(unicode::word_characters);
     hash.add(unicode::flags);
     hash.add(unicode::lower);
+    hash.add(unicode::lower_longer);
     hash.add(unicode::strip);
     hash.add(unicode::combining_classes);
     hash.add(unicode::hugging_face_flags);
@@ -139,6 +156,7 @@ struct Spread {
         each_run(unicode::flags, spread(flags));
         each_run(unicode::combining_classes, spread(classes));
         each_change(unicode::lower, [&](char32_t c, std::u32string_view to) { lower[c] = to; });
+        each_change(unicode::lower_longer, [&](char32_t c, std::u32string_view to) { lower[c] = to; });
         each_change(unicode::strip, [&](char32_t c, std::u32string_view to) { strip[c] = to; });
     }
 

@@ -36,6 +36,7 @@ std::string pieces(std::string_view line, WordPiece::Options options = {}) {
 }
 
 const Options cased = with([](Options& o) { o.lower = false; });
+const Options digits = with([](Options& o) { o.single_digits = true; });
 
 // "token@begin:end/word " of each piece.
 std::string places(const WordPiece& tokenizer, std::string_view line) {
@@ -106,6 +107,12 @@ TEST_CASE("pieces have the ids of encode and the bytes they come from") {
     CHECK(words == std::vector<int>{0, 0, 0, 1, 2, 3, 4, 5, 6, 6});
 }
 
+TEST_CASE("single digits cut numbers") {
+    CHECK(pieces("14 3") == "14 3");
+    CHECK(pieces("33", digits) == "3 3");
+    CHECK(pieces("x3e", digits) == "x 3 e");
+}
+
 TEST_CASE("a vocabulary without [UNK] is refused") {
     CHECK_THROWS_WITH_AS(WordPiece{Vocabulary({"a"})}, doctest::Contains("[UNK]"), TokenizerError);
     CHECK_THROWS_AS((WordPiece{Vocabulary(tokens), with([](Options& o) { o.max_word = 0; })}),
@@ -117,6 +124,13 @@ TEST_CASE("tokens of any length load") {
     long_tokens.push_back(std::string(1 << 20, 'y'));
     WordPiece tokenizer{Vocabulary(long_tokens)};
     CHECK(tokenizer.encode("hello").size() == 1);
+}
+
+TEST_CASE("characters that match nothing may be unknown by themselves") {
+    Options options = with([](Options& o) { o.unknown = Unknown::character; });
+    CHECK(pieces("unwan zeé", options) == "un ##wa [UNK] [UNK] ##e ##e");
+    CHECK(pieces("qжq жж中q", options) == "[UNK] ##ж [UNK] ж ##ж 中 [UNK]");
+    CHECK(pieces(repeat("e", 201), options) == "[UNK]");
 }
 
 namespace {
@@ -160,6 +174,7 @@ TEST_CASE("simple words are cut as all words are, remembered or not") {
     for (int k = 0; k < 8; k++) {
         Options options = with([&](Options& o) {
             o.lower = k % 2 == 0;
+            o.single_digits = k % 4 > 1;
             o.rules = k < 4 ? Rules::google : Rules::hugging_face;
             o.max_word = k == 5 ? 9 : 200;
         });
@@ -189,6 +204,13 @@ TEST_CASE("simple words are cut as all words are, remembered or not") {
     }
 }
 
+TEST_CASE("pieces show where they come from, replaced characters too") {
+    Options options = with([](Options& o) { o.replace = {{U'\u2026', "..."}, {U'\u00D7', "x"}}; });
+    WordPiece tokenizer{Vocabulary(tokens), options};
+    CHECK(places(tokenizer, "x\u00D7 hello\u2026") ==  // bytes: x 0, times 1-3, hello 4-9
+          "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");
+}
+
 TEST_CASE("pieces behind an added token have their places in the line") {
     AddedToken added{"<m>", 4};
     added.special = false;
@@ -209,11 +231,14 @@ TEST_CASE("no word is cut into an added token that is not the model's own") {
 }
 
 TEST_CASE("tokens that are not UTF-8 match no part of a character") {
-    WordPiece tokenizer{Vocabulary({"[PAD]", "[UNK]", "\xC3", "##\xA9", "b"}), cased};
-    CHECK(tokenizer.encode("é b") == std::vector<int>{1, 4});
-    std::vector<Piece> pieces = tokenizer.encode_pieces("é b");
-    REQUIRE(pieces.size() == 2);
-    CHECK(pieces[0].end == 2);
+    for (Unknown unknown : {Unknown::word, Unknown::character}) {
+        Options options = with([&](Options& o) { o.lower = false, o.unknown = unknown; });
+        WordPiece tokenizer{Vocabulary({"[PAD]", "[UNK]", "\xC3", "##\xA9", "b"}), options};
+        CHECK(tokenizer.encode("é b") == std::vector<int>{1, 4});
+        std::vector<Piece> pieces = tokenizer.encode_pieces("é b");
+        REQUIRE(pieces.size() == 2);
+        CHECK(pieces[0].end == 2);
+    }
 }
 
 TEST_CASE("any cache will do") {

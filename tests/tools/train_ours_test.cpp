@@ -38,7 +38,7 @@ TEST_CASE("train marks: sizes, ids and tokens of each") {
         CHECK(train_mark(text("univae-", size, "-16k"), 1).model.backbone.width ==
               train_mark(text("univae-", size), 1).model.backbone.width);
     for (Device device : {Device::cpu, Device::cuda})
-        for (const std::string& name : default_train_marks(device)) CHECK(train_mark(name, 1).name == name);
+        for (const std::string& name : train_mark_names(device)) CHECK(train_mark(name, 1).name == name);
     CHECK_THROWS_AS(train_mark("bert", 1), BadUsage);
 }
 
@@ -80,6 +80,20 @@ TEST_CASE("train ours: every weight lies where its name says") {
     }
     CHECK(std::int64_t(weights.view().bytes()) >= 4 * training.parameters());
     CHECK(std::size_t(places.at("latent.1.out.weight")) + 4 * 16 * 4 <= weights.view().bytes());
+}
+
+TEST_CASE("train ours: multiply-adds of a step's records are those of its layers") {
+    const std::int64_t N = 3 * 64, C = 16, F = 32, V = 8000, L = 3;
+    const std::int64_t layer = 4 * C * C + 2 * C * F, head = C * C + C * V;
+    for (bool rotary : {false, true}) {
+        TrainMark mark = small_mark("bert-small");
+        mark.model.backbone.rotary = rotary;
+        OurTraining training(mark, DType::f32, 1, true);
+        StepProfile profile;
+        training.observe(&profile);
+        training.step();
+        CHECK(profile.multiply_adds == double(3 * N * (L * layer + head)));  // y, dx and dw
+    }
 }
 
 TEST_CASE("train ours: attention's work is what the masks let be seen") {

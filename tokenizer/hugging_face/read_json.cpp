@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tokenizer/hugging_face/read_added_tokens.h"
+#include "tokenizer/utf8.h"
 
 namespace masquerade {
 
@@ -19,13 +20,33 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
     return list[0];
 }
 
+// In the library one replacement is done after the other, here all at once.
+void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
+    field["type"].expect("Replace");
+    field.note_others({"type", "pattern", "content"}, notes);
+    const TokenizerField pattern = field["pattern"]["String"];
+    const std::string& text = pattern.string();
+    const CodePoint from = text.empty() ? CodePoint{} : decode_utf8(text, 0);
+    if (from.length == 0 || std::size_t(from.length) != text.size()) pattern.fail("one character");
+    for (const auto& [earlier, to] : options.replace)
+        if (earlier == from.value || to.find(text) != to.npos)
+            pattern.fail("a character that no replacement before it takes or makes");
+    options.replace[from.value] = field["content"].string();
+}
+
 void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Notes& notes) {
     if (given.is_null()) {
         options.lower = options.clean = options.split_ideographs = false;
         options.strip_accents = false;
         return;
     }
-    TokenizerField field = alone(given, "normalizers");
+    TokenizerField field = given;
+    if (given.type() == "Sequence") {
+        const std::vector<TokenizerField> items = given["normalizers"].list();
+        if (items.empty()) given["normalizers"].fail("a BertNormalizer, alone or after some Replace");
+        for (std::size_t i = 0; i + 1 < items.size(); i++) read_replace(items[i], options, notes);
+        field = items.back();
+    }
     field["type"].expect("BertNormalizer");
     field.note_others({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}, notes);
     options.clean = field["clean_text"].boolean();

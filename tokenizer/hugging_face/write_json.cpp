@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/utf8.h"
 
 namespace masquerade {
 
@@ -22,7 +23,21 @@ Json normalizer(const NormaliseOptions& options) {
                  {"strip_accents", nullptr},
                  {"lowercase", options.lower}};
     if (options.strip_accents) bert["strip_accents"] = *options.strip_accents;
-    return bert;
+    if (options.replace.empty()) return bert;
+    Json list = Json::array();
+    std::string made;
+    for (const auto& [from, to] : options.replace) {
+        std::string character;
+        append_utf8(character, from);
+        list.push_back({{"type", "Replace"}, {"pattern", {{"String", character}}}, {"content", to}});
+        made += to;
+    }
+    for (const auto& item : list)
+        if (const std::string from = item["pattern"]["String"]; made.find(from) != made.npos)
+            throw TokenizerError("the replacement of " + from + " cannot be written: another one makes that character, "
+                                 "and in tokenizer.json one is done after the other");
+    list.push_back(std::move(bert));
+    return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
 }
 
 // With the special tokens of the vocabulary, by id.
@@ -79,6 +94,9 @@ Json post_processor(const Vocabulary& vocabulary) {
 void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
                           const std::vector<AddedToken>& added) {
     if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
+    if (options.unknown != Unknown::word || options.single_digits)
+        throw TokenizerError("tokenizer.json is written for unknown words and whole numbers, not for unknown characters "
+                             "or single digits");
     const std::map<int, AddedToken> all = all_added(vocabulary, added);
     Json tokens = Json::array();
     for (const auto& [id, token] : all)

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "engine/base/wrap.h"
 #include "engine/base/write_file.h"
 #include "engine/ops/cpu/gemm.h"
 #include "tools/bench/measure.h"
@@ -53,16 +54,16 @@ Json json_of(const std::string& case_name, const Common& common) {
     return all;
 }
 
-std::string line(const std::string& name, const std::string& ms, const std::string& range, const std::string& rate,
-                 const std::string& unit, const std::string& ratio) {
-    const std::string columns = fmt::format("{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}", name, ms, range, rate, unit, ratio);
-    return columns.substr(0, columns.find_last_not_of(' ') + 1) + '\n';
-}
+constexpr const char* line_form = "{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}";
 
-// compare.py writes the same line for other software.
-std::string line_of(const std::string& name, const Json& row, const Spread& s, const std::string& ratio) {
-    return line(name, figures(1e3 * s.median), figures(1e3 * s.least) + " - " + figures(1e3 * s.most),
-                figures(row["amount"].get<double>() / s.median), row["unit"].get<std::string>() + "/s", ratio);
+std::string line_of(const std::string& name, const Json& row, const Json& one) {
+    auto seconds = [&](const char* which) { return one["seconds"][which].get<double>(); };
+    const std::string line = fmt::format(
+        line_form, name, figures(1e3 * seconds("median")),
+        figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
+        figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
+        one.contains("ratio") ? figures(one["ratio"]) : "");
+    return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
 Json json_of(const Spread& s) { return {{"median", s.median}, {"least", s.least}, {"most", s.most}}; }
@@ -79,11 +80,9 @@ SharedFolder::~SharedFolder() {
 }
 
 std::string SharedFolder::write(const std::string& name, std::string_view bytes) const {
-    const std::string file = path + '/' + name;
-    FileWriter writer(file);
-    writer.write(bytes.data(), bytes.size());
-    writer.finish();
-    return file;
+    std::ofstream file(path + '/' + name, std::ios::binary);
+    if (!file.write(bytes.data(), std::streamsize(bytes.size())).flush()) throw BadInput(text("no room in ", path));
+    return path + '/' + name;
 }
 
 Bench::Bench(const std::string& name, const Options& o, const Common& c) : options(o), common(c), all_(json_of(name, c)) {
@@ -101,35 +100,47 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
     head += lines;
-    show(head + '\n' + (columns.empty() ? line("", "ms", "range", "a second", "", "ratio") : columns));
-    say("head", {{"json", all_}, {"text", head}});
+    const std::string usual = fmt::format(line_form, "", "ms", "range", "a second", "", "ratio") + '\n';
+    show(head + '\n' + (columns.empty() ? usual : columns));
 }
 
 void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
-    about.update(row);
-    ask("work", std::move(about));
-    std::vector<std::vector<double>> runs(works.size());
+    std::vector<Json> all;  // ours, others of ours, the peer
+    for (const Timed& work : works) all.push_back({{"name", work.name}});
+    const bool asks = !about.is_null();
+    if (asks) {
+        Json request = {{"threads", threads()}, {"device", name_of(common.device)}};
+        request.update(about);
+        request.update(row);
+        if (Json peer = ask("work", std::move(request)); !peer.is_null()) all.push_back(std::move(peer));
+    }
     for (int i = 0; i < options.repeats; i++) {
         for (std::size_t w = 0; w < works.size(); w++) {
             progress(fmt::format("{}: {} of {}", name, i + 1, options.repeats));
-            runs[w].push_back(works[w].seconds());
+            all[w]["runs"].push_back(works[w].seconds());
         }
-        ask("turn");
+        const Json turn = asks ? ask("turn") : Json();
+        if (turn.is_null()) all.resize(works.size());  // no peer, or one that has failed
+        for (const auto& [key, value] : turn.items()) {
+            if (key == "seconds") all.back()["runs"].push_back(value);
+            else all.back()[key] = value;
+        }
     }
-    const Spread ours = spread_of(runs[0]);
-    row["seconds"] = json_of(ours);
-    row["runs"] = runs[0];
-    std::string lines = line_of(name, row, ours, "");
-    for (std::size_t w = 1; w < works.size(); w++) {
-        const Spread s = spread_of(runs[w]);
-        const double ratio = s.median / ours.median;
-        row["beside"][works[w].name] = {{"seconds", json_of(s)}, {"runs", runs[w]}, {"ratio", ratio}};
-        lines += line_of("  " + works[w].name, row, s, figures(ratio));
+    for (Json& one : all) {
+        one["seconds"] = json_of(spread_of(one["runs"]));
+        if (&one != &all[0])
+            one["ratio"] = one["seconds"]["median"].get<double>() / all[0]["seconds"]["median"].get<double>();
+    }
+    row["seconds"] = all[0]["seconds"];
+    row["runs"] = all[0]["runs"];
+    std::string lines = line_of(name, row, all[0]);
+    for (std::size_t i = 1; i < all.size(); i++) {
+        lines += line_beside(row, all[i]);
+        row["beside"][all[i]["name"].get<std::string>()] = all[i];
     }
     const std::string rest = more ? more(row) : "";
     add(row, lines + rest);
-    say("row", {{"row", row}, {"lines", lines}, {"more", rest}});
 }
 
 void Bench::add(const Json& row, const std::string& line) {
@@ -138,12 +149,27 @@ void Bench::add(const Json& row, const std::string& line) {
     show(line);
 }
 
+// With what a peer says of itself: how it was called, what it computed and held.
+std::string Bench::line_beside(const Json& row, const Json& one) {
+    std::string lines = line_of("  " + one["name"].get<std::string>(), row, one);
+    if (!one.contains("said")) return lines;
+    std::string said = one["said"], made_by = one["version"];
+    if (!one["agrees"].get<bool>())
+        log_line("note: WARNING: ", one["name"].get<std::string>(), " does NOT compute the same as ours: ",
+                 row["name"].get<std::string>(), ": ", said);
+    if (one.contains("peak_bytes")) said += fmt::format("; {:.0f} MiB", one["peak_bytes"].get<double>() / (1 << 20));
+    lines += wrapped("    " + said, 80) + '\n';
+    if (made_by != peer_version_) lines += "    " + (peer_version_ = made_by) + '\n';
+    return lines;
+}
+
 void Bench::end(bool complete) {
     all_["complete"] = complete;
     save();
-    if (options.json) fmt::print("{}\n", all_.dump(2));
-    show(fmt::format("\nours alone; tools/bench/compare.py {} measures other software beside it\n",
-                     all_["case"].get<std::string>()));
+    if (options.json) say("show", {{"text", all_.dump(2) + '\n'}});
+    if (!options.turns)
+        show(fmt::format("\nours alone; tools/bench/compare.py {} measures other software beside it\n",
+                         all_["case"].get<std::string>()));
 }
 
 void Bench::progress(const std::string& line) const {
@@ -153,24 +179,23 @@ void Bench::progress(const std::string& line) const {
 }
 
 void Bench::say(const char* what, Json message) const {
-    if (!options.turns) return;
     message["say"] = what;
-    fmt::print("{}\n", message.dump());
+    fmt::print("{}", options.turns ? message.dump() + '\n' : message["text"].get<std::string>());
     std::fflush(stdout);
 }
 
-void Bench::ask(const char* what, Json message) const {
-    progress("");
+Json Bench::ask(const char* what, Json message) const {
+    progress(options.turns ? text("the other program: ", what) : "");
+    if (!options.turns) return {};
     say(what, std::move(message));
     std::string answer;
-    if (options.turns && !std::getline(std::cin, answer)) throw Stopped{};
+    if (!std::getline(std::cin, answer)) throw Stopped{};
     progress("");
+    return Json::parse(answer);
 }
 
 void Bench::show(const std::string& text) const {
-    if (options.json || options.turns) return;
-    fmt::print("{}", text);
-    std::fflush(stdout);
+    if (!options.json) say("show", {{"text", text}});
 }
 
 void Bench::save() const {

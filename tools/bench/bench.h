@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts that all cases of ./bench share. A case measures rows: a piece of work, run in turns with compare.py, which
-// measures other software. A row becomes JSON and a line of text here. With --turns the messages are lines of JSON on
-// standard output; "work" and "turn" wait for a line on standard input.
+// asks other software for the same. A row becomes JSON and lines of text here. With --turns standard output is lines of
+// JSON: text to "show"; "work" and "turn", which wait for the other software's answer, a line on standard input.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -46,8 +46,8 @@ class Bench {
     // The machine and what the case says of its data: for the JSON, and lines for people. `columns` heads rows of its own.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
     // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is
-    // ours; others of ours stand beside it. `about` goes to the peer with the row. `more` completes the row, and gives
-    // lines that follow it.
+    // ours; others of ours stand beside it. `about` goes to the peer with the row; null: no peer does this work. `more`
+    // completes the row, and gives lines that follow it.
     void measure(Json row, Json about, const std::vector<Timed>& works,
                  const std::function<std::string(Json&)>& more = {});
     // A row that a case has measured by itself, with its line of text; and a line of no row.
@@ -63,12 +63,14 @@ class Bench {
     const Common common;
 
   private:
-    void say(const char* what, Json message = Json::object()) const;
-    void ask(const char* what, Json message = Json::object()) const;  // waits for an answer; throws Stopped
+    void say(const char* what, Json message) const;
+    Json ask(const char* what, Json message = Json::object()) const;  // null: no peer; throws Stopped
     void show(const std::string& text) const;
+    std::string line_beside(const Json& row, const Json& one);
     void save() const;
 
     Json all_;
+    std::string peer_version_;  // as it was printed last
 };
 
 // A case adds its options and returns what runs it. A new case is a file beside this one and a row in tools/bench.cpp.

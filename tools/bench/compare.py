@@ -5,159 +5,172 @@ checks that both compute the same, and prints both with the ratio of their media
   tokenizer   beside Hugging Face's tokenizers          attention   beside PyTorch's scaled_dot_product_attention
   train       beside PyTorch                            decode      UniLM beside generate of Hugging Face's transformers
 Needs Python 3. What is measured beside ours is imported by the Python of --peer alone; where it has none, ours is
-measured alone."""
+measured alone. Requests and answers are lines of JSON (tools/bench/bench.h, peer.serve)."""
 import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
-from textwrap import fill
+import tempfile
 
-sys.dont_write_bytecode = True
-
-from rivals import HERE, HIDDEN, VARIANTS, Peer, PeerError, Rival, progress, rivals, send  # noqa: E402
-
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEERS = {
+    "tokenizer": ("tokenizers", "tokenizer_peer.py"),
+    "train": ("PyTorch", "train_peer.py"),
+    "attention": ("PyTorch", "attention_peer.py"),
+    "decode": ("generate", "decode_peer.py"),
+}
+VARIANTS = ("eager", "eager-sdpa", "compiled", "compiled-sdpa")  # of a model in PyTorch
+# They make OpenBLAS slower than it is, and a comparison with it unfair.
+HIDDEN = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+# glibc keeps memory and does not give it back to the system, so that a step costs no page faults.
+GIVEN = {
+    "MALLOC_MMAP_THRESHOLD_": "8589934592",
+    "MALLOC_TRIM_THRESHOLD_": "17179869184",
+    "MALLOC_TOP_PAD_": "268435456",
+    "HF_HUB_OFFLINE": "1",
+}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class PeerError(Exception):
+    """It did not start, ended, or said that something is wrong."""
+
+
+class Peer:
+    """`python script` with so many threads, told and answering in lines of JSON. It ends with compare.py."""
+
+    def __init__(self, python, script, threads):
+        self.python, self.said = python, tempfile.TemporaryFile()
+        variables = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+        some = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
+        some["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+        try:  # in a session of its own: Ctrl-C is for compare.py, which then ends it
+            self.child = subprocess.Popen(
+                [python, os.path.join(HERE, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
+                env={**variables, **GIVEN, **some}, start_new_session=True,
+            )
+        except OSError as error:
+            raise PeerError(f"the peer {python} does not start: {error.strerror}") from None
+
+    def ask(self, do, **request):
+        """The answer. After a PeerError the child has ended."""
+        send(self.child.stdin, {"do": do, **request})
+        answer = self.child.stdout.readline()
+        try:
+            found = json.loads(answer)
+        except ValueError:
+            self.fail(f"answered {answer[:60]}, which is no JSON" if answer else f'ended at "{do}"')
+        if "error" in found:
+            self.fail(f"cannot {do}: {found['error']}")
+        return found
+
+    def fail(self, what):
+        self.said.seek(0)
+        lines = self.said.read().decode(errors="replace").split("\n")
+        self.end()
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        raise PeerError(f"the peer {self.python} {what}" + (f"; it said: {last}" if last else ""))
+
+    def end(self):
+        """With the compilers it may have started."""
+        if self.child.returncode is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.communicate()
+        self.said.close()
+
+
 class Comparison:
-    def __init__(self, chosen):
-        self.options, self.all, self.rivals, self.children, self.told = chosen, {}, [], {}, set()
+    def __init__(self, options):
+        self.options, self.peer, self.kept, self.told = options, None, {}, set()
 
     def run(self):
         """The exit status."""
-        options = self.options
-        bench = subprocess.Popen(
-            [options.bench, options.case, *options.words, "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        stopped = False
+        command = [self.options.bench, self.options.case, *self.options.words, "--turns"]
+        bench = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             for message in map(json.loads, bench.stdout):
-                getattr(self, message["say"])(message)
-                if message["say"] in ("work", "turn"):
-                    send(bench.stdin, None)
+                if not show(message):
+                    send(bench.stdin, self.answer(message))
         except KeyboardInterrupt:
-            stopped = True
-            note("stopped as asked; the rows that are there are whole")
-        finally:
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)  # what ends is ending
-            self.end_rivals()
-            for child in self.children.values():
-                child.end()
-            bench.communicate()  # it ends: nobody takes turns with it any more
-        if self.all:
-            self.save(not stopped and bench.returncode == 0)
-            if options.json:
-                print(json.dumps(self.all, indent=2))
-        return bench.returncode
+        self.end_peers()
+        bench.stdin.close()  # after Ctrl-C ./bench ends, too: nobody takes turns with it any more
+        for message in map(json.loads, bench.stdout):
+            show(message)
+        return bench.wait()
 
-    def child(self, script, environment, keep):
-        """A new process, or the one that is kept for the same."""
-        key = (script, *environment.items())
-        if not keep:
-            return Peer(self.options.peer, script, environment)
-        if key not in self.children or self.children[key].said.closed:
-            self.children[key] = Peer(self.options.peer, script, environment)
-        return self.children[key]
+    def answer(self, message):
+        """What the peer says of the work, or of its turn; None where there is none."""
+        try:
+            if message.pop("say") == "turn":
+                return self.peer and self.peer.ask("turn")
+            self.peer = None
+            self.peer, found = self.fastest(message) if self.options.case == "train" else self.same(message)
+            return {"name": PEERS[self.options.case][0], **found}
+        except PeerError as error:
+            self.peer = None
+            if str(error) not in self.told:
+                note(f"{error}; ours is measured alone (--peer PYTHON names another)")
+            self.told.add(str(error))
 
-    def head(self, message):
-        self.all = message["json"]
-        self.say(message["text"] + "\n" + columns("", "ms", "range", "a second", "", "ratio"))
+    def start(self, request):
+        return Peer(self.options.peer, PEERS[self.options.case][1], request["threads"])
 
-    def work(self, about):
-        self.end_rivals()
-        device = "cuda" if "driver" in self.all else "cpu"
-        about = {"threads": self.all["machine"]["threads"], "device": device, **about}
-        del about["say"]
-        for rival in rivals(self.options.case, about):
+    def same(self, request):
+        """The process that did the work before with so many threads, and what it says of this one."""
+        threads = request["threads"]
+        if threads not in self.kept or self.kept[threads].said.closed:
+            self.kept[threads] = self.start(request)
+        return self.kept[threads], self.kept[threads].ask("work", **request)
+
+    def fastest(self, request):
+        """Of the variants, each in a process of its own: its memory is measured."""
+        self.end_peers()
+        best = None
+        for variant in self.options.variants:
             try:
-                self.rivals.append(Rival(self, about, *rival))
+                peer = self.start(request)
+                found = peer.ask("work", **request, variant=variant)
+                seconds = peer.ask("turn")["seconds"] if len(self.options.variants) > 1 else 0
             except PeerError as error:
-                why = f"{error}; ours is measured alone (--peer PYTHON names another)"
-                if self.once(why):
-                    note(why)
+                why = error
+                continue
+            if best and best[0] <= seconds:
+                peer.end()
+                continue
+            self.end_peers()
+            best = seconds, peer, found
+            self.kept = {variant: peer}
+        if not best:
+            raise why
+        return best[1:]
 
-    def turn(self, _):
-        for rival in list(self.rivals):
-            progress(f"{rival.name}'s turn")
-            try:
-                rival.turn()
-            except PeerError as error:
-                note(error)
-                self.rivals.remove(rival)
-
-    def row(self, message):
-        row, text = message["row"], message["lines"]
-        for rival in self.rivals:
-            theirs = {**rival.found, "seconds": spread(rival.runs), "runs": rival.runs}
-            theirs["ratio"] = theirs["seconds"]["median"] / row["seconds"]["median"]
-            row.setdefault("peers", {})[rival.name] = theirs
-            text += line(rival.name, row, theirs) + said(theirs)
-            if self.once(theirs["version"]):
-                text += f"    {theirs['version']}\n"
-            if not theirs["agrees"]:
-                note(f"WARNING: {rival.name} does NOT compute the same as ours: {row['name']}: {theirs['said']}")
-        self.all["rows"].append(row)
-        self.say(text + message["more"])
-        self.save(False)
-        self.end_rivals()
-
-    def once(self, text):
-        new = text not in self.told
-        self.told.add(text)
-        return new
-
-    def end_rivals(self):
-        for rival in self.rivals:
-            rival.end()
-        self.rivals = []
-
-    def say(self, text):
-        progress("")
-        if not self.options.json:
-            print(text, end="", flush=True)
-
-    def save(self, complete):
-        self.all["complete"] = complete
-        if self.options.save:
-            with open(self.options.save + ".new", "w") as file:
-                json.dump(self.all, file, indent=2)
-            os.replace(self.options.save + ".new", self.options.save)
+    def end_peers(self):
+        for peer in self.kept.values():
+            peer.end()
+        self.kept = {}
 
 
-def columns(name, ms, between, rate, unit, ratio):
-    return f"{name:<25}{ms:>9}{between:>18}{rate:>9} {unit:<12}{ratio:>6}".rstrip() + "\n"
+def show(message):
+    shown = message["say"] == "show"
+    if shown:
+        print(message["text"], end="", flush=True)
+    return shown
 
 
-def line(name, row, theirs):
-    """As ./bench writes its own."""
-    s = theirs["seconds"]
-    between = f"{figures(1e3 * s['least'])} - {figures(1e3 * s['most'])}"
-    rate = figures(row["amount"] / s["median"])
-    return columns("  " + name, figures(1e3 * s["median"]), between, rate, row["unit"] + "/s", figures(theirs["ratio"]))
-
-
-def said(theirs):
-    """How it was called, what it computed and held."""
-    memory = f"; {theirs['peak_bytes'] / 2**20:.0f} MiB" if "peak_bytes" in theirs else ""
-    return fill(theirs["said"] + memory, 80, initial_indent="    ", subsequent_indent="      ", break_long_words=False) + "\n"
+def send(stream, value):
+    try:
+        stream.write(json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+        stream.flush()
+    except OSError:
+        pass  # it has ended: who reads its answer learns why
 
 
 def note(text):
-    progress("")
     print(f"note: {text}", file=sys.stderr, flush=True)
-
-
-def spread(values):
-    v = sorted(values)
-    return {"median": (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2, "least": v[0], "most": v[-1]}
-
-
-def figures(value):
-    """Three of them: 1234, 312, 31.2, 3.12, 0.03."""
-    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
 
 
 def options():
@@ -165,11 +178,9 @@ def options():
         "compare.py", description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("case", choices=("tokenizer", "train", "attention", "decode"))
+    add("case", choices=PEERS)
     add("--peer", metavar="PYTHON", default=sys.executable, help="that has the other software (default: this one)")
     add("--bench", metavar="FILE", default=os.path.join(HERE, "../../bench"), help="default: ./bench of this tree")
-    add("--json", action="store_true", help="JSON, with each run")
-    add("--save", metavar="FILE", help="the JSON into a file, too, which is written after each row")
     add("--variants", metavar="NAME,...", default=",".join(VARIANTS), help="train: the fastest of these stands beside "
         "ours: %(default)s; compiling takes minutes a mark")
     found, found.words = parser.parse_known_args()

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "data/text.h"
 #include "data/training_text.h"
@@ -12,6 +13,7 @@
 #include "tokenizer/trainer.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
+#include "tools/line_filter.h"
 
 namespace masquerade {
 namespace {
@@ -33,7 +35,6 @@ struct Options {
 struct BenchText {
     std::string name, bytes;              // every line ends in a line feed
     std::vector<std::string_view> lines;  // in `bytes`, without it
-    std::size_t once = 0;                 // bytes of the text before it was repeated
 
     double megabytes() const { return double(bytes.size()) / 1e6; }
 };
@@ -51,14 +52,10 @@ void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
         t.name = fs::path(training.origin.name).filename();
         add(training.train);
     }
-    t.once = t.bytes.size();
     if (files.empty())
-        for (const std::string text = t.bytes; double(t.bytes.size()) + double(t.once) / 2 < default_size;) t.bytes += text;
-    for (std::size_t at = 0; at < t.bytes.size();) {
-        const std::size_t end = t.bytes.find('\n', at);
-        t.lines.push_back(std::string_view(t.bytes).substr(at, end - at));
-        at = end + 1;
-    }
+        for (const std::string once = t.bytes; double(t.bytes.size()) + double(once.size()) / 2 < default_size;)
+            t.bytes += once;
+    t.lines = lines_of(t.bytes);
 }
 
 Vocabulary train_on(std::string_view lines, const NormaliseOptions& options, int threads) {
@@ -76,7 +73,7 @@ std::string vocabulary_file(const Options& o, const BenchText& text, const Share
     if (o.vocabulary.empty()) {
         WordPiece::Options options;
         options.lower = !o.cased;
-        const Vocabulary learned = train_on(std::string_view(text.bytes).substr(0, text.once), options, threads());
+        const Vocabulary learned = train_on(text.bytes, options, threads());
         std::string bytes;
         for (int id = 0; id < learned.size(); id++) bytes += learned.token(id) + '\n';
         return folder.write("vocab.txt", bytes);
@@ -155,9 +152,7 @@ void run(Bench& bench, const Options& o) {
     auto thread_names = [](const std::string& name, int n) {
         return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
     };
-    std::vector<int> counts = {1};  // 1, 2, 4 ... and the most
-    while (counts.back() < threads()) counts.push_back(std::min(2 * counts.back(), threads()));
-
+    const std::set<int> counts = {1, threads()};
     std::vector<int> all;
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
@@ -183,9 +178,8 @@ void run(Bench& bench, const Options& o) {
         for (const std::vector<int>& line : ids) seen = seen + tokenizer.decode(line).size();
     });
     for (int n : counts)
-        if (n == 1 || n == threads())
-            measure(thread_names("train 8000", n), "train", n,
-                    [&] { seen = seen + std::size_t(train_on(text.bytes, rules, n).size()); });
+        measure(thread_names("train 8000", n), "train", n,
+                [&] { seen = seen + std::size_t(train_on(text.bytes, rules, n).size()); });
     measure("load vocabulary", "load", 1,
             [&] { seen = seen + std::size_t(tokenizer_of(read_tokenizer(file)).vocabulary().size()); });
 }
@@ -194,10 +188,8 @@ void run(Bench& bench, const Options& o) {
 
 RunCase tokenizer_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
-    app.add_option("--text", o->texts, "text, one sentence a line; several may be given (default: corpus/)")
-        ->option_text("FILE");
-    app.add_option("--vocab", o->vocabulary, "vocab.txt, tokenizer.json or a model's folder (default: learned)")
-        ->option_text("FILE");
+    add_option(app, "--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
+    add_option(app, "--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
     app.add_flag("--cased", o->cased, "keep upper case and accents");
     return [o](Bench& bench) { run(bench, *o); };
 }

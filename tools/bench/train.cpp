@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // ./bench train: full training steps, where their time goes, and how well the device is used.
-#include "tools/bench/train.h"
-
 #include <malloc.h>
 
 #include <fmt/format.h>
@@ -12,9 +10,9 @@
 #include "engine/base/memory.h"
 #include "engine/base/wrap.h"
 #include "engine/ops/ops.h"
+#include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/train_ours.h"
-#include "tools/bench/train_profile.h"
 
 namespace masquerade {
 namespace {
@@ -22,61 +20,48 @@ namespace {
 struct Options {
     std::vector<std::string> marks;
     std::string precision;
-    bool brief = false, no_graph = false, deterministic = false;
+    TrainWay way;
+    bool no_graph = false;
 };
 
-// The most memory that is taken from here on: by the process, or of a GPU.
-class MemoryMeter {
-  public:
-    explicit MemoryMeter(Device device) : device_(device) {
-        malloc_trim(0);
-        std::ofstream("/proc/self/clear_refs") << "5";  // the most that was resident is counted from here on
-        before_ = taken();
-    }
-    std::int64_t bytes() const { return taken() - before_; }
-
-  private:
-    std::int64_t taken() const {
-        return device_ == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
-    }
-
-    Device device_;
-    std::int64_t before_;
-};
+// The most memory that was taken: by the process since the peak was forgotten, or of a GPU.
+std::int64_t memory_taken(Device device) {
+    return device == Device::cuda ? -std::int64_t(cuda_runtime().facts().bytes_free) : peak_resident_bytes();
+}
+void forget_peak() {
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5";
+}
 
 // y(S,S) = x(S,S) w(S,S)^T in one type, as fast as the device multiplies.
-class LargeProduct {
-  public:
-    LargeProduct(std::int64_t side, DType type, Device device) : side_(side), type_(type), device_(device) {
-        const std::vector<float> numbers(std::size_t(side * side), 0.5f);
-        for (Buffer* block : {&x_, &w_, &y_}) {
-            *block = Buffer(numbers.size() * bytes_of(type), device);
-            write_numbers(view(*block), numbers.data());
-        }
-    }
+struct LargeProduct {
+    const std::int64_t side;
+    const DType type;
+    const Device device;
+    Buffer x = filled(), w = filled(), y = filled();
+    std::vector<double> runs = {};
+
     void run(double budget) {
-        auto call = [&] { linear_forward(view(x_), view(w_), View{}, view(y_)); };
+        auto call = [&] { linear_forward(view(x), view(w), View{}, view(y)); };
         call();
-        runs_.push_back(seconds_of(call, budget, device_));
+        runs.push_back(seconds_of(call, budget, device));
     }
     // Multiply-adds a second.
-    double rate() const { return double(side_) * double(side_) * double(side_) / spread_of(runs_).median; }
-
-  private:
-    View view(const Buffer& block) const { return {block.data(), type_, device_, {side_, side_}, "large product"}; }
-
-    std::int64_t side_;
-    DType type_;
-    Device device_;
-    Buffer x_, w_, y_;
-    std::vector<double> runs_;
+    double rate() const { return double(side) * double(side) * double(side) / spread_of(runs).median; }
+    View view(const Buffer& block) const { return {block.data(), type, device, {side, side}, "large product"}; }
+    Buffer filled() const {
+        const std::vector<float> numbers(std::size_t(side * side), 0.5f);
+        Buffer block(numbers.size() * bytes_of(type), device);
+        write_numbers(view(block), numbers.data());
+        return block;
+    }
 };
 
 // Computes ours without dropout, and says from which weights: the peer is asked to compute the same.
-Json check(Bench& bench, const TrainWork& work, const SharedFolder& folder, Json& row) {
-    OurTraining plain(work.mark, work.storage, bench.common.seed, false, bench.common.device);
-    plain.graph = work.graph;
-    Json about = work.mark.about();
+Json check(Bench& bench, const TrainMark& mark, DType storage, bool graph, const SharedFolder& folder, Json& row) {
+    OurTraining plain(mark, storage, bench.common.seed, false, bench.common.device);
+    plain.graph = graph;
+    Json about = mark.about();
     if (bench.options.turns) {
         const OnHost all = plain.weights();
         about["weights"] = folder.write("weights", {static_cast<const char*>(all.view().data), all.view().bytes()});
@@ -89,13 +74,12 @@ Json check(Bench& bench, const TrainWork& work, const SharedFolder& folder, Json
     return about;
 }
 
-// Steps taken apart; the multiply-adds of one.
-MultiplyAdds profile(OurTraining& training, double budget, Json& row) {
+// Steps taken apart, the longest part first; the multiply-adds of one.
+double profile(OurTraining& training, double budget, Json& row) {
     StepProfile profile;
-    training.observe(&profile);
     training.waits = true;
     training.step();
-    profile.clear();
+    training.observe(&profile);
     int steps = 0;
     double update = 0;
     const double start = steady_seconds();
@@ -104,25 +88,25 @@ MultiplyAdds profile(OurTraining& training, double budget, Json& row) {
         update += training.update_seconds();
         steps++;
     }
-    const double seconds = steady_seconds() - start;
+    double rest = steady_seconds() - start;
     training.waits = false;
     training.ignore(&profile);
-    row["profiled_step"] = seconds / steps;
-    for (const StepPart& part : profile.parts(steps, seconds, update))
-        row["parts"].push_back({{"name", part.name}, {"seconds", part.seconds}});
-    return {profile.recorded.bf16 / steps, profile.recorded.f32 / steps};
+    row["profiled_step"] = rest / steps;
+    std::vector<std::pair<double, std::string>> parts = {{update, "optimiser"}};
+    for (const auto& [op, share] : profile.shares()) parts.emplace_back(share.forward + share.backward, op);
+    for (const auto& part : parts) rest -= part.first;
+    std::sort(parts.rbegin(), parts.rend());
+    parts.emplace_back(rest, "rest");
+    for (const auto& [seconds, name] : parts) row["parts"].push_back({{"name", name}, {"seconds", seconds / steps}});
+    return profile.multiply_adds / steps;
 }
 
-// How far the step is from one that is nothing but products, each at the rate of a large one in its type; attention's count at
-// the best rate.
-Json floor_of(const MultiplyAdds& products, double attention, double step, double bf16_rate, double f32_rate) {
-    const double work = products.bf16 + products.f32, best = std::max(bf16_rate, f32_rate);
-    double seconds = attention / best;
-    if (products.bf16 > 0) seconds += products.bf16 / bf16_rate;
-    if (products.f32 > 0) seconds += products.f32 / f32_rate;
-    return {{"seconds", seconds}, {"share_of_step", seconds / step}, {"gflop", 2e-9 * work},
-            {"attention_gflop", 2e-9 * attention}, {"best_gflops", 2e-9 * best},
-            {"reached_gflops", 2e-9 * (work + attention) / step}};
+// How far the step is from one that is nothing but products, at the rate of a large one.
+Json floor_of(double products, double attention, double step, double rate) {
+    const double work = products + attention;
+    return {{"seconds", work / rate}, {"share_of_step", work / rate / step},
+            {"gflop", 2e-9 * products}, {"attention_gflop", 2e-9 * attention},
+            {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
 // For people: what the mark is, what ours computes and holds, the parts of a step, the floor.
@@ -155,78 +139,75 @@ std::string details(const Json& row, std::int64_t side) {
 void run(Bench& bench, Options o) {
     const Device device = bench.common.device;
     if (o.precision.empty()) o.precision = device == Device::cuda ? "bf16" : "f32";
-    if (o.marks.empty()) o.marks = default_train_marks(device);
+    if (o.marks.empty()) o.marks = train_mark_names(device);
+    o.way.graph = !o.no_graph;
     bench.begin();
     for (const std::string& mark : o.marks)
-        for (DType storage : {DType::f32, DType::bf16}) {
-            if (o.precision != "both" && o.precision != name_of(storage)) continue;
-            TrainWork work{train_mark(mark, bench.common.seed), storage, !o.no_graph, o.deterministic};
-            if (device == Device::cuda) work.side = 8192;
-            if (o.brief) work.burst_seconds = work.profile_seconds = work.product_seconds = 0, work.side = 64;
-            measure_training(bench, work);
-        }
+        for (DType storage : {DType::f32, DType::bf16})
+            if (o.precision == "both" || o.precision == name_of(storage))
+                measure_training(bench, train_mark(mark, bench.common.seed), storage, o.way);
 }
 
 }  // namespace
 
 // Ours takes its first steps before the peer starts: they take memory that the peer would hold.
-void measure_training(Bench& bench, const TrainWork& work) {
-    const TrainMark& mark = work.mark;
+void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way) {
     const Device device = bench.common.device;
-    const std::string precision = name_of(work.storage), name = mark.name + ", " + precision;
+    const std::string precision = name_of(storage), name = mark.name + ", " + precision;
+    const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // of the large product
+    const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
     Json row = {{"name", name}, {"mark", mark.name}, {"precision", precision}, {"amount", mark.tokens()}, {"unit", "tokens"},
                 {"sentences", mark.sentences.size()}, {"sizes", mark.sizes()}};
     if (device == Device::cuda) {
-        cuda_runtime().choose_products({false, work.deterministic});
-        row["graph"] = work.graph;
-        row["deterministic"] = work.deterministic;
+        cuda_runtime().choose_products({false, way.deterministic});
+        row["graph"] = way.graph;
+        row["deterministic"] = way.deterministic;
     }
     bench.progress(name + ": without dropout");
     const SharedFolder folder;
-    Json about = check(bench, work, folder, row);
-    about["budget"] = work.burst_seconds;
-    const MemoryMeter memory(device);
-    OurTraining training(mark, work.storage, bench.common.seed, true, device);
-    training.graph = work.graph;
+    Json about = check(bench, mark, storage, way.graph, folder, row);
+    about["budget"] = run_seconds;
+    forget_peak();
+    const std::int64_t before = memory_taken(device);
+    OurTraining training(mark, storage, bench.common.seed, true, device);
+    training.graph = way.graph;
     bench.progress(name + ": the first steps");
     training.step();
     malloc_trim(0);   // what the first step held without a plan
     training.step();  // the first step in planned memory
     bench.progress(name + ": where the time goes");
-    const MultiplyAdds products = profile(training, work.profile_seconds, row);
+    const double products = profile(training, 1.5 * run_seconds, row);
     row["activation_bytes"] = training.activation_bytes();
-    row["peak_bytes"] = memory.bytes();
+    row["peak_bytes"] = memory_taken(device) - before;
 
-    LargeProduct bf16(work.side, DType::bf16, device), f32(work.side, DType::f32, device);
+    LargeProduct large{side, storage, device};
     auto turn = [&] {
         training.step();  // meets the caches as another program left them
-        const double seconds = seconds_of([&] { training.step(); }, work.burst_seconds);
-        if (products.bf16 > 0) bf16.run(work.product_seconds);
-        f32.run(work.product_seconds);
+        const double seconds = seconds_of([&] { training.step(); }, run_seconds);
+        large.run(product_seconds);
         return seconds;
     };
     bench.measure(row, about, {{"ours", turn}}, [&](Json& whole) {
-        const double step = whole["seconds"]["median"], bf16_rate = products.bf16 > 0 ? bf16.rate() : 0;
-        whole["floor"] = floor_of(products, training.attention_multiply_adds(), step, bf16_rate, f32.rate());
-        return details(whole, work.side);
+        const double step = whole["seconds"]["median"];
+        whole["floor"] = floor_of(products, training.attention_multiply_adds(), step, large.rate());
+        return details(whole, side);
     });
 }
 
 RunCase train_case(CLI::App& app) {
     auto o = std::make_shared<Options>();
-    app.add_option("--marks", o->marks,
-                   fmt::format("what to measure: {} (default: {}; with --device cuda {})",
-                               fmt::join(train_mark_names(), ", "), fmt::join(default_train_marks(Device::cpu), ", "),
-                               fmt::join(default_train_marks(Device::cuda), ", ")))
+    const std::vector<std::string> names = train_mark_names();
+    add_option(app, "--marks", o->marks, "NAME,...",
+               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
+                           fmt::join(train_mark_names(Device::cpu), ", "),
+                           fmt::join(train_mark_names(Device::cuda), ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(train_mark_names()))
-        ->option_text("NAME,...");
-    app.add_option("--precision", o->precision, "f32, bf16 or both (default: f32; with --device cuda bf16)")
-        ->check(CLI::IsMember({"f32", "bf16", "both"}))
-        ->option_text("NAME");
+        ->check(CLI::IsMember(names));
+    choice_option(app, "--precision", o->precision, {"f32", "bf16", "both"},
+                  "f32, bf16 or both (default: f32; with --device cuda bf16)");
     app.add_flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
-    app.add_flag("--deterministic", o->deterministic, "with --device cuda, products by the engine's own kernels");
-    app.add_flag("--brief", o->brief, "a few steps: enough to try the bench, too few to believe a number");
+    app.add_flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
+    app.add_flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

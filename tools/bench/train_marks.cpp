@@ -35,25 +35,18 @@ constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"univae-base-16k", Kind::univae, base, 0, 16384, false, true},
                         {"unilm-base-16k", Kind::bert, base, 256, 0, false, true}};
 
-std::vector<int> document(Sequence& random, int vocabulary) {
-    std::vector<int> ids(document_tokens);
-    for (int& id : ids) id = int(random.below(std::uint32_t(vocabulary)));
+std::vector<int> tokens_of(Sequence& random, int count, int first, int vocabulary) {
+    std::vector<int> ids(static_cast<std::size_t>(count));
+    for (int& id : ids) id = first + int(random.below(std::uint32_t(vocabulary - first)));
     return ids;
 }
 
 std::vector<int> sentence(Sequence& random, int vocabulary) {
-    std::vector<int> ids(std::size_t(shortest + int(random.below(longest - shortest + 1))));
-    for (int& id : ids) id = first_word + int(random.below(std::uint32_t(vocabulary - first_word)));
+    const int length = shortest + int(random.below(longest - shortest + 1));
+    std::vector<int> ids = tokens_of(random, length, first_word, vocabulary);
     ids.front() = cls;
     ids.back() = sep;
     return ids;
-}
-
-std::vector<std::string> names_where(const std::function<bool(const Row&)>& wanted) {
-    std::vector<std::string> names;
-    for (const Row& row : rows)
-        if (wanted(row)) names.push_back(row.name);
-    return names;
 }
 
 }  // namespace
@@ -74,36 +67,33 @@ Json TrainMark::sizes() const {
 }
 
 Json TrainMark::about() const {
-    return {{"forms", univae ? Json{"split", "joint"} : Json{"bert"}}, {"ids", sentences}, {"targets", targets},
+    return {{"ids", sentences}, {"targets", targets},
             {"rule",
              {{"rate", learning_rate}, {"beta1", rule.beta1}, {"beta2", rule.beta2},
               {"eps", rule.eps}, {"decay", rule.decay}, {"clip", rule.clip}}}};
 }
 
-std::vector<std::string> train_mark_names() {
-    return names_where([](const Row&) { return true; });
-}
-
-std::vector<std::string> default_train_marks(Device device) {
-    return names_where([&](const Row& row) { return device == Device::cuda ? row.on_gpu : row.on_cpu; });
+std::vector<std::string> train_mark_names(std::optional<Device> device) {
+    std::vector<std::string> names;
+    for (const Row& row : rows)
+        if (!device || (*device == Device::cuda ? row.on_gpu : row.on_cpu)) names.push_back(row.name);
+    return names;
 }
 
 TrainMark train_mark(const std::string& name, std::uint64_t seed) {
     const Row* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return name == r.name; });
     if (row == std::end(rows)) throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
+    const UniVaeSettings settings;
+    const TrainOptions& t = settings.train;
     TrainMark m;
     m.name = name;
     m.univae = row->kind != Kind::bert;
-    m.learning_rate = 1e-4;
-    m.rule = {0.9, 0.999, 1e-8, 0.01, 1};
+    m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
     BackboneOptions& b = m.model.backbone;
     int room = row->tokens;
     if (row->kind == Kind::settings) {
-        const UniVaeSettings settings;
-        const TrainOptions& t = settings.train;
         m.model = settings.model;
         b.vocabulary = settings.vocabulary;
-        m.rule = {t.beta1, t.beta2, t.eps, t.weight_decay, t.clip};
         room = settings.batch_tokens;
     } else {
         const Sizes& s = row->sizes;
@@ -117,8 +107,8 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
         b.rotary = false;
         b.dropout = b.attention_dropout = 0.1;
         for (int i = 0; i < row->sentences; i++) {
-            m.sentences.push_back(document(random, b.vocabulary));
-            m.targets.push_back(document(random, b.vocabulary));
+            m.sentences.push_back(tokens_of(random, document_tokens, 0, b.vocabulary));
+            m.targets.push_back(tokens_of(random, document_tokens, 0, b.vocabulary));
         }
         return m;
     }

@@ -2,6 +2,7 @@
 // What ./bench train measures: models of fixed sizes, each with one batch of random tokens.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct TrainMark {
     bool univae = false;
     UniVaeOptions model;  // of a BERT only the backbone counts
     AdamWRule rule;
-    double learning_rate = 0;
+    double learning_rate = 1e-4;
     std::vector<std::vector<int>> sentences;  // ids; of UniVAE [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // of a BERT, one for each token
 
@@ -25,15 +26,8 @@ struct TrainMark {
     nlohmann::ordered_json about() const;
 };
 
-// bert-small, bert-base: an encoder with a tied head, documents of 64 tokens whose second half is causal and
-// sees the first, every position scored, dropout 0.1 of hidden states and attention probabilities.
-// univae-small, univae-base: UniVAE of those sizes, sentences of 8 to 20 tokens, four latents of 16 numbers.
-// univae-default: the model of ./train without arguments, as many such sentences as its batch takes.
-// For a GPU, which those leave idle, batches of 16,384 tokens: univae-small-16k and univae-base-16k are the
-// UniVAEs above with as many sentences as fit; unilm-base-16k is bert-base with 256 documents.
-std::vector<std::string> train_mark_names();
-// The marks that are measured if none is named.
-std::vector<std::string> default_train_marks(Device device);
+// The names of all marks, or of those that are measured on a device if none is named (docs/results/cpu.md, gpu.md).
+std::vector<std::string> train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
 }  // namespace masquerade

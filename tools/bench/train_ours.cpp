@@ -9,13 +9,29 @@
 
 namespace masquerade {
 
+// y = x w^T; from dy(M,O): dx = dy w and dw = dy^T x, each where somebody asks for it. cross_entropy computes logits
+// and, in the same pass, the gradients.
+double count_products(const Record& r, bool backward) {
+    const std::string_view op = r.op;
+    auto products = [](const Tensor* x, const Tensor* w, int number) {  // x(M,I) and w(O,I)
+        return double(number) * double(x->rows()) * double(x->columns()) * double(w->shape[0]);
+    };
+    if (op == "token_losses") return products(r.in[0], r.in[1], 1);
+    if (op == "cross_entropy")
+        return products(r.in[0], r.in[1], backward ? 0 : 1 + r.in[0]->needs_grad + r.in[1]->needs_grad);
+    const bool after_gelu = op == "gelu_linear";  // which keeps what came before the gelu
+    if (!after_gelu && op != "linear" && op != "linear_gelu" && op != "linear_rotary") return 0;
+    const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
+    return products(x, w, backward ? r.in[0]->needs_grad + w->needs_grad : 1);
+}
+
 struct OurTraining::Model {
     virtual ~Model() = default;
     // The batch of the step; its bucket.
     virtual std::string prepare(std::uint64_t seed, std::uint32_t step) = 0;
     virtual Tensor* loss(Tape& tape) = 0;
     virtual std::int64_t pairs() const = 0;  // of queries and keys, over all layers
-    virtual LatentNoise noise() const { return {}; }
+    virtual nlohmann::ordered_json noise() const { return nullptr; }
 };
 
 struct OurTraining::Bert : Model {
@@ -41,13 +57,11 @@ struct OurTraining::Bert : Model {
     std::string prepare(std::uint64_t, std::uint32_t) override { return "documents"; }
     Tensor* loss(Tape& tape) override {
         Tensor* x = backbone.run(tape, rows, graph);
-        Tensor* each = tape.constant("weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
-                                     weights.data());
+        const std::int64_t N = std::int64_t(weights.size());
+        Tensor* each = tape.constant("weights", {N}, arithmetic_of(tape.dtype), weights.data());
         return backbone.loss(tape, backbone.head(tape, backbone.finish(tape, x)), targets, each, "loss");
     }
-    std::int64_t pairs() const override {
-        return std::int64_t(backbone.layers.size()) * visible_pairs(graph);
-    }
+    std::int64_t pairs() const override { return std::int64_t(backbone.layers.size()) * visible_pairs(graph); }
 };
 
 // As models/runs/univae_task.cpp does it: the batch is packed and its noise drawn at every step.
@@ -71,17 +85,16 @@ struct OurTraining::Sentences : Model {
     Tensor* loss(Tape& tape) override { return univae.loss(tape, batch, &drawn, 1).total; }
     std::int64_t pairs() const override {
         const int L = univae.options.backbone.layers, K = univae.options.latent_layers;
-        std::int64_t n =
-            (L - K) * visible_pairs(batch.graph) + K * visible_pairs(batch.latent_graph);
+        std::int64_t n = (L - K) * visible_pairs(batch.graph) + K * visible_pairs(batch.latent_graph);
         if (K > 0) n += (L - 2) * visible_pairs(batch.source_graph) + visible_pairs(batch.cls_graph);
         return n;
     }
     // The noise of the real documents, which come first.
-    LatentNoise noise() const override {
+    nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
         for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.space.size()));
-        return real;
+        return {{"w", real.w}, {"e", real.e}};
     }
 };
 
@@ -148,9 +161,7 @@ nlohmann::ordered_json OurTraining::weight_places() const {
 
 nlohmann::ordered_json OurTraining::noise() const {
     model_->prepare(seed_, 0);
-    const LatentNoise noise = model_->noise();
-    if (noise.w.empty()) return nullptr;
-    return {{"w", noise.w}, {"e", noise.e}};
+    return model_->noise();
 }
 
 }  // namespace masquerade

@@ -3,11 +3,25 @@
 #pragma once
 #include <memory>
 
+#include "engine/tape/trace.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
 #include "tools/bench/train_marks.h"
 
 namespace masquerade {
+
+// Multiply-adds of a record of the tape, if it is a linear layer or the loss: the same on every device. Attention's
+// depend on its mask (OurTraining::attention_multiply_adds).
+double count_products(const Record& record, bool backward);
+
+// Watches steps: the seconds of each op, and the multiply-adds of all.
+struct StepProfile : Clock {
+    void before(const Record& record, bool backward) override {
+        multiply_adds += count_products(record, backward);
+        Clock::before(record, backward);
+    }
+    double multiply_adds = 0;
+};
 
 class OurTraining {
   public:
@@ -56,5 +70,13 @@ class OurTraining {
     std::uint32_t step_ = 0;
     double update_seconds_ = 0;
 };
+
+struct TrainWay {
+    bool graph = true, deterministic = false;  // on a GPU: as ./train has them
+    bool brief = false;                        // a few steps
+};
+class Bench;
+// One row: full training steps, where their time goes, and how far the floor is.
+void measure_training(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& way);
 
 }  // namespace masquerade

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps in PyTorch, measured for compare.py train; see peer.serve. A form is a batch with the model that reads
-it: Bert, Split and Joint have a loss(), the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant
-is eager or compiled, with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32
-weights as ours does; f32 is multiplied as f32 on a GPU, never as TF32."""
-import contextlib
+"""Training steps in PyTorch, measured for compare.py train; see peer.serve. Bert and Sentences: a batch with a loss(),
+the mean over the scored tokens. Parameters have the names and sizes that ours have. A variant is eager or compiled,
+with attention written out or, "-sdpa", scaled_dot_product_attention. bf16 is autocast, which keeps f32 weights as ours
+does; f32 is multiplied as f32 on a GPU, never as TF32."""
 import math
 import sys
 
@@ -14,8 +13,6 @@ import peer  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
-
-OUR_NAMES = {".kind.": ".type.", ".into.": ".in."}  # of parameters; a module cannot have ours
 
 NOTHING = -1e9  # added to the score of a key that is not seen
 
@@ -114,13 +111,10 @@ class Head(nn.Module):
         self.dense, self.norm = nn.Linear(width, width), nn.LayerNorm(width, sizes["eps"])
         self.bias = nn.Parameter(torch.zeros(sizes["vocabulary"]))
 
-    def forward(self, x, words, targets, weights):
-        """The mean loss of x (N,C), or its sum over the rows with weights (N); words (V,C): the embedding."""
+    def forward(self, x, words, targets):
+        """The mean loss of x (N,C); words (V,C): the embedding."""
         h = self.norm(F.gelu(self.dense(x)))
-        logits = F.linear(h, words, self.bias).float()
-        if weights is None:
-            return F.cross_entropy(logits, targets)
-        return (F.cross_entropy(logits, targets, reduction="none") * weights).sum()
+        return F.cross_entropy(F.linear(h, words, self.bias).float(), targets)
 
 
 class Latent(nn.Module):
@@ -160,15 +154,8 @@ class Model(nn.Module):
     def turns(self, begin, end):
         return (self.cosine[begin:end], self.sine[begin:end]) if self.sizes["rotary"] else None
 
-    def score(self, x, targets, weights=None):
-        return self.head(x, self.embedding.token.weight, targets, weights)
-
-
-def padded(sentences, length):
-    ids = torch.zeros(len(sentences), length, dtype=torch.long)
-    for row, sentence in zip(ids, sentences):
-        row[: len(sentence)] = torch.tensor(sentence)
-    return ids
+    def score(self, x, targets):
+        return self.head(x, self.embedding.token.weight, targets)
 
 
 class Bert:
@@ -192,19 +179,13 @@ class Bert:
 
 
 class Sentences:
-    """What both forms of UniVAE share."""
-
-    def __init__(self, sizes, batch, length):
-        self.ids = padded(batch["ids"], length)
-        self.start, self.first = sizes["max_length"], sizes["layers"] - sizes["latent_layers"]
-
-
-class Split(Sentences):
-    """An encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss on real tokens."""
+    """UniVAE in split form: an encoder pass through layer L - 2, a decoder pass with one key for each latent; the loss
+    on real tokens. Sentences are padded to the longest."""
 
     def __init__(self, sizes, batch):
-        length = max(map(len, batch["ids"]))
-        super().__init__(sizes, batch, length)
+        self.ids = nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in batch["ids"]], batch_first=True)
+        self.start, self.first = sizes["max_length"], sizes["layers"] - sizes["latent_layers"]
+        length = self.ids.shape[1]
         seen = self.ids[:, None, None, :] != 0
         self.encoder_bias = torch.zeros(seen.shape).masked_fill(~seen, NOTHING)
         causal = torch.full((length - 1, length - 1), NOTHING).triu(1)
@@ -241,58 +222,19 @@ class Split(Sentences):
         return found
 
 
-class Joint(Sentences):
-    """The form of the reference: both halves in one sequence, padded to the greatest length, all positions through
-    all layers and the head, the loss over padded targets too (bojone/univae)."""
-
-    def __init__(self, sizes, batch):
-        length = sizes["max_length"]
-        super().__init__(sizes, batch, length)
-        self.both = torch.cat((self.ids, self.ids), 1)
-        self.types = (torch.arange(2 * length) >= length).long()
-        half = torch.arange(2 * length) // length
-        place = torch.arange(2 * length)
-        same = half[:, None] == half[None]
-        lower = same & ((half[:, None] == 0) | (place[None] <= place[:, None]))
-        upper = lower.clone()
-        upper[length:, 0] = True
-        real = (self.both != 0)[:, None, None, :]
-        self.lower = torch.zeros(()).where(lower & real, torch.tensor(NOTHING))
-        self.upper = torch.zeros(()).where(upper & real, torch.tensor(NOTHING))
-        self.targets = self.both[:, 1:].flatten()
-        weights = (place[1:] >= length).float().expand(len(self.ids), -1).flatten()
-        self.weights = weights / weights.sum()
-        self.decoder = (place[:-1] >= length).expand(len(self.ids), -1).flatten()
-
-    def weigh_real(self):
-        """From here on the loss is that of real tokens alone, as ours is. Gives back what it was."""
-        real, before = self.decoder & (self.targets != 0), self.weights
-        self.weights = real / real.sum()
-        return before
-
-    def loss(self, model, noise):
-        w, e = noise
-        x = model.embedding(self.both, self.types)
-        turns = model.turns(0, x.shape[1])
-        for i, layer in enumerate(model.layer):
-            bias = self.lower
-            if i >= self.first:
-                l, bias = i - self.first, self.upper
-                u = model.latent[l](x[:, 0], w[l], e[l])
-                x = torch.cat((u[:, None].to(x.dtype), x[:, 1:]), 1)
-            x = layer(x, bias, turns)
-        return model.score(x[:, :-1].flatten(0, 1), self.targets, self.weights)
-
-
 class Training:
-    """A model in one form and variant, and its full training step."""
+    """A model in one variant, and its full training step."""
 
     def work(self, request):
         self.request, self.wait = request, peer.prepare(torch, request)
         torch.manual_seed(1)
-        with self.there():
-            self.form = {"bert": Bert, "split": Split, "joint": Joint}[request["form"]](request["sizes"], request)
-            self.noise = self.given_noise(request["noise"])
+        self.arithmetic = torch.autocast(request["device"], torch.bfloat16, enabled=request["precision"] == "bf16")
+        with torch.device(request["device"]):
+            self.batch = (Bert if request["targets"] else Sentences)(request["sizes"], request)
+            self.noise = None
+            if request["noise"]:
+                w, e = (torch.tensor(request["noise"][name]) for name in ("w", "e"))
+                self.noise = w, e.view(*w.shape, -1)
         check = self.check()
         self.build()
         self.forget_peak()
@@ -318,7 +260,7 @@ class Training:
     def build(self, dropout=True):
         """The model with our weights."""
         request, rule = self.request, self.request["rule"]
-        with self.there():
+        with torch.device(request["device"]):
             self.model = Model(request["sizes"], request["variant"].endswith("sdpa"))
         if not dropout:
             self.model.dropout[:] = 0.0, 0.0
@@ -331,12 +273,12 @@ class Training:
         self.optimiser = torch.optim.AdamW(
             groups, rule["rate"], (rule["beta1"], rule["beta2"]), rule["eps"], fused=True
         )
-        self.loss = self.form.loss
+        self.loss = self.batch.loss
         if request["variant"].startswith("compiled") and dropout:
-            self.loss = torch.compile(self.form.loss, dynamic=False)
+            self.loss = torch.compile(self.loss, dynamic=False)
 
     def step(self):
-        with self.arithmetic():
+        with self.arithmetic:
             loss = self.loss(self.model, self.noise)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -349,28 +291,9 @@ class Training:
     def check(self):
         """Without dropout, from our weights with our noise; eager: what is compared is not the compiler."""
         self.build(dropout=False)
-        weights = self.form.weigh_real() if isinstance(self.form, Joint) else None
         loss, norm = self.step(), float(self.norm)
-        with torch.no_grad(), self.arithmetic():
-            found = {"loss": loss, "norm": norm, "next": self.loss(self.model, self.noise).item()}
-        if weights is not None:
-            self.form.weights = weights
-        return found
-
-    def there(self):
-        """Tensors made within it lie on the device."""
-        return torch.device("cuda") if self.request["device"] == "cuda" else contextlib.nullcontext()
-
-    def arithmetic(self):
-        if self.request["precision"] == "bf16":
-            return torch.autocast(self.request["device"], dtype=torch.bfloat16)
-        return contextlib.nullcontext()
-
-    def given_noise(self, given):
-        if not given:
-            return None
-        w, e = (torch.tensor(given[name]) for name in ("w", "e"))
-        return w, e.view(*w.shape, -1)
+        with torch.no_grad(), self.arithmetic:
+            return {"loss": loss, "norm": norm, "next": self.loss(self.model, self.noise).item()}
 
     def load_weights(self):
         """Our weights, found by our names."""
@@ -382,8 +305,7 @@ class Training:
                 to.copy_(torch.frombuffer(data, dtype=torch.float32).view(to.shape))
 
             for name, p in self.model.named_parameters():
-                for theirs, ours in OUR_NAMES.items():
-                    name = name.replace(theirs, ours)
+                name = name.replace(".kind.", ".type.").replace(".into.", ".in.")  # a module cannot have ours
                 if "joined" in name:
                     width = self.request["sizes"]["width"]
                     read(name.replace("joined", "query"), p[:width])

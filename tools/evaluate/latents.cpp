@@ -10,17 +10,12 @@
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
 #include "models/runs/univae_run.h"
+#include "tokenizer/utf8.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
 
 namespace masquerade {
 namespace {
-
-// Code points of a line: bytes that do not continue one.
-std::int64_t characters(const std::string& line) {
-    return std::count_if(line.begin(), line.end(),
-                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
 
 // The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
 // measured.
@@ -113,7 +108,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density) {
         double letters = 0;
-        for (const std::string& line : lines) letters += double(characters(line));
+        for (const std::string& s : lines) letters += double(std::count_if(s.begin(), s.end(), starts_code_point));
         const std::vector<double> nlls = importance_weighted_nll(model, all, importance, common.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         add({{"nll", nll / n, "nats/sentence",
@@ -126,8 +121,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         std::vector<DecodeRequest> requests;
         std::vector<Tokens> references;
         for (std::size_t i = 0; i < all.size(); i++) {
-            requests.push_back(
-                {latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
+            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
         const Closeness c = compare(references, decoder.write(requests, {}, common.seed));
@@ -143,10 +137,8 @@ void LatentMeasuring::declare(CLI::App& app) {
     own = app.add_option_group("of univae");
     number_option(*own, "--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
     number_option(*own, "--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    own->add_option("--prior", prior,
-                    "of samples: fitted after training (default, where there is one), or uniform: the one of training")
-        ->check(CLI::IsMember({"fitted", "uniform"}))
-        ->option_text("NAME");
+    choice_option(*own, "--prior", prior, {"fitted", "uniform"},
+                  "of samples: fitted after training (default, where there is one), or uniform: the one of training");
     number_option(
         *own, "--latent-temperature", latent_temperature, 0.0, 100.0,
         fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");

@@ -87,7 +87,7 @@ void TargetMeasuring::declare(CLI::App& app) {
     number_option(*own, "--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of a beam's score (default: 1)", "ALPHA");
     own->add_flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    own->add_option("--outputs", outputs, "write source<TAB>output<TAB>reference there")->option_text("FILE");
+    add_option(*own, "--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
 }
 
 Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const {

@@ -13,8 +13,8 @@ import struct
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-CODES = {0: "f", 1: "H", 2: "d", 3: "d"}  # DType -> how array reads it
-NAMES = {0: "f32", 1: "bf16", 2: "f64", 3: "c128"}
+# DType -> its name, how array reads it, and how many of these are one number
+TYPES = (("f32", "f", 1), ("bf16", "H", 1), ("f64", "d", 1), ("c128", "d", 2))
 FIRST = 4
 
 
@@ -39,31 +39,24 @@ def shape_text(shape):
     return "(" + ",".join(map(str, sizes_of(shape))) + ")"
 
 
-def numbers_at(pointer, dtype, count):
-    """`count` numbers of the program's memory; of a complex one the real part."""
-    numbers = array.array(CODES[dtype])
-    wide = 2 if dtype == 3 else 1
-    if count > 0:
-        memory = gdb.selected_inferior().read_memory(int(pointer), count * wide * numbers.itemsize)
-        numbers.frombytes(memory.tobytes())
-    if dtype == 1:  # the upper half of a float
-        floats = array.array("f")
-        floats.frombytes(array.array("I", (n << 16 for n in numbers)).tobytes())
-        return floats
-    return numbers[::2] if dtype == 3 else numbers
-
-
 def read_numbers(value, data, most=None):
-    """The numbers at `data`, all or the first of them, of the type and shape of `value`; or a word, why there are none."""
+    """The numbers at `data`, all or the first of them, of the type and shape of `value` (of complex: real parts); or
+    a word, why there are none."""
     if not int(data):
         return "absent"
     if int(value["device"]) != 0:
         return "on the GPU"
-    count = math.prod(sizes_of(value["shape"]))
+    count, code, wide = math.prod(sizes_of(value["shape"])), *TYPES[int(value["dtype"])][1:]
+    count = wide * (count if most is None else min(count, most))
+    numbers = array.array(code)
     try:
-        return numbers_at(data, int(value["dtype"]), count if most is None else min(count, most))
+        if count > 0:
+            numbers.frombytes(gdb.selected_inferior().read_memory(int(data), count * numbers.itemsize).tobytes())
     except gdb.MemoryError:
         return "unreadable"
+    if code == "H":  # the upper half of a float
+        return array.array("f", array.array("I", (n << 16 for n in numbers)).tobytes())
+    return numbers[::wide]
 
 
 def first_of(value, data):
@@ -95,7 +88,7 @@ def summary_of(value, data):
 def head_of(value):
     """path (70,16) f32"""
     path = text_of(value["path"])
-    return "%s%s %s" % (path + " " if path else "", shape_text(value["shape"]), NAMES[int(value["dtype"])])
+    return "%s%s %s" % (path + " " if path else "", shape_text(value["shape"]), TYPES[int(value["dtype"])][0])
 
 
 def tensor_line(value):
@@ -168,8 +161,7 @@ gdb.pretty_printers.insert(0, masquerade)
 
 def object_of(value):
     """The thing itself behind pointers and references."""
-    indirect = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
-    while value.type.strip_typedefs().code in indirect:
+    while value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         value = value.referenced_value()
     return value
 

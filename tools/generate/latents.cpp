@@ -36,9 +36,8 @@ class Generator {
         const Searching& searching = a.searching;
         const bool language_model = run.model.options.latent_layers == 0;
         if (a.reads() && language_model)
-            throw BadUsage(text(searching.folder,
-                                " is a language model without latents (latent_layers=0): it can only be "
-                                "sampled, with --count"));
+            throw BadUsage(text(searching.folder, " is a language model without latents (latent_layers=0): it can only "
+                                "be sampled, with --count"));
         options_ = searching.options_for(run, language_model);
         // A language model has no other source of variety than draws.
         if (language_model && !searching.temperature && options_.beams == 1)
@@ -46,8 +45,7 @@ class Generator {
         if (searching.maximum->count() == 0) options_.maximum = run.model.options.max_length;
         const bool draws = !a.reads() || !a.resample.empty();
         if (!draws && (!a.prior.empty() || a.latent_temperature))
-            throw BadUsage(
-                "--prior and --latent-temperature are of drawn latents: of --count and --resample");
+            throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
         if (a.reads() && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
         if (draws) run.choose_prior(a.prior, a.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
@@ -87,15 +85,13 @@ class Generator {
                 DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
                 std::vector<double> fresh;
                 if (a_.interpolate)
-                    r.latent = run_.model.space.interpolate(latents[i], other_latents[i],
-                                                            double(k) / (points - 1));
+                    r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
                 else if (!a_.resample.empty())
                     fresh = run_.draw(seed_, line, 0);
                 else if (!a_.swap.empty())
                     fresh = other_latents[i];
                 if (!fresh.empty()) {
-                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to,
-                              r.latent.begin() + slice_.from);
+                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to, r.latent.begin() + slice_.from);
                     run_.model.space.project(r.latent);
                 }
                 requests.push_back(std::move(r));
@@ -130,20 +126,16 @@ void LatentWriting::declare(CLI::App& app) {
     own = app.add_option_group("of univae");
     CLI::Option* ways[] = {
         own->add_flag("--reconstruct", reconstruct, "write every input line again"),
-        own->add_option("--resample", resample, "the same with these latents drawn anew: A:B or layers:A:B")
-            ->option_text("SLICE"),
-        own->add_option("--swap", swap, "lines A<TAB>B: A with these latents of B")->option_text("SLICE"),
+        add_option(*own, "--resample", resample, "SLICE", "the same with these latents drawn anew: A:B or layers:A:B"),
+        add_option(*own, "--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
         own->add_flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
     };
     for (CLI::Option* one : ways)
         for (CLI::Option* other : ways)
             if (one != other) one->excludes(other);
     number_option(*own, "--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    own->add_option("--prior", prior,
-                    "of the latents: fitted after training (default, where there is one), or uniform: "
-                    "the one of training")
-        ->check(CLI::IsMember({"fitted", "uniform"}))
-        ->option_text("NAME");
+    choice_option(*own, "--prior", prior, {"fitted", "uniform"},
+                  "of the latents: fitted after training (default, where there is one), or uniform, as in training");
     number_option(*own, "--latent-temperature", latent_temperature, 0.0, 100.0,
                   fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
                               LatentPrior::default_temperature),

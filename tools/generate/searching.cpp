@@ -22,16 +22,10 @@ void Searching::declare(CLI::App& app) {
     group.add_flag("--scores", scores, "each target is followed by a tab and its score");
     number_option(group, "--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of the score (default: 1)", "ALPHA");
-    group
-        .add_option("--length-form", length_form,
-                    "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)")
-        ->check(CLI::IsMember({"hf", "gnmt"}))
-        ->option_text("NAME");
-    group
-        .add_option("--stop", stop,
-                    "of a beam: full, heuristic (default) or never before no better can come")
-        ->check(CLI::IsMember({"full", "heuristic", "never"}))
-        ->option_text("WHEN");
+    choice_option(group, "--length-form", length_form, {"hf", "gnmt"},
+                  "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)");
+    choice_option(group, "--stop", stop, {"full", "heuristic", "never"},
+                  "of a beam: full, heuristic (default) or never before no better can come", "WHEN");
     number_option(group, "--groups", search.groups, 1, 1024,
                   "diverse beam search in so many groups (default: 1)");
     number_option(group, "--diversity", search.diversity_penalty, 0.0, 1e6,
@@ -43,13 +37,10 @@ void Searching::declare(CLI::App& app) {
     maximum = number_option(group, "--maximum", search.maximum, 1, 65536,
                             "tokens of a target at most, its end counted");
     // One value each time, and brackets are part of it: CLI11 would take [UNK] for a list of one, UNK.
-    group
-        .add_option("--forbid", forbidden,
-                    "a token of the vocabulary that is never written; once for each of them")
+    add_option(group, "--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them")
         ->expected(1)
         ->take_all()
-        ->allow_extra_args(false)
-        ->option_text("TOKEN");
+        ->allow_extra_args(false);
     group.add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 

@@ -88,11 +88,8 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     for (const auto& [option, value] :
          {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(text(option,
-                                " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone "
-                                "also for a run of unilm), "
-                                "which ",
-                                s.path, " is not; without it the tensors are listed"));
+            throw BadUsage(text(option, " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone also "
+                                "for a run of unilm), which ", s.path, " is not; without it the tensors are listed"));
     list_checkpoint(s.path);
 }
 

@@ -46,8 +46,7 @@ struct Model {
     }
 };
 
-ChosenTokens choose(const Vocabulary& all, const WordPiece::Options& reading, int rows,
-                    const std::string& tokens) {
+ChosenTokens choose(const Vocabulary& all, const WordPiece::Options& reading, int rows, const std::string& tokens) {
     const Vocabulary known = first_tokens(all, rows);
     if (tokens == "simplified") {
         std::vector<std::string> first;
@@ -66,9 +65,8 @@ Model open_model(const CheckpointSettings& s, std::uint64_t seed) {
     const HuggingFaceConfig config = read_hugging_face_config(s.path);
     const HuggingFace tokenizer = read_tokenizer(s.path);
     for (const std::string& note : tokenizer.notes) log_line("note: ", note);
-    return Model(s.path, seed, config,
-                 choose(tokenizer.vocabulary, tokenizer.options, config.backbone.vocabulary, s.tokens),
-                 tokenizer.options);
+    auto chosen = choose(tokenizer.vocabulary, tokenizer.options, config.backbone.vocabulary, s.tokens);
+    return Model(s.path, seed, config, std::move(chosen), tokenizer.options);
 }
 
 void save(const Model& model, const std::string& folder) {
@@ -76,12 +74,9 @@ void save(const Model& model, const std::string& folder) {
         if (fs::exists(folder + "/" + name))
             throw BadInput(text(folder, " holds a ", name, " already; choose another folder"));
     if (!model.weights.head)
-        log_line(
-            "note: the model has no masked-language-model head; the saved one has a new one, at its first "
-            "values");
+        log_line("note: the model has no masked-language-model head; the saved one has a new one, at its first values");
     save_whole(folder, model.backbone, model.parameters, model.tokens.vocabulary, model.reading.lower);
-    fmt::print("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary,
-               model.parameters.count());
+    fmt::print("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
 // "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
@@ -111,8 +106,7 @@ void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
 
 void write_logits(const Model& model, const std::string& path) {
     if (!model.weights.head)
-        throw BadInput(
-            "the model has no masked-language-model head, so there are no logits; a ...ForMaskedLM has one");
+        throw BadInput("the model has no masked-language-model head, so there are no logits; a ...ForMaskedLM has one");
     TokenRows rows;
     Documents documents;
     read_lines(model, rows, documents);
@@ -159,13 +153,10 @@ void list(const std::string& folder, std::uint64_t seed) {
 
 // Not a run of ours, nor a step of one, which hold what nobody else's folders do.
 bool is_hugging_face(const std::string& path) {
-    if (!fs::is_directory(path)) return false;
-    for (const char* name : {"run.json", "state.safetensors"})
-        if (fs::exists(path + "/" + name)) return false;
-    for (const char* name :
-         {"config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
-        if (fs::exists(path + "/" + name)) return true;
-    return false;
+    auto holds = [&](const char* name) { return fs::exists(path + "/" + name); };
+    return fs::is_directory(path) && !holds("run.json") && !holds("state.safetensors") &&
+           (holds("config.json") || holds("pytorch_model.bin") || holds("pytorch_model.bin.index.json") ||
+            holds("bert_model.ckpt.index"));
 }
 
 void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {

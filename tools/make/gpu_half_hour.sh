@@ -81,13 +81,14 @@ find_tool() {
 
 # ---- parts of stages -------------------------------------------------------------------------------------------------
 marks=(univae-base-16k unilm-base-16k univae-small-16k univae-default)
-brief=() attention=(--repeats 3) decode=(--cached-only)
+brief=() attention=(--repeats 3) decode=()
 if [ -n "${GPU_BRIEF-}" ]; then
     export MASQUERADE_SMALL_LADDER=1
     marks=(univae-default) brief=(--brief) attention=(--lengths 16 --tokens 32 --heads 2 --precision bf16 --repeats 1)
-    decode=(--models unilm-default --sources 1 --beams 1 --repeats 1 --cached-only)
+    decode=(--models unilm-default --sources 1 --beams 1 --repeats 1)
 fi
 setting=compiled-sdpa  # of PyTorch, in stage 3
+later=${#marks[@]}     # measurements to come
 sanitized=(linear_forward linear_backward attention_forward attention_backward cross_entropy_forward
     cross_entropy_backward embedding_forward embedding_backward layernorm_forward layernorm_backward)
 
@@ -123,27 +124,24 @@ cases() {  # the ops first, then what runs whole models
     drain
     until_percent 100
 }
-# measure LATER NAME FILE [OPTION...]: alone; for so many later ones 40 seconds each are left, or an equal share
+# measure NAME FILE [OPTION...]: alone; for each of those that are left 40 seconds are kept, or an equal share
 measure() {
-    local later=$1 name=$2 file=$3 left=$((deadline - SECONDS))
-    shift 3
-    jobs=1 shows=yes
+    local name=$1 file=$2 left=$((deadline - SECONDS))
+    shift 2
+    jobs=1 shows=yes later=$((later - 1))
     start "$name" $((left > 40 * (later + 1) ? left - 40 * later : left / (later + 1))) \
         "${bench[@]}" "${name%% *}" --device cuda "$@" --save "$out/stage-$stage-$file.json"
     drain
 }
-# measure_training LATER [OPTION...]: every mark, before so many other measurements
-measure_training() {
-    local later=$((${#marks[@]} + $1)) mark
-    for mark in "${marks[@]}"; do
-        later=$((later - 1))
-        measure $later "train $mark" "train-$mark" --marks "$mark" "${brief[@]}" "${@:2}"
-    done
+measure_training() {  # measure_training [OPTION...]: every mark
+    local mark
+    for mark in "${marks[@]}"; do measure "train $mark" "train-$mark" --marks "$mark" "${brief[@]}" "$@"; done
 }
 measure_all() {  # measure_all [OPTION of train...]
-    measure_training 2 "$@"
-    measure 1 attention attention "${attention[@]}"
-    measure 0 decode decode "${decode[@]}"
+    later=$((later + 2))
+    measure_training "$@"
+    measure attention attention "${attention[@]}"
+    measure decode decode "${decode[@]}"
 }
 # again NAME: what it was, and what each way of running it tells apart
 again() {
@@ -216,7 +214,7 @@ case $stage in
         case $stage$python in
             [23]none) record "PyTorch" FAILED 0 'is in no Python here; name one in GPU_PYTHON' ;;
             2*) measure_all --variants eager,eager-sdpa ;;
-            3*) measure_training 0 --variants "$setting" ;;
+            3*) measure_training --variants "$setting" ;;
             bench*) measure_all ;;
         esac ;;
     4)

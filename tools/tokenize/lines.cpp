@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Lines to tokens, and tokens to lines.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/replacements.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/tokenize/tokenize.h"
@@ -15,6 +18,8 @@ namespace masquerade {
 void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
     if (s.cased) options.lower = false, options.strip_accents = false;
     if (!s.rules.empty()) options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
+    if (s.single_digits) options.single_digits = true;
+    if (!s.replace.empty()) options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
 
 WordPiece open_tokenizer(const TokenizeSettings& s) {
@@ -24,6 +29,7 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
     override_reading(s, options);
     if (!s.rules.empty()) options.max_word = options.rules == Rules::google ? 200 : 100;
     if (s.max_word > 0) options.max_word = s.max_word;
+    if (s.unknown == "character") options.unknown = Unknown::character;
     options.recognise_special = s.recognise;
     return WordPiece(std::move(read.vocabulary), std::move(options), std::move(read.added));
 }
@@ -40,15 +46,12 @@ class LineEncoder {
             throw BadInput(text("the vocabulary has no ", v.cls() < 0 ? "[CLS]" : "[SEP]", "; leave --special out"));
     }
 
-    void write(std::string_view line, std::string& out) {
+    void write(std::string_view line, long number, std::string& out) {
         const std::size_t tab = settings_.pairs ? line.find('\t') : line.npos;
         const bool pair = tab != line.npos, special = settings_.special;
         read(line.substr(0, tab), first_);
         read(pair ? line.substr(tab + 1) : "", second_);
-        Lengths kept{int(first_.ids.size()), int(second_.ids.size())};
-        if (settings_.max_length > 0)
-            kept = longest_first(tokenizer_.options().rules, settings_.max_length - (special ? pair ? 3 : 2 : 0),
-                                 kept.first, kept.second);
+        const Lengths kept = cut({int(first_.ids.size()), int(second_.ids.size())}, special ? pair ? 3 : 2 : 0, number);
         const std::size_t begin = out.size();
         if (special) put(tokenizer_.vocabulary().cls(), {}, '0', out);
         put(first_, kept.first, '0', out);
@@ -73,8 +76,28 @@ class LineEncoder {
         if (settings_.characters) to_code_points(text, to.pieces);
     }
 
+    // Cuts two texts to the room that special tokens leave.
+    Lengths cut(Lengths all, int special_tokens, long number) const {
+        if (settings_.max_length == 0) return all;
+        const std::string& which = settings_.truncate;
+        const Truncation cut_from = which == "first"    ? Truncation::first
+                                    : which == "second" ? Truncation::second
+                                                        : Truncation::longest;
+        const int room = settings_.max_length - special_tokens;
+        if (room < 0)
+            throw BadInput(text("--max-length is ", settings_.max_length, ", less than the special tokens of line ",
+                                number, "; expected at least ", special_tokens));
+        const auto kept = masquerade::cut(cut_from, tokenizer_.options().rules, room, all);
+        if (!kept)
+            throw BadInput(text("line ", number, " has ", all.first, " and ", all.second, " tokens, and --max-length ",
+                                settings_.max_length, " leaves nothing of the ", which,
+                                " text if that alone is cut; raise it, or use --truncate longest"));
+        return *kept;
+    }
+
     void put(const Encoded& text, int kept, char type, std::string& out) const {
-        for (std::size_t i = 0; i < std::size_t(kept); i++)
+        const std::size_t begin = settings_.cut_left ? text.ids.size() - std::size_t(kept) : 0;
+        for (std::size_t i = begin; i < begin + std::size_t(kept); i++)
             put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
     }
 
@@ -126,13 +149,22 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
     }
 }
 
+// work(line, its number, out) for each line of standard input, side by side.
+template <class Work>
+void filter_lines(Work work) {
+    each_block([&](std::string_view block, long first) {
+        const std::vector<std::string_view> lines = lines_of(block);
+        write_lines(lines.size(), [&](std::size_t i, std::string& out) { work(lines[i], first + long(i), out); });
+    });
+}
+
 }  // namespace
 
 void encode_lines(const TokenizeSettings& s) {
     const WordPiece tokenizer = open_tokenizer(s);
-    filter_lines([&](std::string_view line, long, std::string& out) {
+    filter_lines([&](std::string_view line, long number, std::string& out) {
         thread_local LineEncoder encoder(tokenizer, s);
-        encoder.write(line, out);
+        encoder.write(line, number, out);
     });
 }
 
@@ -141,6 +173,31 @@ void decode_lines(const TokenizeSettings& s) {
     filter_lines([&](std::string_view line, long number, std::string& out) {
         out += tokenizer.decode(read_ids(line, number, tokenizer.vocabulary(), s.ids));
     });
+}
+
+// Lines with [UNK] are left out: nothing can restore them. The first ten that differ are shown.
+void measure_restoration(const TokenizeSettings& s) {
+    const WordPiece tokenizer = open_tokenizer(s);
+    Encoder encoder(tokenizer);
+    long lines = 0, unknown = 0, failed = 0;
+    each_block([&](std::string_view block, long) {
+        for (std::string_view line : lines_of(block)) {
+            std::vector<Piece> pieces;
+            std::vector<int> ids;
+            encoder.append(line, pieces);
+            for (const Piece& piece : pieces) ids.push_back(piece.id);
+            lines++;
+            if (std::count(ids.begin(), ids.end(), tokenizer.vocabulary().unk()) > 0) {
+                unknown++;
+                continue;
+            }
+            const std::string wanted = tokenizer.spelled(line, pieces), got = tokenizer.decode(ids);
+            if (got != wanted && failed++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
+        }
+    });
+    const long whole = lines - unknown, exact = whole - failed;
+    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown,
+                             exact, whole, whole > 0 ? 100 * double(exact) / double(whole) : 0);
 }
 
 }  // namespace masquerade

@@ -3,14 +3,16 @@
 #pragma once
 #include <string>
 
+#include "tokenizer/frame.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
 struct TokenizeSettings {
-    std::string vocabulary, rules, simplify, write_json;
+    std::string vocabulary, rules, replace, simplify, write_json, truncate = "longest", unknown = "word";
     bool cased = false, recognise = false, ids = false, offsets = false, characters = false, types = false;
-    bool special = false, pairs = false, decode = false, report = false;
+    bool special = false, pairs = false, decode = false, report = false, restore = false;
+    bool single_digits = false, cut_left = false;
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
@@ -26,6 +28,7 @@ void decode_lines(const TokenizeSettings& s);
 
 // Standard input, a vocabulary or what is known of one; to the file named, or a table on standard output.
 void learn_vocabulary(const TokenizeSettings& s);
+void measure_restoration(const TokenizeSettings& s);
 void report_text(const TokenizeSettings& s);
 void simplify_vocabulary(const TokenizeSettings& s);
 void write_json(const TokenizeSettings& s);

@@ -6,18 +6,20 @@
 
 BERT's reference tokenizer is a Python program, so Python's unicodedata is the judge of the main tables. The
 second set, of what the Hugging Face library does otherwise, is found by asking that library about every code
-point, so writing the table anew needs `pip install tokenizers`; nothing else does. Counts of these
-differences go to standard error. Hangul syllables decompose by arithmetic and are left out. Takes about half
-a minute.
+point, so writing the table anew needs `pip install tokenizers`; nothing else does. Hangul syllables decompose
+by arithmetic and are left out. Takes about half a minute.
 """
-import collections
+import itertools
+import os
 import sys
 import unicodedata
 
 import tokenizers
 
-from judges import CONTROL, IDEOGRAPH, MARK, NONSTARTER, POINTS, PUNCTUATION, SPACE, SYLLABLES
-from judges import Google, HuggingFace, is_word
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/tokenizer"))
+from judges import (  # noqa: E402
+    MARK, NONSTARTER, POINTS, SPACE, SYLLABLES, Google, HuggingFace, check, is_word)
 
 FLAGS = {
     "control": "NUL, U+FFFD, categories Cc and Cf: cleaning drops it",
@@ -39,37 +41,10 @@ class Tables:
         self.lower = {c: r for c in POINTS if (r := judge.lower(c)) != [c]}
         self.strip = {c: r for c in POINTS if c not in SYLLABLES and not self.flags[c] & (MARK | SPACE)
                       and (r := judge.strip(c)) != [c]}
-        self.check(judge)
+        check(judge, self.flags, self.lower, self.strip)
 
     def kept_nonstarters(self):
         return [c for c, f in self.flags.items() if f & NONSTARTER and not f & MARK]
-
-    def check(self, judge):
-        """That the tables, one after the other and in either order, are what the judge does in one go."""
-        def lowered(points):
-            return [x for c in points for x in self.lower.get(c, [c])]
-
-        def stripped(points):
-            return [x for c in points if not self.flags[c] & MARK for x in self.strip.get(c, [c])]
-
-        for c in POINTS:
-            flags = self.flags[c]
-            if flags & SPACE:
-                assert not flags & ~(CONTROL | SPACE)
-                continue
-            if c in SYLLABLES:
-                assert flags == 0 and c not in self.lower
-                s = c - 0xAC00
-                jamo = [0x1100 + s // 588, 0x1161 + s // 28 % 21] + ([0x11A7 + s % 28] if s % 28 else [])
-                assert judge.strip(c) == judge.both(c) == jamo
-                continue
-            result = judge.both(c)
-            assert stripped(lowered([c])) == lowered(stripped([c])) == result, hex(c)
-            # A word boundary shows in the character itself, or in the one it becomes.
-            kinds = {self.flags[r] & (CONTROL | SPACE | IDEOGRAPH) for r in result}
-            assert kinds <= {flags & (CONTROL | IDEOGRAPH)}, hex(c)
-            if any((self.flags[r] | flags) & PUNCTUATION for r in result):
-                assert len(result) == 1, hex(c)
 
 
 def runs(values):
@@ -84,12 +59,26 @@ def runs(values):
     return found
 
 
+def shifts(changes):
+    """[first, count, step, offset] of code points that move by one offset; step 2: capitals, small letters by turns."""
+    left, found = {c: to - c for c, (to,) in changes.items()}, []
+    for c in sorted(left):
+        if c in left:
+            offset = left[c]
+            counts = {step: next(n for n in itertools.count(1) if left.get(c + n * step) != offset) for step in (1, 2)}
+            step = max(counts, key=counts.get)
+            found.append([c, counts[step], step, offset])
+            for n in range(counts[step]):
+                del left[c + n * step]
+    return found
+
+
 def neighbours(changes, gap):
     """(first, what each becomes) of code points less than `gap` apart; those between them stay themselves."""
     found, end = [], 0
     for c in sorted(changes):
         more = [[x] for x in range(end, c)] + [changes[c]] if c - end < gap else []
-        if found and more and columns(joined(found[-1][1] + more)) < 90:
+        if found and more and columns(joined(found[-1][1] + more)) < 100:
             found[-1][1].extend(more)
         else:
             found.append((c, [changes[c]]))
@@ -125,7 +114,7 @@ class Header:
         print(f"constexpr {declaration}[] = {{")
         line = "   "
         for row in rows:
-            if columns(line + row) > 107:
+            if columns(line + row) > 116:
                 print(line)
                 line = "   "
             line += f" {{{row}}},"
@@ -133,11 +122,14 @@ class Header:
 
     def add(self, numbers):
         for number in numbers:
-            self.hash = (self.hash ^ number) * 0x100000001B3 % 2**64
+            self.hash = (self.hash ^ number % 2**32) * 0x100000001B3 % 2**64
+
+    def numbers(self, declaration, rows):
+        self.rows(declaration, (", ".join(map(str, row)) for row in rows))
+        self.add(number for row in rows for number in row)
 
     def values(self, name, values):
-        self.rows(f"Run {name}", (", ".join(map(str, run)) for run in runs(values)))
-        self.add(number for run in runs(values) for number in run)
+        self.numbers(f"Run {name}", runs(values))
 
     def changes(self, name, changes, gap):
         rows = neighbours(changes, gap)
@@ -153,11 +145,6 @@ def differences(ours, theirs):
     return {c: theirs.get(c, [c]) for c in points if ours.get(c, [c]) != theirs.get(c, [c])}
 
 
-def report(name, points):
-    counts = collections.Counter(unicodedata.category(chr(c)) for c in points)
-    print(f"{name}: {sum(counts.values())}", dict(counts.most_common()), file=sys.stderr)
-
-
 def main():
     reference = Google()
     library = HuggingFace(reference)
@@ -169,6 +156,7 @@ def main():
     other_lower = differences(google.lower, hugging_face.lower)
     other_strip = {c: r for c, r in differences(google.strip, hugging_face.strip).items()
                    if not hugging_face.flags[c] & (MARK | SPACE)}
+    longer = {c: r for c, r in google.lower.items() if len(r) > 1}
     for table in (google.lower, google.strip, other_lower, other_strip):
         assert all(1 <= len(result) <= 3 for result in table.values())
 
@@ -196,6 +184,14 @@ struct Fact {{
 struct Run {
     std::uint32_t skipped, length, value;
 };
+struct Stretch {
+    std::uint32_t skipped, length;
+};
+// From `first` on, every code point or every second one (step): it becomes the one at this offset from it.
+struct Shift {
+    std::uint32_t first, count, step;
+    std::int32_t offset;
+};
 // From `first` on, code point by code point: its new text, parted by spaces.
 struct Change {
     char32_t first;
@@ -204,11 +200,12 @@ struct Change {
 
 // Characters of words: letters, marks, digits, connectors such as the underscore.""")
     header = Header()
-    header.values("word_characters", {c: 1 for c in POINTS if is_word(c)})
+    header.numbers("Stretch word_characters", [run[:2] for run in runs({c: 1 for c in POINTS if is_word(c)})])
     print("// BERT's reference. Each table is of a code point by itself; its flags:")
     header.values("flags", {c: f for c, f in google.flags.items() if f})
     print("// Lower case, full mapping; a final sigma is not seen here.")
-    header.changes("lower", google.lower, gap=2)
+    header.numbers("Shift lower", shifts({c: r for c, r in google.lower.items() if c not in longer}))
+    header.changes("lower_longer", longer, gap=1)
     print("// Canonical decomposition (NFD) without marks, of what is no mark, space or Hangul syllable.")
     header.changes("strip", google.strip, gap=2)
     print("// Combining classes of the nonstarters that stripping leaves.")
@@ -216,22 +213,13 @@ struct Change {
     print("// The Hugging Face library where it differs: each row replaces what the tables above say. A code point\n"
           "// without flags is an ordinary one; what lower-casing or stripping leaves alone becomes itself.")
     header.values("hugging_face_flags", other_flags)
-    header.changes("hugging_face_lower", other_lower, gap=1)
+    header.numbers("Shift hugging_face_lower", shifts(other_lower))
     header.changes("hugging_face_strip", other_strip, gap=1)
     header.values("hugging_face_classes", other_classes)
     print(f"""// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 
 }}  // namespace masquerade::unicode""")
-
-    for i, name in enumerate(FLAGS):
-        report(f"only the reference: {name}", [c for c in POINTS
-               if google.flags[c] >> i & 1 and not hugging_face.flags[c] >> i & 1])
-        report(f"only the library: {name}", [c for c in POINTS
-               if hugging_face.flags[c] >> i & 1 and not google.flags[c] >> i & 1])
-    report("lower-cased otherwise", other_lower)
-    report("stripped otherwise", other_strip)
-    report("sorted and not stripped", other_classes)
 
 
 main()

@@ -4,14 +4,12 @@
 
 #include "engine/ops/cpu/gemm_bf16.h"
 #include "engine/ops/cpu/gemm_kernel.h"
-#include "engine/ops/cpu/gemm_meter.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 namespace masquerade {
@@ -72,12 +70,7 @@ GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (m == 0 || n == 0) return;
-    if (!gemm_meter) return multiply(m, n, k, a, b, c);
-    const auto start = std::chrono::steady_clock::now();
-    multiply(m, n, k, a, b, c);
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    gemm_meter->note({m, n, k, a, b, c, spent.count(), !detail::in_piece()});
+    if (m > 0 && n > 0) multiply(m, n, k, a, b, c);
 }
 
 const char* instruction_set() { return chosen_kernel()->name; }

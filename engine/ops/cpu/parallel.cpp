@@ -145,8 +145,6 @@ void set_threads(int count) { chosen_threads = count > 0 ? count : allowed_threa
 
 namespace detail {
 
-bool in_piece() { return inside_piece; }
-
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context) {
     static Pool pool;
     if (inside_piece || threads() == 1) {

@@ -13,8 +13,6 @@ void set_threads(int count);
 
 namespace detail {
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context);
-// Whether this thread runs a piece at the moment: what it asks for then is not shared out again.
-bool in_piece();
 
 // f(...) compiled once and never inlined: a compiler may vectorise two copies of one sum in different orders, and then
 // the bits would depend on how the work was cut.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Two judges of what a code point is to a BERT tokenizer: the reference and the Hugging Face library.
+"""Two judges of what a code point is to a BERT tokenizer: the reference (reference.py) and the Hugging Face library.
+tools/unicode/make_table.py writes down what they say.
 
 Each has flags(c), and lower(c), strip(c) and both(c): the code points that c becomes when it is lower-cased,
 when it is decomposed (NFD) and stripped of marks, and when both is done.
@@ -7,12 +8,10 @@ when it is decomposed (NFD) and stripped of marks, and when both is done.
 import sys
 import unicodedata
 
+from reference import IDEOGRAPHS, is_punctuation
 from tokenizers import normalizers, pre_tokenizers
 
 CONTROL, SPACE, IDEOGRAPH, PUNCTUATION, MARK, CASED, IGNORABLE, NONSTARTER = (1 << i for i in range(8))
-IDEOGRAPHS = [(0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-              (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)]
-ASCII_PUNCTUATION = [(33, 47), (58, 64), (91, 96), (123, 126)]
 SYLLABLES = range(0xAC00, 0xD7A4)
 LETTERS_IN_SHAPES = [(0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189)]
 POINTS = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF]
@@ -44,7 +43,7 @@ class Google:
             flags |= SPACE
         if inside(c, IDEOGRAPHS):
             flags |= IDEOGRAPH
-        if inside(c, ASCII_PUNCTUATION) or category.startswith("P"):
+        if is_punctuation(x):
             flags |= PUNCTUATION
         if category == "Mn":
             flags |= MARK
@@ -143,3 +142,31 @@ class HuggingFace:
 
     def both(self, c):
         return [ord(x) for x in self.ask(self.together, c)]
+
+
+def check(judge, flags_of, lower, strip):
+    """That the tables, one after the other and in either order, are what the judge does in one go."""
+    def lowered(points):
+        return [x for c in points for x in lower.get(c, [c])]
+
+    def stripped(points):
+        return [x for c in points if not flags_of[c] & MARK for x in strip.get(c, [c])]
+
+    for c in POINTS:
+        flags = flags_of[c]
+        if flags & SPACE:
+            assert not flags & ~(CONTROL | SPACE)
+            continue
+        if c in SYLLABLES:
+            assert flags == 0 and c not in lower
+            s = c - 0xAC00
+            jamo = [0x1100 + s // 588, 0x1161 + s // 28 % 21] + ([0x11A7 + s % 28] if s % 28 else [])
+            assert judge.strip(c) == judge.both(c) == jamo
+            continue
+        result = judge.both(c)
+        assert stripped(lowered([c])) == lowered(stripped([c])) == result, hex(c)
+        # A word boundary shows in the character itself, or in the one it becomes.
+        kinds = {flags_of[r] & (CONTROL | SPACE | IDEOGRAPH) for r in result}
+        assert kinds <= {flags & (CONTROL | IDEOGRAPH)}, hex(c)
+        if any((flags_of[r] | flags) & PUNCTUATION for r in result):
+            assert len(result) == 1, hex(c)

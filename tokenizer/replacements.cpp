@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/replacements.h"
+
+#include <sstream>
+
+#include "input/input.h"
+#include "tokenizer/utf8.h"
+#include "tokenizer/vocabulary.h"
+
+namespace masquerade {
+
+Replacements ascii_punctuation() {
+    constexpr std::pair<std::u32string_view, const char*> rows[] = {
+        {U"\u2018\u2019\u201A\u201B\u2032\u2039\u203A", "'"}, {U"\u201C\u201D\u201E\u201F\u2033\u00AB\u00BB", "\""},
+        {U"\u2010\u2011\u2012\u2013\u2212", "-"}, {U"\u2014\u2015", "--"}, {U"\u2026", "..."}};
+    Replacements all;
+    for (const auto& [characters, text] : rows)
+        for (char32_t c : characters) all[c] = text;
+    return all;
+}
+
+Replacements read_replacements(const std::string& path) {
+    std::istringstream file(read_input<TokenizerError>(path));
+    Replacements all;
+    int number = 1;
+    for (std::string line; std::getline(file, line); number++) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (line.empty()) continue;
+        const CodePoint from = decode_utf8(line, 0);
+        const std::size_t tab = std::size_t(from.length);
+        if (tab == 0 || tab >= line.size() || line[tab] != '\t' || !is_utf8(line))
+            throw TokenizerError(path + ", line " + std::to_string(number) + ": \"" + clipped(line) +
+                                 "\" is no replacement; expected one character, a tab, and the text to read instead");
+        all[from.value] = line.substr(tab + 1);
+    }
+    return all;
+}
+
+}  // namespace masquerade
