@@ -209,6 +209,8 @@ tokenize tokenizer.json | pipe tokenizer.json
 tokenize tokenizer.json | directory tokenizer.json; directory tokenizer.json/tokenizer.json
 tokenize vocab.txt | pipe vocab.txt
 tokenize vocab.txt | leads vocab.txt /dev/zero
+tokenize bert/vocab.txt --replace replace.txt | text replace.txt 'ab\tc\n'
+tokenize bert/vocab.txt --replace replace.txt | pipe replace.txt
 # settings
 config settings | true
 config settings | directory settings

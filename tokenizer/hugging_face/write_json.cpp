@@ -95,8 +95,8 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                           const std::vector<AddedToken>& added) {
     if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
     if (options.unknown != Unknown::word || options.single_digits)
-        throw TokenizerError("tokenizer.json is written for unknown words and whole numbers, not for unknown characters "
-                             "or single digits");
+        throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
+                             "written for single digits");
     const std::map<int, AddedToken> all = all_added(vocabulary, added);
     Json tokens = Json::array();
     for (const auto& [id, token] : all)
