@@ -644,7 +644,7 @@ const std::vector<Op>& ops_table() {
             {"apollo", [](Sizes n) { return apollo_case(n, 0); }},
             {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
         };
-        for (const auto& more : {attention_ops(), state_ops()}) all.insert(all.end(), more.begin(), more.end());
+        for (const auto& more : {attention_ops(), state_ops(), bucket_ops()}) all.insert(all.end(), more.begin(), more.end());
         return all;
     }();
     return table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of state_attention in the op table: every way to pack and to read, and the rules that a state honours. Sizes are
+// The rows of state_attention and local_lambda in the op table: every way to pack and to read, and the rules that a state honours. Sizes are
 // query rows, head size, heads.
 #include "engine/check/ops_table.h"
 
@@ -57,6 +57,43 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     return op;
 }
 
+// Causal, and one row before it of a second source, as one text.
+Layout goes_on(int rows) {
+    Layout all = with_latent(rows);
+    for (QuerySegment& q : all.graph.queries) q.along = true, all.graph.keys[std::size_t(q.self)].place = 1;
+    return all;
+}
+
+Op local_op(const std::string& use, const Build& build) {
+    Op op{"local_lambda, " + use, [=](Sizes n) {
+        const int N = n.rows, D = n.columns, H = n.other, C = H * D, W = 2 * (D % 3) + 3;
+        auto layout = std::make_shared<Layout>(build(N));
+        const int sources = layout->keys[1] > 0 ? 2 : 1;
+        Case c;
+        c.input("q", {N, C}, Kind::arithmetic).sums(D + W, 4).at_least(1);
+        c.input("e", {W, C}).as_weight().sums(D + N, 4).at_least(1);
+        for (int s = 0; s < sources; s++) c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows().sums(D + W, 4).at_least(1);
+        c.output("y", {N, C}).sums(D + W, 4).at_least(1);
+        const auto vs = [=](const Call& a) { return sources > 1 ? Views{a("v"), a("v1")} : Views{a("v")}; };
+        c.forward = [=](const Call& a) { local_lambda_forward(a("q"), a("e"), vs(a), layout->graph, H, a("y")); };
+        c.backward = [=](const Call& a) {
+            const Grads dv = sources > 1 ? Grads{a.grad("v"), a.grad("v1")} : Grads{a.grad("v")};
+            local_lambda_backward(a.d("y"), a("q"), a("e"), vs(a), layout->graph, H, a.grad("q"), a.grad("e"), dv);
+        };
+        c.record = [=](const OnTape& a) {
+            std::vector<Tensor*> v{a("v")};
+            if (sources > 1) v.push_back(a("v1"));
+            local_lambda(a.tape, a("q"), a("e"), v, layout->graph, H, "ladder");
+        };
+        return c;
+    }};
+    op.costly = true;
+    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
+    op.middle = {{70, 8, 3}};
+    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {65, 33, 2}, {129, 8, 2}, {50, 65, 1}};
+    return op;
+}
+
 }  // namespace
 
 std::vector<Op> state_ops() {
@@ -82,6 +119,13 @@ std::vector<Op> state_ops() {
         state_op("sum, in pieces", sum, attend, prefix, 0, false, 5),
         state_op("exponential, in pieces", exponential, attend, by_rule(Rule::causal), 0, false, 2),
         state_op("exponential kernel, in pieces", exponential, kernel, prefix, 0, false, 7),
+        local_op("full", by_rule(Rule::full)),
+        local_op("causal", by_rule(Rule::causal)),
+        local_op("anticausal", by_rule(Rule::anticausal)),
+        local_op("strict rank", by_rule(Rule::strict_rank)),
+        local_op("bits", by_rule(Rule::bits)),
+        local_op("prefix", prefix),
+        local_op("going on", goes_on),
     };
 }
 

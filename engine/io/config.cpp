@@ -111,11 +111,16 @@ const Config::Entry& Config::at(const std::string& key) const {
              meant.empty() ? "; there are " + joined(keys(), ", ") : "; did you mean " + meant + "?"));
 }
 
+void Config::follows(const std::string& key, std::function<void()> write) { at(key).follow = std::move(write); }
+
 void Config::set(const std::string& key, const std::string& value) {
-    const Entry& entry = at(key);
+    Entry& entry = at(key);
     if (!entry.assign(value))
         throw BadUsage(text(key, "=", clipped(value), ": ", entry.expected, " is expected (",
                             entry.help, ")"));
+    entry.follow = nullptr;
+    for (const Entry& other : entries_)
+        if (other.follow) other.follow();
 }
 
 void Config::set(const std::string& pair) {

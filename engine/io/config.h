@@ -41,6 +41,9 @@ class Config {
     void add(const std::string& key, E* value, const std::string& help,
              const std::vector<std::pair<std::string, E>>& choices);
 
+    // Until a setting is given itself, `write` writes it after every other one that is given.
+    void follows(const std::string& key, std::function<void()> write);
+
     void set(const std::string& pair);                           // "key=value"; BadUsage
     void set(const std::string& key, const std::string& value);  // BadUsage
     // Lines `key = value` with # comments, or a JSON object; BadInput names the file and the line.
@@ -63,11 +66,13 @@ class Config {
         std::function<bool(const std::string&)> assign;  // false, and nothing is changed: it is not what is expected
         std::function<void(nlohmann::json&)> put;        // null: as text
         std::string start = text();                      // the default
+        std::function<void()> follow = {};               // null: it is given, or follows from no other one
     };
 
     void declare(Entry entry);
     const Entry* find(const std::string& key) const;
     const Entry& at(const std::string& key) const;  // BadUsage with the nearest known key
+    Entry& at(const std::string& key) { return const_cast<Entry&>(std::as_const(*this).at(key)); }
 
     std::vector<Entry> entries_;
 };

@@ -49,6 +49,14 @@ Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack,
                         const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before = nullptr,
                         Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
+// y (Nq,C) of q (Nq,C), unrounded, e (2 reach + 1,C) and v[s] (Nk,C). The graph must outlive the step.
+Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph, int heads,
+                     const std::string& name);
+// y (Nq,C), Nq the rows that the graph asks for; q, k, v (N,C). The graph must outlive the step.
+Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph, std::int64_t rows,
+                      const LshRule& rule, const std::string& name);
+// (B block,2C) the rows of sorted blocks. The graph must outlive the step.
+Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule, const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
 // (N,2C): [x x], keys that are their values

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state as a call on the tape.
+// Attention through a bounded state, and the local lambda beside it, as calls on the tape.
 #include "engine/nn/functions.h"
 
 namespace masquerade {
@@ -9,6 +9,10 @@ struct StateAttributes {
     StateRule rule;
     int sources, gates;
     int before() const { return 1 + 2 * sources + gates; }  // place of the state before
+};
+struct LocalAttributes {
+    const SegmentGraph* graph;
+    int heads;
 };
 // The tensors of a record: x, the packs, the key/value tensors, the gates, the state before.
 Views views(const Record& r, int from, int count) {
@@ -42,6 +46,18 @@ void state_attention_backward(const Record& r) {
                                          a.rule, dx, dpack, dkv, dgate);
 }
 
+void local_lambda_forward(const Record& r) {
+    const auto& a = r.as<LocalAttributes>();
+    masquerade::local_lambda_forward(r.x(0), r.x(1), views(r, 2, int(r.in.size()) - 2), *a.graph, a.heads, r.y());
+}
+void local_lambda_backward(const Record& r) {
+    const auto& a = r.as<LocalAttributes>();
+    const int S = int(r.in.size()) - 2;
+    const Grad dq = r.dx(0), de = r.dx(1);
+    const Grads dv = grads(r, 2, S);
+    masquerade::local_lambda_backward(r.dy(), r.x(0), r.x(1), views(r, 2, S), *a.graph, a.heads, dq, de, dv);
+}
+
 }  // namespace record
 
 int state_numbers(int width, const StateRule& rule) {
@@ -62,6 +78,15 @@ Tensor* state_attention(Tape& t, Tensor* x, const std::vector<Tensor*>& pack, co
     if (before) r.in.push_back(before);
     if (after) r.out.push_back(*after = t.declare(name + ".state", {graph.documents, state_numbers(width, rule)},
                                                   arithmetic_of(t.dtype)));
+    return t.run(std::move(r));
+}
+
+Tensor* local_lambda(Tape& t, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph, int heads,
+                     const std::string& name) {
+    Record r = Record("local_lambda").reads({q, e}).makes({t.declare(name, q->shape, t.dtype)})
+              .by(record::local_lambda_forward, record::local_lambda_backward, LocalAttributes{&graph, heads});
+    r.in.insert(r.in.end(), v.begin(), v.end());
+    r.keep = r.in;
     return t.run(std::move(r));
 }
 

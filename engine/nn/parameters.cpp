@@ -48,7 +48,7 @@ template <class T>
 void start_values(const View& view, const Init& init, const Stream& stream, std::uint64_t seed) {
     T* x = view.as<T>();
     if (init.kind == Init::made) {
-        const std::vector<double> numbers = init.make(seed);
+        const std::vector<double> numbers = init.make(seed, 0);
         for (std::size_t i = 0; i < numbers.size(); i++) x[i] = T(float(numbers[i]));
         return;
     }
@@ -100,6 +100,7 @@ void Parameters::lay_out() {
 
 void Parameters::allocate(std::uint64_t seed) {
     lay_out();
+    seed_ = seed;
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
     values_ = Buffer::zeros(bytes, device_);  // the gaps between parameters stay so
     gradients_ = Buffer::zeros(bytes, device_);
@@ -120,6 +121,16 @@ void Parameters::allocate(std::uint64_t seed) {
     }
     first_values.store();
     round();
+}
+
+void Parameters::redraw(std::int64_t step) {
+    for (std::size_t i = 0; i < tensors_.size(); i++) {
+        const int every = inits_[i].every;
+        if (every == 0 || step == 0 || step % every) continue;
+        const std::vector<double> numbers = inits_[i].make(seed_, std::uint32_t(step / every));
+        const std::vector<float> rounded(numbers.begin(), numbers.end());  // the same in every type
+        write_numbers(master(tensors_[i]), rounded.data());
+    }
 }
 
 void Parameters::round() {

@@ -18,10 +18,12 @@
 namespace masquerade {
 
 // How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of the seed.
+// Numbers that are made may be made anew every so many steps, by the number of the draw.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
     double deviation = 0;
-    std::function<std::vector<double>(std::uint64_t seed)> make = {};
+    std::function<std::vector<double>(std::uint64_t seed, std::uint32_t draw)> make = {};
+    int every = 0;  // 0: never
 };
 
 class Parameters {
@@ -38,6 +40,9 @@ class Parameters {
     // Gives all of them memory and first values. What a value is depends on (seed, path, place) alone: the same model in
     // double starts from the same numbers.
     void allocate(std::uint64_t seed);
+
+    // Makes anew the states whose turn this step of the training is, by (seed, path, draw) alone.
+    void redraw(std::int64_t step);
 
     // Gradients: after start the next backward stores; finish zeroes those that no backward reached.
     void start_gradients();
@@ -81,6 +86,7 @@ class Parameters {
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
     std::int64_t length_ = 0, matrices_ = 0, trained_ = 0;
+    std::uint64_t seed_ = 0;
     Buffer values_, gradients_, rounded_;
 };
 

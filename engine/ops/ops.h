@@ -80,6 +80,26 @@ OP(state_attention_forward, (View x, Views pack, Views kv, Views gate, const Seg
 OP(state_attention_backward, (View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
                               Grad dx, Grads dpack, Grads dkv, Grads dgate))
 
+// For each head: y_i = sum_j (e_(j-i) . q_i) v_j over the keys of its own segment at most (W-1)/2 places away that the graph lets
+// row i see.  q (Nq,C): A;  e (W,C), every v[s] (Nk,C), y (Nq,C): S;  de: A
+OP(local_lambda_forward, (View q, View e, Views v, const SegmentGraph& graph, int heads, View y))
+OP(local_lambda_backward, (View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv))
+
+// Attention by buckets, for each head:  y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the rows that share a
+// bucket with row i in some round and lie in its chunk of the sorted rows or the one before; over i itself where there are
+// none. q, k, v (N,C);  y (Nq,C), lse (Nq,H), A, of the rows that the graph asks for;  rotations (rounds * buckets / 2, C),
+// A.   Kitaev et al. 2020
+OP(lsh_attention_forward, (View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse))
+OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, View y, View lse, const SegmentGraph& graph,
+                            LshRule rule, Grad dq, Grad dk, Grad dv))
+
+// y (B*block,2C): sorted blocks, row t of block u of a segment is sum_v w_uv kv[v, t] over its blocks v that have a row t. w_uv is
+// S_uv over the sum of those, S = exp(q_u . k_v / sqrt(D) / temperature) of the means of q (N,C) and of the keys of kv (N,2C) over
+// blocks, its columns and then its rows made to sum to 1 `iterations` times. B = N / block + key segments; what is left is 0.
+//                                                                            Tay et al. 2020, section 3
+OP(sinkhorn_forward, (View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y))
+OP(sinkhorn_backward, (View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv))
+
 // For each head and r < R: y(N,H R) = scale sum_d x(N,C)[n, hD+d] p(R,C)[r, hD+d].  x, p: S;  y: A;  dp: A, or S as dx
 OP(head_scores_forward, (View x, View p, int heads, double scale, View y))
 OP(head_scores_backward, (View dy, View x, View p, int heads, double scale, Grad dx, Grad dp))

@@ -40,6 +40,18 @@ struct StateRule {
     int piece = 256;   // keys and queries that one thread or warp goes through, while others go through the next
 };
 
+// Attention to the rows of one's own bucket, one of `buckets` (even) in each of the rounds.
+struct LshRule {
+    AttentionRule attention;  // dropout: channel of a key by its place in the segment
+    int rounds = 1, buckets = 2, chunk = 1;
+};
+
+// Blocks of rows sorted by a matrix that has been normalised so many times.
+struct SinkhornRule {
+    int heads = 1, block = 1, iterations = 1;
+    double temperature = 1;
+};
+
 struct AdamWRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // decoupled weight decay

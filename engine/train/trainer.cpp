@@ -79,6 +79,7 @@ double Trainer::seconds() const {
 
 double Trainer::train_step() {
     std::string bucket = task_.next_batch(step_);
+    parameters_.redraw(step_);
     Tensor* loss = nullptr;
     auto work = [&] {
         loss = task_.loss(tape_, step_, std::int64_t(schedule_steps_));

@@ -15,7 +15,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
     if (o.rotary && !find_attention(o.attention).rotates)
-        throw BadUsage(text("attention ", o.attention, " has no place for rotary positions; set rotary=false"));
+        throw BadUsage(text("attention ", o.attention, " has no place for rotary positions; leave rotary out, or set rotary=false"));
     if (place.embedding) {
         token_ = place.embedding->token_;
         type_ = place.embedding->type_;

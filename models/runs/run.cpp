@@ -43,13 +43,14 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
-    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table");
+    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table, the default where the attention cannot rotate");
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     std::vector<std::string> kinds;
     for (const AttentionKind& kind : attention_kinds()) kinds.push_back(kind.name);
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", kinds);
+    c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
     AttentionOptions& a = b.attention_options;
     c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
     c.add("contextual", &a.contextual, "luna packs by what the layer before has packed; false: by the same learned rows");
@@ -61,10 +62,17 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("feature_map", &a.feature_map, "of performer",
           {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
            {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});
+    c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0, 1000000000);
+    c.add("reach", &a.reach, "of lambda: places to either side that are read by their distance; 0: content alone", 0, 1024);
     c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
     c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
     c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);
     c.add("stride", &a.stride, "l of strided and fixed, a distance and a block; 0: the root of the positions", 0, 65536);
+    c.add("rounds", &a.rounds, "of lsh: times that rows are put into buckets", 1, 256);
+    c.add("buckets", &a.buckets, "of lsh: an even number", 2, 65536);
+    c.add("chunk", &a.chunk, "of lsh: rows of a chunk of the sorted ones; of sinkhorn: of a block", 1, 16384);
+    c.add("iterations", &a.iterations, "of sinkhorn: times that its matrix is normed", 1, 1000);
+    c.add("temperature", &a.temperature, "of sinkhorn's scores", 0.01, 100);
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);

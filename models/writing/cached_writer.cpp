@@ -53,7 +53,7 @@ SegmentGraph one_by_one(const SegmentGraph& graph, bool sees) {
 View CachedWriter::feed(const std::vector<Row>& rows) {
     cache_.follow(tape_, rows);
     const int written = cache_.written();
-    write_rows_ = cache_.next_rows();
+    write_rows_ = cache_.next_rows(), near_rows_ = cache_.near_rows();
     rows_ = TokenRows();
     std::vector<CachedDocument> alone, with_memory;
     Documents cross;
@@ -96,7 +96,7 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
         const Ints write = tape_.ints(write_rows_);
         Tensor* kept = cache_.layer(i);
         cache.self = {reads ? memory_.keys.layer(i) : nullptr, states ? nullptr : kept, write,
-                      tape_.ints(memory_.positions), states ? kept : nullptr, written == 0};
+                      tape_.ints(memory_.positions), states ? kept : nullptr, written == 0, cache_.near(i), tape_.ints(near_rows_)};
         cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions,
                        cache_.cross(i), written == 0};
         layer.graph = &masks_.at(i, cache.self.memory ? graph_ : alone_graph_);

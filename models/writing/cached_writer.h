@@ -59,7 +59,7 @@ class CachedWriter : public NextToken {
     TokenRows rows_;
     SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
     LayerGraphs masks_, cross_masks_;                 // of memory_.masks
-    std::vector<int> write_rows_;
+    std::vector<int> write_rows_, near_rows_;
 };
 
 // A model of next tokens that reads sources first.

@@ -35,7 +35,9 @@ void TargetCache::start(const Backbone& stack, int slots, int longest, bool back
     const Block* block = stack.layers.empty() ? nullptr : &stack.layers[0];
     states_ = block && block->attention().state_numbers() > 0;
     keys_.allocate(stack, "cache.target", std::int64_t(slots) * (states_ ? 1 : longest), 0, states_);
-    cross_ = KeptKeys();
+    cross_ = KeptKeys(), near_ = KeptKeys();
+    near_of_each_ = block ? block->attention().near_rows() : 0;
+    if (near_of_each_ > 0) near_.allocate(stack, "cache.near", std::int64_t(slots) * near_of_each_);
     if (block && block->shape.cross && block->cross().state_numbers() > 0) cross_.allocate(stack, "cache.cross", slots, 0, true, true);
 }
 
@@ -51,8 +53,7 @@ void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
         taken[std::size_t(before)] = 1;
         slot[i] = before;
     }
-    from_.clear();
-    to_.clear();
+    for (std::vector<int>* each : {&from_, &to_, &near_from_, &near_to_}) each->clear();
     int free = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (slot[i] >= 0) continue;
@@ -63,12 +64,25 @@ void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {
             from_.push_back(row(slot_of_[std::size_t(rows[i].parent)], t));
             to_.push_back(row(free, t));
         }
+        for (int t = 0; written_ > 0 && t < near_of_each_; t++) {
+            near_from_.push_back(slot_of_[std::size_t(rows[i].parent)] * near_of_each_ + t);
+            near_to_.push_back(free * near_of_each_ + t);
+        }
     }
     slot_of_ = slot;
     if (from_.empty()) return;
-    for (KeptKeys* kept : {&keys_, &cross_})
-        for (Tensor& own : kept->all())  // first read, then write: a slot may be both
-            store_rows(embedding(tape, tape.ints(from_), &own, "continued")->view(), tape.ints(to_), own.view());
+    for (KeptKeys* kept : {&keys_, &cross_, &near_})
+        for (Tensor& own : kept->all()) {  // first read, then write: a slot may be both
+            const auto &from = kept == &near_ ? near_from_ : from_, &to = kept == &near_ ? near_to_ : to_;
+            store_rows(embedding(tape, tape.ints(from), &own, "continued")->view(), tape.ints(to), own.view());
+        }
+}
+
+std::vector<int> TargetCache::near_rows() const {
+    std::vector<int> rows;
+    for (int slot : slot_of_)
+        for (int t = 0; t < near_of_each_; t++) rows.push_back(slot * near_of_each_ + t);
+    return rows;
 }
 
 std::vector<int> TargetCache::next_rows() const {

@@ -48,6 +48,8 @@ class TargetCache {
     std::vector<int> next_rows() const;
     Tensor* layer(int i) { return keys_.layer(i); }
     Tensor* cross(int i) { return cross_.layer(i); }  // states of cross-attention; null: there are none
+    Tensor* near(int i) { return near_.layer(i); }    // rows beside the states; null: there are none
+    std::vector<int> near_rows() const;               // of the prefixes
     bool states() const { return states_; }           // a state stands for all tokens of a prefix
     int written() const { return written_; }  // tokens of every prefix that are in it
     void advance() { written_++; }
@@ -58,11 +60,11 @@ class TargetCache {
         return states_ ? slot : slot * longest_ + (backward_ ? longest_ - 1 - token : token);
     }
 
-    KeptKeys keys_, cross_;
+    KeptKeys keys_, cross_, near_;
     bool backward_ = false, states_ = false;
-    int slots_ = 0, longest_ = 0, written_ = 0;
+    int slots_ = 0, longest_ = 0, written_ = 0, near_of_each_ = 0;
     std::vector<int> slot_of_;  // of the rows of the step before; empty before the first token
-    std::vector<int> from_, to_;
+    std::vector<int> from_, to_, near_from_, near_to_;
 };
 
 }  // namespace masquerade

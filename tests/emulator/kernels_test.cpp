@@ -79,6 +79,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.cross_entropy_forward && table.global_norm));
     CHECK((table.head_scores_forward && table.head_scores_backward && table.feature_map_forward));
     CHECK((table.feature_map_backward && table.normalise_backward));
+    CHECK((table.local_lambda_forward && table.local_lambda_backward));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {

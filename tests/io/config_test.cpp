@@ -148,6 +148,24 @@ TEST_CASE("config: the table is aligned and marks what is not the default") {
     CHECK(table.find("\nlatent         vmf     family of latents (none|gaussian|vmf)\n") != table.npos);
 }
 
+TEST_CASE("config: a setting follows another one until it is given itself") {
+    for (bool given_first : {false, true}) {
+        Options o;
+        Config config;
+        o.declare(config);
+        config.follows("rotary", [&] { o.rotary = o.colour != Colour::red; });
+        if (given_first) config.set("rotary=true");
+        config.set("colour=red");
+        CHECK(o.rotary == given_first);
+        CHECK((config.table().find("rotary         false *") != std::string::npos) == !given_first);
+        config.set("colour=blue");
+        CHECK(o.rotary);
+        config.set("rotary=false");
+        config.set("colour=green");
+        CHECK(!o.rotary);
+    }
+}
+
 TEST_CASE("nearest: the fewest edits, nothing when all is different") {
     CHECK(edit_distance("", "abc") == 3);
     CHECK(edit_distance("kitten", "sitting") == 3);

@@ -6,6 +6,8 @@
 
 #include "engine/math/features.h"
 #include "engine/nn/functions.h"
+#include "engine/nn/parameters.h"
+#include "engine/tensor/numbers.h"
 #include "tests/ops/values.h"
 
 using namespace masquerade;
@@ -116,4 +118,26 @@ TEST_CASE("features: a kind without a norm does without x") {
     for (int i = 0; i < 18; i++) CHECK(x[i] == 0);
     CHECK_THROWS_AS(feature_map_forward(t.view(), View{}, 2, 1, FeatureKind::positive, y.view()), Error);
     CHECK_THROWS_AS(feature_map_forward(t.view(), x.view(), 3, 1, FeatureKind::positive, y.view()), Error);
+}
+
+TEST_CASE("features: a state that is drawn anew has the numbers of its draw from that step on, whatever was before") {
+    const auto make = [](std::uint64_t seed, std::uint32_t draw) { return random_features(4, 2, D, {}, seed, "features", draw); };
+    Parameters straight, resumed;
+    for (Parameters* p : {&straight, &resumed}) {
+        p->add_state("features", {4, 2 * D}, {Init::made, 0, make, 3});
+        p->add_state("kept", {4, 2 * D}, {Init::made, 0, make});
+        p->allocate(9);
+    }
+    for (std::int64_t step = 0; step < 8; step++) {
+        straight.redraw(step);
+        if (step >= 6) resumed.redraw(step);
+        for (Parameters* p : {&straight, &resumed}) {
+            const Numbers drawn = make(9, p == &resumed && step < 6 ? 0 : std::uint32_t(step / 3)), first = make(9, 0);
+            for (std::size_t i = 0; i < drawn.size(); i++) {
+                REQUIRE(number_at(p->find("features")->view(), std::int64_t(i)) == float(drawn[i]));
+                REQUIRE(number_at(p->find("kept")->view(), std::int64_t(i)) == float(first[i]));
+            }
+        }
+    }
+    CHECK(make(9, 1) != make(9, 2));
 }

@@ -33,6 +33,8 @@ struct KeyCache {
     Ints positions = {};       // of the rows of memory, where they are kept before they are turned
     Tensor* states = nullptr;  // (slots, state_numbers) of the rows of the call, one a document; null: no states
     bool fresh = false;        // these states have taken up nothing yet
+    Tensor* near = nullptr;    // (slots * near_rows, kept_columns) what the attention keeps beside a state; null: nothing
+    Ints near_rows = {};       // of `near`, those of each row of the call
 };
 
 // Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).
@@ -70,9 +72,15 @@ struct AttentionOptions {
     bool tied = false;  // Luna's keys are its values
     int features = 64;  // random ones of a head
     FeatureKind feature_map = FeatureKind::positive;  // of Performer
+    int redraw = 0;  // steps of training until random features are drawn anew; 0: never
+    int reach = 0;   // of lambda: places to either side that are read by their distance; 0: none
     bool gate = false;  // rfa: each key fades those before it
     int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
     int stride = 0;                              // of patterns; 0: the root of the positions
+    int rounds = 4, buckets = 16;                // of lsh
+    int chunk = 32;                              // of lsh and sinkhorn: rows
+    int iterations = 7;                          // of sinkhorn, ...
+    double temperature = 0.75;                   // ... and of its scores
 };
 
 struct AttentionShape {
@@ -93,6 +101,7 @@ class Attention {
     // The tensor that a cache keeps of the rows x(Nk,C): (Nk,kept_columns). `name` ends the path of the tensor.
     virtual int kept_columns() const = 0;
     virtual int state_numbers() const { return 0; }  // of the state that stands for all that was written; 0: rows are kept
+    virtual int near_rows() const { return 0; }      // that are kept beside the state
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
     // The rows that a cache of cross-attention keeps of an encoder.
     virtual int kept_rows(int rows, int /*sources*/) const { return rows; }

@@ -30,9 +30,10 @@ KernelAttention::KernelAttention(Parameters& p, const std::string& layer, const 
     if (rule_.pack == StatePack::gated) gate_ = part(p, layer, "gate", s.heads);
     if (kind == Kind::linear) return;
     const std::string path = layer + "." + name + ".features";
-    random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, [s, path](std::uint64_t seed) {
-        return random_features(s.options.features, s.heads, s.width / s.heads, {}, seed, path);
-    }});
+    const auto make = [s, path](std::uint64_t seed, std::uint32_t draw) {
+        return random_features(s.options.features, s.heads, s.width / s.heads, {}, seed, path, draw);
+    };
+    random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, make, s.options.redraw});
 }
 
 // Features of the heads of x, or their logarithms.

@@ -24,7 +24,7 @@ class KernelAttention : public StateAttention {
     Kind kind_;
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
-    Tensor* random_ = nullptr;  // (features,C) w_r of every head
+    Tensor* random_ = nullptr;  // (features,C) w_r of every head, perhaps drawn anew every so many steps
 };
 
 }  // namespace masquerade

@@ -3,10 +3,13 @@
 #include "engine/nn/attention/kernel.h"
 #include "engine/nn/attention/lambda.h"
 #include "engine/nn/attention/linformer.h"
+#include "engine/nn/attention/lsh.h"
 #include "engine/nn/attention/luna.h"
 #include "engine/nn/attention/luna_causal.h"
 #include "engine/nn/attention/patterns.h"
+#include "engine/nn/attention/sinkhorn.h"
 #include "engine/ops/state_plan.h"
+#include "engine/ops/whole.h"
 
 namespace masquerade {
 namespace {
@@ -36,6 +39,8 @@ const std::vector<AttentionKind>& attention_kinds() {
         {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>, make<PatternAttention, P::strided>},
         {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, make<PatternAttention, P::fixed>},
         {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, make<PatternAttention, P::local>},
+        {"lsh", "softmax over the rows of the same bucket, in rounds of random rotations", true, false, whole_refuses, make<LshAttention>},
+        {"sinkhorn", "softmax over a block and the block that is sorted to it", true, false, whole_refuses, make<SinkhornAttention>},
         {"luna", "keys are packed into slots layer by layer, to which queries attend", false, false, luna_refuses,
          make<LunaAttention>, "luna_causal", true},
         {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses, make<LunaCausalAttention>},

@@ -2,16 +2,12 @@
 #include "engine/nn/attention/softmax.h"
 
 namespace masquerade {
-namespace {
 
-// project(x), whose first `columns` columns are rotated where there is a table.
-Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
-                     const std::string& name) {
+Tensor* SoftmaxAttention::at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
+                                       const std::string& name) {
     if (!turns) return project(tape, x, name);
     return linear_rotary(tape, x, project.weight, project.bias, positions, turns, columns, name);
 }
-
-}  // namespace
 
 SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
     : name_(name),

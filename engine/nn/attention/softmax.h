@@ -12,12 +12,16 @@ class SoftmaxAttention : public Attention {
     int kept_columns() const override { return 2 * shape_.width; }
     Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const override;
 
-  private:
-    std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const Site& site) const;
-
+  protected:
+    // project(x), whose first `columns` columns are rotated where there is a table.
+    static Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
+                                const std::string& name);
     std::string name_;
     AttentionShape shape_;
     Linear query_, key_value_, output_;
+
+  private:
+    std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const Site& site) const;
 };
 
 }  // namespace masquerade

@@ -23,7 +23,7 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     if (writes && !cache->fresh) before = embedding(tape, cache->rows, cache->states, name_ + ".before");
     Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before, writes ? &after : nullptr, gates);
     if (writes) store_rows(after->view(), cache->rows, cache->states->view());
-    return output_(tape, y, name_ + ".output");  // (Nq,C)
+    return output_(tape, beside(tape, y, x, kvs, site), name_ + ".output");  // (Nq,C)
 }
 
 }  // namespace masquerade

@@ -35,6 +35,9 @@ class StateAttention : public Attention {
     // Names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
 
+    // Adds to the read state y what a kind has beside it: q is from read(), kv from take() for each source.
+    virtual Tensor* beside(Tape&, Tensor* y, Tensor* /*q*/, const std::vector<Tensor*>& /*kv*/, const Site&) const { return y; }
+
     std::string name_;
     AttentionShape shape_;
     StateRule rule_;

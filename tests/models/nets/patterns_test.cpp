@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Patterns of attention: the bits of softmax under a bit matrix of the papers' index sets; what a row does not see does not
-// reach it; gradients; what is refused.
+// Patterns of attention: the bits of softmax under a bit matrix of the papers' index sets; gradients; what is refused.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -96,27 +95,6 @@ TEST_CASE("patterns: each has the bits of softmax under the paper's index set") 
             CHECK(narrowed(tokens(), make_mask(mask, documents)) == dense(tokens(), bits));
         }
     }
-}
-
-TEST_CASE("patterns: a token reaches the rows that see it and no others") {
-    for (const Pattern& pattern : patterns)
-        for (const char* mask : {"mlm", "lm"}) {
-            Stack stack(pattern.kind, 1);
-            const SegmentGraph graph = make_mask(mask, documents);
-            const auto before = stack(tokens(), graph);
-            const int n = documents[0].source + documents[0].target;
-            for (int j = 0; j < n; j++) {
-                TokenRows changed = tokens();
-                changed.ids[std::size_t(j)] = 4;
-                const auto after = stack(changed, graph);
-                for (int i = 0; i < int(before.size()); i++) {
-                    CAPTURE(i);
-                    CAPTURE(j);
-                    const bool reaches = i < n && (i == j || sees(mask, pattern, n, i, j));
-                    CHECK((before[std::size_t(i)] != after[std::size_t(i)]) == reaches);
-                }
-            }
-        }
 }
 
 TEST_CASE("patterns: the stride follows from the positions") {

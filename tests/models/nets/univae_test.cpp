@@ -116,7 +116,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                     if ((rotary && !attention.rotates) || attention.needs_positions) continue;
                     UniVaeOptions o = small(kind, pre_norm, rotary);
                     o.backbone.attention = attention.name;
-                    o.backbone.attention_options.window = o.backbone.attention_options.stride = 3;
+                    o.backbone.attention_options.window = o.backbone.attention_options.stride = o.backbone.attention_options.reach = 3;
                     o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
                     if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
                     CAPTURE(o.mask);

@@ -31,6 +31,26 @@ TEST_CASE("families: a name or an objective leads to the family, and an objectiv
     CHECK_SAYS(message_of<BadUsage>([] { find_model("lmm"); }), "there is no model lmm; there are univae, unilm, seq2seq");
 }
 
+TEST_CASE("families: an attention that cannot rotate takes the table of positions by itself, and is refused where rotary is asked for") {
+    for (const ModelKind& kind : model_kinds())
+        for (const AttentionKind& attention : attention_kinds()) {
+            CAPTURE(std::string(kind.name));
+            CAPTURE(std::string(attention.name));
+            const auto settings = tiny(kind);
+            Config keys;
+            settings->declare(keys);
+            keys.set("attention", attention.name);
+            CHECK(keys.value("rotary") == (attention.rotates ? "true" : "false"));
+            keys.set("attention", "softmax");
+            CHECK(keys.value("rotary") == "true");
+            keys.set("rotary", "true");
+            keys.set("attention", attention.name);
+            if (attention.rotates || (attention.needs_positions && std::string(kind.name) == "univae")) continue;
+            const auto fresh = [&] { kind.fresh(*settings, learn_vocabulary(*settings, text_for(kind)), DType::f32, Device::cpu); };
+            CHECK_SAYS(message_of<BadUsage>(fresh), "has no place for rotary positions; leave rotary out");
+        }
+}
+
 TEST_CASE("families: settings of one make no run of another") {
     const auto settings = tiny(find_model("unilm"));
     CHECK_THROWS_AS(find_model("seq2seq").fresh(*settings, train_vocabulary(grammar_questions(3, 50), 200), DType::f32,

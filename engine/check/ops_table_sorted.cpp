@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The rows of attention that sorts rows by what they hold. Sizes are rows, head size, heads; some rows belong to nobody.
+#include "engine/check/ops_table.h"
+#include "engine/ops/whole.h"
+
+namespace masquerade::ladder {
+namespace {
+
+// Documents that see themselves, and a row of nobody after them. `some`: of each document, rows 1, 2, 3 and those from 6 on ask.
+Layout whole(int rows, bool some) {
+    Layout all = by_rule(Rule::full)(rows);
+    all.keys[0]++;
+    if (!some) return all;
+    std::vector<QuerySegment> asking;
+    int row = 0;
+    for (const QuerySegment& q : all.graph.queries)
+        for (const auto& [from, to] : {std::pair(1, 4), std::pair(6, q.end - q.begin)}) {
+            const int count = std::min(to, q.end - q.begin) - from;
+            if (count <= 0) continue;
+            asking.push_back(q);
+            asking.back().begin = row, asking.back().end = row += count, asking.back().offset = from;
+        }
+    all.graph.queries = asking;
+    return all;
+}
+
+int asking(const Layout& layout) { return layout.graph.queries.empty() ? 0 : layout.graph.queries.back().end; }
+
+Op with_sizes(const std::string& name, const std::function<Case(Sizes)>& make) {
+    Op op{name, make};
+    op.costly = true;
+    op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
+    op.middle = {{70, 8, 3}};
+    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}};
+    return op;
+}
+
+Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some, float dropout) {
+    return with_sizes("lsh_attention, " + use, [=](Sizes n) {
+        const int D = n.columns, C = D * n.other;
+        const auto layout = std::make_shared<Layout>(whole(n.rows, some));
+        const int N = layout->keys[0], M = some ? asking(*layout) : N;
+        Case c;
+        for (const char* name : {"q", "k", "v"}) c.input(name, {N, C}).from_rounded().sums(D + 4 * rounds * chunk, 4).at_least(1);
+        c.constant("rotations", {rounds * buckets / 2, C}, Kind::arithmetic);
+        c.output("y", {M, C}).with_any_rows().sums(D + 4 * rounds * chunk, 4).at_least(1);
+        c.statistic("lse", {M, n.other}).sums(D + 4 * rounds * chunk, 4).at_least(1);
+        if (dropout > 0) c.ints("document", some_below(M, 1 << 20, 6), false), c.ints("position", some_below(M, 512, 7), false);
+        const auto rule = [=](const Call& a) {
+            return LshRule{{n.other, dropout, make_stream(5, "ladder", 2), dropout > 0 ? a.rows() : RowNames{}}, rounds, buckets, chunk};
+        };
+        c.forward = [=](const Call& a) {
+            lsh_attention_forward(a("q"), a("k"), a("v"), a("rotations"), layout->graph, rule(a), a("y"), a("lse"));
+        };
+        c.backward = [=](const Call& a) {
+            lsh_attention_backward(a.d("y"), a("q"), a("k"), a("v"), a("rotations"), a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
+                                   a.grad("k"), a.grad("v"));
+        };
+        c.record = [=](const OnTape& a) {
+            lsh_attention(a.tape, a("q"), a("k"), a("v"), a("rotations"), layout->graph, M, rule(a.memory), "ladder");
+        };
+        return c;
+    });
+}
+
+SinkhornRule rule_of(Sizes n) { return {n.other, 4, 3, 0.75}; }
+
+Case sinkhorn_case(Sizes n) {
+    const int N = n.rows + 1, C = n.columns * n.other;
+    const auto layout = std::make_shared<Layout>(whole(n.rows, false));
+    Case c;
+    c.input("q", {N, C}).sums(n.columns + 40, 8).at_least(1);
+    c.input("kv", {N, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    c.output("y", {whole_blocks(layout->graph, N, rule_of(n).block) * rule_of(n).block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    c.forward = [=](const Call& a) { sinkhorn_forward(a("q"), a("kv"), layout->graph, rule_of(n), a("y")); };
+    c.backward = [=](const Call& a) {
+        sinkhorn_backward(a.d("y"), a("q"), a("kv"), layout->graph, rule_of(n), a.grad("q"), a.grad("kv"));
+    };
+    c.record = [=](const OnTape& a) { sinkhorn(a.tape, a("q"), a("kv"), layout->graph, rule_of(n), "ladder"); };
+    return c;
+}
+
+}  // namespace
+
+std::vector<Op> bucket_ops() {
+    return {
+        lsh_op("one round", 1, 4, 3, false, 0),
+        lsh_op("rounds", 3, 6, 2, false, 0),
+        lsh_op("some rows ask", 2, 2, 4, true, 0),
+        lsh_op("dropout", 2, 4, 4, false, 0.25f),
+        with_sizes("sinkhorn", sinkhorn_case),
+    };
+}
+
+}  // namespace masquerade::ladder

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Local positional lambda (Bello 2021, equation 2, over the keys nearby): e_o is a learned vector for the distance o of a key.
+//
+//     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
+//
+// A row here is one head of one row n, and `keys` names its W = 2 reach + 1 keys: 4 row + source, or -1 where it sees none.
+#pragma once
+#include "engine/math/lanes.h"
+
+namespace masquerade {
+
+template <class S, class A>
+struct LocalRows {
+    const int* keys;  // (N,W)
+    int W, H, D;
+    const A* q;       // (N,C)
+    const S* e;       // (W,C)
+    const S* v[4];    // (Nk,C)
+    HD std::int64_t C() const { return std::int64_t(H) * D; }
+    // D numbers of the key at place o of a row; null: it sees none there.
+    HD const S* value(std::int64_t row, int o) const {
+        const int key = keys[row / H * W + o];
+        return key < 0 ? nullptr : v[key & 3] + (key >> 2) * C() + row % H * D;
+    }
+    HD const S* distance(std::int64_t row, int o) const { return e + o * C() + row % H * D; }
+    // weights_o = e_o . q
+    template <class Lanes>
+    HD void weigh(Lanes lanes, std::int64_t row, A* weights) const {
+        for (int o = 0; o < W; o++) {
+            const S* at = distance(row, o);
+            const A w = keys[row / H * W + o] < 0 ? A(0) : sum(lanes, D, [&](int i) { return A(at[i]) * q[row * D + i]; });
+            if (first(lanes)) weights[o] = w;
+        }
+        meet(lanes);
+    }
+    // y = sum_o weights_o v_(n+o)
+    template <class Lanes>
+    HD void read(Lanes lanes, std::int64_t row, const A* weights, S* y) const {
+        store(lanes, D, y, false, [&](int i) {
+            A s(0);
+            for (int o = 0; o < W; o++)
+                if (const S* at = value(row, o)) s += weights[o] * A(at[i]);
+            return s;
+        });
+    }
+    // asked_o = dy . v_(n+o), of which dq = sum_o asked_o e_o, de_o = sum_n asked_o q
+    template <class Lanes>
+    HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
+        for (int o = 0; o < W; o++) {
+            const S* at = value(row, o);
+            const A t = at ? sum(lanes, D, [&](int i) { return A(dy[i]) * A(at[i]); }) : A(0);
+            if (first(lanes)) asked[o] = t;
+        }
+        meet(lanes);
+        if (!dq) return;
+        store(lanes, D, dq, add, [&](int i) {
+            A s(0);
+            for (int o = 0; o < W; o++) s += asked[o] * A(distance(row, o)[i]);
+            return s;
+        });
+    }
+};
+
+}  // namespace masquerade

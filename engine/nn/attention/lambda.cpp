@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/lambda.h"
+
+#include "engine/ops/local_plan.h"
+
+namespace masquerade {
+namespace {
+
+// Every row of a step sees the `reach` values that were kept before it, as text that goes on, and itself.
+SegmentGraph near_graph(const SegmentGraph& step, int reach) {
+    SegmentGraph graph;
+    graph.documents = step.documents;
+    for (QuerySegment q : step.queries) {
+        const bool back = q.rule == Rule::anticausal;
+        q.sees_begin = int(graph.sees.size()), q.self = int(graph.keys.size()), q.along = true, q.offset = 0;
+        graph.keys.push_back({1, q.begin, q.end, back ? 0 : reach});
+        graph.keys.push_back({0, q.begin * reach, q.end * reach, back ? 1 : 0});
+        graph.sees.insert(graph.sees.end(), {q.self, q.self + 1});
+        q.sees_end = q.sees_begin + 2;
+        graph.queries.push_back(q);
+    }
+    return graph;
+}
+
+}  // namespace
+
+Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv, const Site& site) const {
+    if (!distances_) return y;
+    const KeyCache* cache = site.cache;
+    const bool goes_on = cache && cache->near && !cache->fresh;
+    std::vector<Tensor*> values = kv;
+    if (goes_on) values = {embedding(tape, cache->near_rows, cache->near, name_ + ".near"), kv.back()};
+    const SegmentGraph& graph = goes_on ? tape.hold(near_graph(*site.graph, reach_)) : *site.graph;
+    if (cache && cache->near) keep_near(tape, graph, values, *cache);
+    return add(tape, y, local_lambda(tape, q, distances_, values, graph, shape_.heads, name_ + ".local"), name_ + ".sum");
+}
+
+// Keeps, of every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 where none is.
+void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values, const KeyCache& cache) const {
+    const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
+    const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;
+    const std::vector<int> near = near_keys(graph, n, reach_);
+    std::vector<int> from, of_before(std::size_t(n * reach_), -1), of_own = of_before;
+    for (int row = 0; row < n; row++)
+        for (int j = 0; j < reach_; j++) {
+            const int key = near[std::size_t(row * W + (back ? reach_ : 1) + j)];
+            const auto to = std::size_t(row * reach_ + j);
+            if (key >= 0 && (key & 3) == own) of_own[to] = key >> 2;
+            else if (key >= 0) of_before[to] = int(from.size()), from.push_back(key >> 2);
+        }
+    const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
+    const std::vector<double> nothing(std::size_t(n) * std::size_t(reach_ * shape_.width), 0.0);
+    Tensor* next = tape.constant(name_ + ".near.none", {n * reach_, shape_.width}, tape.dtype, nothing.data());
+    if (!from.empty()) next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"), name_ + ".near.kept");
+    next = replace_rows(tape, next, held(of_own), values.back(), name_ + ".near.next");
+    store_rows(next->view(), cache.near_rows, cache.near->view());
+}
+
+}  // namespace masquerade

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/lsh.h"
+
+namespace masquerade {
+
+LshAttention::LshAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s) : name_(name), shape_(s) {
+    const AttentionOptions& o = s.options;
+    if (o.buckets % 2) throw BadUsage(text("attention lsh: buckets=", o.buckets, ", expected an even number"));
+    const std::string path = layer + "." + name;
+    const auto part = [&](const char* what) { return Linear(p, path + "." + what, s.width, s.width, s.deviation); };
+    query_ = part("query"), value_ = part("value"), output_ = part("output");
+    random_ = p.add_state(path + ".rotations", {o.rounds * o.buckets / 2, s.width}, {Init::made, 0, [s, path](std::uint64_t seed, std::uint32_t) {
+        FeatureDraw independent;
+        independent.orthogonal = false;
+        return random_features(s.options.rounds * s.options.buckets / 2, s.heads, s.width / s.heads, independent, seed, path + ".rotations");
+    }});
+}
+
+Tensor* LshAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
+    if (site.cache) throw BadUsage("attention lsh cannot write token by token: which keys a row sees depends on the rows behind it");
+    const auto at_positions = [&](const Linear& project, bool turned, const std::string& name) {
+        if (!site.turns || !turned) return project(tape, keys.x, name);
+        return linear_rotary(tape, keys.x, project.weight, project.bias, keys.positions, site.turns, shape_.width, name);
+    };
+    const AttentionOptions& o = shape_.options;
+    Tensor* q = at_positions(query_, true, name_ + ".query");  // (N,C)
+    Tensor* k = normalise(tape, q, name_ + ".key", shape_.heads);
+    Tensor* v = at_positions(value_, shape_.rotary_value, name_ + ".value");
+    Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
+    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    const LshRule rule{{shape_.heads, site.dropout, {}, site.rows}, o.rounds, o.buckets, o.chunk};
+    Tensor* y = lsh_attention(tape, q, k, v, rotations, *site.graph, queries.x->rows(), rule, name_);  // (Nq,C)
+    return output_(tape, y, name_ + ".output");
+}
+
+Tensor* LshAttention::kept(Tape&, Tensor*, Ints, Tensor*, const char*) const {
+    throw Error("attention lsh: a cache keeps nothing, for it does not write");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "engine/nn/attention/sinkhorn.h"
+
+#include "engine/ops/whole.h"
+
+namespace masquerade {
+namespace {
+
+// Rows of a block see it, rows of source 0, and what stands in its place, rows of source 1.
+SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
+    const std::vector<int> numbers = whole_plan_numbers("sinkhorn", graph, rows, queries, block);
+    const WholePlan plan = whole_plan(numbers, numbers.data());
+    SegmentGraph blocks;
+    blocks.documents = graph.documents;
+    for (const QuerySegment& whole : graph.queries)
+        for (int i = whole.begin, end; i < whole.end; i = end) {
+            const int s = plan.segment[plan.row[i]], u = plan.first_block[s] + (plan.row[i] - plan.begin[s]) / block;
+            end = std::min(whole.end, i + plan.first_row(u) + plan.rows_of(u) - plan.row[i]);
+            QuerySegment q;
+            q.begin = i, q.end = end, q.document = whole.document, q.sees_begin = int(blocks.sees.size());
+            const auto see = [&](int source, int begin, int count) {
+                blocks.sees.push_back(int(blocks.keys.size()));
+                blocks.keys.push_back({source, begin, begin + count, 0});
+            };
+            see(0, plan.first_row(u), plan.rows_of(u));
+            if (plan.blocks_of(s) > 1) see(1, u * block, block);
+            q.sees_end = int(blocks.sees.size());
+            blocks.queries.push_back(q);
+        }
+    return blocks;
+}
+
+}  // namespace
+
+Tensor* SinkhornAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
+    if (site.cache) throw BadUsage("attention sinkhorn cannot write token by token: which keys a row sees depends on the rows behind it");
+    const AttentionOptions& o = shape_.options;
+    const SinkhornRule rule{shape_.heads, o.chunk, o.iterations, o.temperature};
+    Tensor* q = at_positions(tape, query_, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
+    Tensor* kv = kept(tape, keys.x, keys.positions, site.turns, "key_value");                                    // (N,2C)
+    Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule, name_ + ".sorted");
+    if (queries.chosen.data) {
+        queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+        q = gather_rows(tape, q, queries.chosen, name_ + ".chosen");
+    }
+    const SegmentGraph& blocks = tape.hold(blocks_of(*site.graph, keys.x->rows(), q->rows(), rule.block));
+    return output_(tape, attention(tape, q, {kv, sorted}, blocks, shape_.heads, site.dropout, site.rows, name_), name_ + ".output");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "engine/math/local_lambda.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/launch.h"
+#include "engine/ops/local_plan.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+struct NearTag {};
+struct QueriesTag {};
+struct WeightTag {};
+struct AskedTag {};
+
+template <class S, class A>
+struct Forward {
+    LocalRows<S, A> of;
+    A* weights;  // (N,H,W)
+    S* y;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t row) const {
+        of.weigh(lanes, row, weights + row * of.W);
+        of.read(lanes, row, weights + row * of.W, y + row * of.D);
+    }
+};
+
+template <class S, class A>
+struct Backward {
+    LocalRows<S, A> of;
+    const S* dy;
+    A *weights, *asked, *dq;
+    bool add;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        for (std::int64_t row = n * of.H; row < (n + 1) * of.H; row++) {
+            of.weigh(lanes, row, weights + row * of.W);
+            of.read_grad(lanes, row, dy + row * of.D, asked + row * of.W, dq ? dq + row * of.D : nullptr, add);
+        }
+    }
+};
+
+// The terms of de (W,C), flat.
+template <class S, class A>
+struct DistanceTerm {
+    LocalRows<S, A> of;
+    const A* asked;
+    HD A operator()(std::int64_t n, int i) const {
+        const int C = int(of.C()), c = i % C;
+        return asked[(n * of.H + c / of.D) * of.W + i / C] * of.q[n * C + c];
+    }
+};
+
+// dv_j = sum over the queries that see it of weights_o dy. A row is one head of one key.
+template <class S, class A>
+struct Values {
+    LocalRows<S, A> of;
+    const int *first, *queries;
+    const S* dy;
+    const A* weights;
+    S* dv;
+    bool add;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t row) const {
+        const std::int64_t key = row / of.H, head = row % of.H;
+        store(lanes, of.D, dv + row * of.D, add, [&](int i) {
+            A s(0);
+            for (int at = first[key]; at < first[key + 1]; at++) {
+                const std::int64_t query = queries[at] / of.W * of.H + head;
+                s += weights[query * of.W + queries[at] % of.W] * A(dy[query * of.D + i]);
+            }
+            return s;
+        });
+    }
+};
+
+int reach_of(const char* op, const View& q, const View& e, const Views& v, const SegmentGraph& graph, int heads, const View& y) {
+    if (heads < 1 || y.columns() % heads) throw Error(text(op, ": ", heads, " heads, but ", seen("y", y)));
+    if (e.rows() % 2 == 0) throw Error(text(op, ": ", seen("e", e), ", expected 2 reach + 1 rows"));
+    expect_shape(op, "q", q, y.shape, arithmetic_of(y.dtype));
+    expect_shape(op, "e", e, {e.rows(), y.columns()}, y.dtype);
+    for (int s = 0; s < v.count; s++) expect_shape(op, "v", v[s], {v[s].rows(), y.columns()}, y.dtype);
+    for (const KeySegment& key : graph.keys)
+        if (key.source < 0 || key.source >= v.count || key.begin < 0 || key.end > v[key.source].rows())
+            throw Error(text(op, ": keys ", key.begin, " to ", key.end, " of source ", key.source, " are not in v"));
+    return int(e.rows() / 2);
+}
+
+template <class S, class A>
+LocalRows<S, A> rows_of(const std::vector<int>& near, const View& q, const View& e, const Views& v, int heads) {
+    LocalRows<S, A> of{table_of<NearTag>(near), int(e.rows()), heads, int(q.columns()) / heads, q.as<A>(), e.as<S>(), {}};
+    for (int s = 0; s < v.count; s++) of.v[s] = v[s].as<S>();
+    return of;
+}
+
+}  // namespace
+
+void local_lambda_forward(View q, View e, Views v, const SegmentGraph& graph, int heads, View y) {
+    const int reach = reach_of("local_lambda", q, e, v, graph, heads, y);
+    const std::vector<int> near = near_keys(graph, int(y.rows()), reach);
+    for_type(y.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        const std::int64_t rows = y.rows() * heads;
+        A* weights = workspace<WeightTag, A>(std::size_t(rows * e.rows()));
+        for_each_row(rows, Forward<S, A>{rows_of<S, A>(near, q, e, v, heads), weights, y.as<S>()});
+    });
+}
+
+void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv) {
+    const char* op = "local_lambda backward";
+    const int reach = reach_of(op, q, e, v, graph, heads, dy);
+    expect_grad(op, "dq", dq, q);
+    expect_weight_grad(op, "de", de, e);
+    for (int s = 0; s < dv.count; s++) expect_grad(op, "dv", dv[s], v[s]);
+    const std::vector<int> near = near_keys(graph, int(dy.rows()), reach), queries = queries_near(near, v);
+    for_type(dy.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        const std::size_t numbers = std::size_t(dy.rows() * heads * e.rows());
+        A *weights = workspace<WeightTag, A>(numbers), *asked = workspace<AskedTag, A>(numbers);
+        const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);
+        for_each_row_and_sums(dy.rows(), int(e.count()), Backward<S, A>{of, dy.as<S>(), weights, asked, dq.view.as<A>(), dq.add},
+                              ColumnSum<A, DistanceTerm<S, A>>{de.view.as<A>(), de.add, {of, asked}});
+        const int *first = table_of<QueriesTag>(queries), *found = first;
+        for (int s = 0; s < v.count; s++) found += v[s].rows();
+        for (int s = 0; s < v.count; first += v[s++].rows())
+            if (dv[s]) for_each_row(v[s].rows() * heads, Values<S, A>{of, first, found + 1, dy.as<S>(), weights, dv[s].view.as<S>(), dv[s].add});
+    });
+}
+
+}  // namespace masquerade::DEVICE

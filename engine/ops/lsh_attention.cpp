@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// Attention to the rows of one's own bucket. Rows are put into buckets and sorted anew in the backward, which costs less
+// than to keep it; the gradient of a key walks the queries that have found it, in a fixed order.
+#include "engine/math/scalar.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/launch.h"
+#include "engine/ops/whole.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+struct PlanTag {};
+struct SortTag {};
+struct RoomTag {};
+
+// The sorted rows of each round and head: by bucket, then by place.
+struct Sorted {
+    WholePlan plan;
+    int heads, rounds, buckets, chunk;
+    int *bucket, *chunk_of, *order;  // (rounds,H,N) of a row, of a row, the row at a place
+    HD std::int64_t at(int round, int head) const { return (std::int64_t(round) * heads + head) * plan.rows; }
+    // Whether row i finds row j in a round before this one.
+    HD bool before(int round, int head, int i, int j) const {
+        for (int r = 0; r < round; r++) {
+            const std::int64_t b = at(r, head);
+            const int back = chunk_of[b + i] - chunk_of[b + j];
+            if (bucket[b + i] == bucket[b + j] && (back == 0 || back == 1)) return true;
+        }
+        return false;
+    }
+    // f(other) once for each row that this row finds as a key; or, `from_key`, that finds this one. False: there is none.
+    template <bool from_key, class F>
+    HD bool each_found(int row, int head, F f) const {
+        const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
+        bool any = false;
+        for (int r = 0; r < rounds; r++) {
+            const std::int64_t b = at(r, head);
+            const int own = chunk_of[b + row] * chunk, first = from_key || own == 0 ? own : own - chunk;
+            const int reach = from_key ? own + 2 * chunk : own + chunk, last = reach < n ? reach : n;
+            for (int p = first; p < last; p++) {
+                const int other = order[b + plan.begin[s] + p];
+                if (other == row || bucket[b + other] != bucket[b + row]) continue;
+                if (from_key ? before(r, head, other, row) : before(r, head, row, other)) continue;
+                any = true;
+                f(other);
+            }
+        }
+        return any;
+    }
+};
+
+// bucket = argmax([x R; -x R]) of row i / (H rounds).                                  Andoni et al. 2015
+template <class S, class A>
+struct Hash {
+    Sorted to;
+    const S* q;
+    const A* rotations;
+    int C, D;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds, round = int(i % to.rounds);
+        const int half = to.buckets / 2;
+        const S* x = q + std::int64_t(row) * C + head * D;
+        auto most = real_of(A(-INFINITY));
+        int found = 0;
+        for (int k = 0; k < half; k++) {
+            const A* w = rotations + std::int64_t(round * half + k) * C + head * D;
+            const auto t = real_of(sum(lanes, D, [&](int d) { return A(x[d]) * w[d]; }));
+            if (t > most) most = t, found = k;
+            if (-t > most) most = -t, found = half + k;
+        }
+        if (first(lanes)) to.bucket[to.at(round, head) + row] = found;
+    }
+};
+
+// A stable sort by bucket of segment i / (rounds H).
+struct Sort {
+    Sorted to;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t i) const {
+        const int s = int(i / (to.rounds * to.heads)), begin = to.plan.begin[s], end = to.plan.end[s];
+        const std::int64_t b = i % (to.rounds * to.heads) * to.plan.rows;
+        each(lanes, to.buckets, [&](int c) {
+            int place = 0;
+            for (int row = begin; row < end; row++) place += to.bucket[b + row] < c;
+            for (int row = begin; row < end; row++) {
+                if (to.bucket[b + row] != c) continue;
+                to.order[b + begin + place] = row;
+                to.chunk_of[b + row] = place++ / to.chunk;
+            }
+        });
+    }
+};
+
+template <class S, class A>
+struct Pairs {
+    Sorted sorted;
+    const S *q, *k, *v;
+    int C, D;
+    A scale;
+    const int *document, *position;  // of the rows of y, for dropout
+    Stream stream;
+    std::uint32_t threshold;
+    A kept;      // what a probability is multiplied by that dropout keeps
+    A* room;     // (N,H,3D) to add up in
+    HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
+    HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
+    template <class Lanes>
+    HD A score(Lanes lanes, int i, int j, int head) const {
+        const S *a = q + at(i, head), *b = k + at(j, head);
+        return scale * sum(lanes, D, [&](int d) { return A(a[d]) * A(b[d]); });
+    }
+    // The factor of dropout of key j for query row i.
+    HD A keep(int i, int j, int head) const {
+        if (threshold == 0) return A(1);
+        const int m = sorted.plan.query[i];
+        const std::uint32_t channel = attention_channel(head, j - sorted.plan.begin[sorted.plan.segment[j]]);
+        const Four words = stream.at(std::uint32_t(document[m]), std::uint32_t(position[m]), channel / 4);
+        return words.v[channel % 4] >= threshold ? kept : A(0);
+    }
+};
+
+template <class S, class A>
+struct Forward {
+    Pairs<S, A> of;
+    S* y;
+    A* lse;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const int m = int(n / of.sorted.heads), head = int(n % of.sorted.heads), i = of.sorted.plan.row[m];
+        S* to = y + of.at(m, head);
+        if (i < 0) {
+            store(lanes, of.D, to, false, [](int) { return A(0); });
+            if (first(lanes)) lse[n] = A(-INFINITY);
+            return;
+        }
+        A* row = of.room_of(i, head);
+        A top(-INFINITY), total(0);
+        each(lanes, of.D, [&](int d) { row[d] = A(0); });
+        const auto take = [&](int j) {
+            const A s = of.score(lanes, i, j, head), higher = real_of(s) > real_of(top) ? A(real_of(s)) : top;
+            const A old = exp_of(top - higher), p = exp_of(s - higher), weight = p * of.keep(i, j, head);
+            const S* v = of.v + of.at(j, head);
+            top = higher, total = old * total + p;
+            each(lanes, of.D, [&](int d) { row[d] = mul_add(weight, A(v[d]), old * row[d]); });
+        };
+        if (!of.sorted.template each_found<false>(i, head, take)) take(i);
+        store(lanes, of.D, to, false, [&](int d) { return row[d] / total; });
+        if (first(lanes)) lse[n] = top + log_of(total);
+    }
+};
+
+// ds_ij = p_ij dy_i . (keep_ij v_j - y_i) / sqrt(D).  Row n / H gives as a query and takes as a key.
+template <class S, class A>
+struct Backward {
+    Pairs<S, A> of;
+    const S *dy, *y;
+    const A* lse;
+    S *dq, *dk, *dv;
+    bool add_q, add_k, add_v;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const WholePlan& plan = of.sorted.plan;
+        const int row = int(n / of.sorted.heads), head = int(n % of.sorted.heads), D = of.D;
+        A *to_q = of.room_of(row, head), *to_k = to_q + D, *to_v = to_k + D;
+        each(lanes, 3 * D, [&](int d) { to_q[d] = A(0); });
+        meet(lanes);
+        const auto pair = [&](int i, int j, bool key) {
+            const int m = plan.query[i];
+            if (m < 0) return;
+            const S *g = dy + of.at(m, head), *out = y + of.at(m, head), *q = of.q + of.at(i, head), *k = of.k + of.at(j, head), *v = of.v + of.at(j, head);
+            const A keep = of.keep(i, j, head), p = exp_of(of.score(lanes, i, j, head) - lse[std::int64_t(m) * of.sorted.heads + head]);
+            const A ds = of.scale * p * sum(lanes, D, [&](int d) { return A(g[d]) * (keep * A(v[d]) - A(out[d])); }), weight = p * keep;
+            if (!key) return each(lanes, D, [&](int d) { to_q[d] = mul_add(ds, A(k[d]), to_q[d]); });
+            each(lanes, D, [&](int d) { to_k[d] = mul_add(ds, A(q[d]), to_k[d]), to_v[d] = mul_add(weight, A(g[d]), to_v[d]); });
+        };
+        if (plan.segment[row] >= 0) {
+            const bool alone = !of.sorted.template each_found<false>(row, head, [&](int j) { pair(row, j, false); });
+            of.sorted.template each_found<true>(row, head, [&](int i) { pair(i, row, true); });
+            if (alone) pair(row, row, false), pair(row, row, true);
+        }
+        if (dq) store(lanes, D, dq + of.at(row, head), add_q, [&](int d) { return to_q[d]; });
+        if (dk) store(lanes, D, dk + of.at(row, head), add_k, [&](int d) { return to_k[d]; });
+        if (dv) store(lanes, D, dv + of.at(row, head), add_v, [&](int d) { return to_v[d]; });
+    }
+};
+
+void check_call(const char* op, const View& q, const View& k, const View& v, const View& rotations, const LshRule& rule, const View& y,
+                const View& lse) {
+    if (rule.rounds < 1 || rule.buckets < 2 || rule.buckets % 2 || rule.chunk < 1)
+        throw Error(text(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk, "; expected an even number of buckets"));
+    if (rule.attention.heads < 1 || q.columns() % rule.attention.heads)
+        throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.attention.heads, " heads"));
+    expect_same_shape(op, "k", k, "q", q);
+    expect_same_shape(op, "v", v, "q", q);
+    expect_shape(op, "rotations", rotations, {rule.rounds * rule.buckets / 2, q.columns()}, arithmetic_of(q.dtype));
+    expect_shape(op, "y", y, {y.rows(), q.columns()}, q.dtype);
+    expect_shape(op, "lse", lse, {y.rows(), rule.attention.heads}, arithmetic_of(q.dtype));
+    if (!(rule.attention.dropout >= 0 && rule.attention.dropout < 1))
+        throw Error(text(op, ": dropout is ", rule.attention.dropout, ", expected in [0, 1)"));
+    if (rule.attention.dropout == 0) return;
+    expect_count(op, "documents of the queries", rule.attention.rows.document, y.rows());
+    expect_count(op, "positions of the queries", rule.attention.rows.position, y.rows());
+}
+
+// Rows in their buckets and sorted, and what pairs of them need.
+template <class S, class A>
+Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v, const View& rotations,
+                     const LshRule& rule) {
+    const AttentionRule& a = rule.attention;
+    const int C = int(q.columns()), D = C / a.heads;
+    Sorted to{whole_plan(numbers, table_of<PlanTag>(numbers)), a.heads, rule.rounds, rule.buckets, rule.chunk, nullptr, nullptr, nullptr};
+    const std::int64_t count = q.rows() * a.heads * rule.rounds;
+    to.bucket = workspace<SortTag, int>(std::size_t(3 * count)), to.chunk_of = to.bucket + count, to.order = to.chunk_of + count;
+    for_each_row(count, Hash<S, A>{to, q.as<S>(), rotations.as<A>(), C, D});
+    for_each_long_row(std::int64_t(to.plan.segments) * a.heads * rule.rounds, Sort{to});
+    return {to, q.as<S>(), k.as<S>(), v.as<S>(), C, D, A(1 / sqrt_of(double(D))), a.rows.document.data, a.rows.position.data, a.stream,
+            attention_threshold(a), A(1 / (1 - double(a.dropout))), workspace<RoomTag, A>(std::size_t(3 * q.count()))};
+}
+
+}  // namespace
+
+void lsh_attention_forward(View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse) {
+    const char* op = "lsh_attention";
+    check_call(op, q, k, v, rotations, rule, y, lse);
+    const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
+    for_type(q.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
+        for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
+    });
+}
+
+void lsh_attention_backward(View dy, View q, View k, View v, View rotations, View y, View lse, const SegmentGraph& graph, LshRule rule,
+                            Grad dq, Grad dk, Grad dv) {
+    const char* op = "lsh_attention backward";
+    check_call(op, q, k, v, rotations, rule, y, lse);
+    expect_same_shape(op, "dy", dy, "y", y);
+    expect_grad(op, "dq", dq, q);
+    expect_grad(op, "dk", dk, k);
+    expect_grad(op, "dv", dv, v);
+    const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
+    for_type(q.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
+        for_each_row(q.rows() * rule.attention.heads,
+                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(), dv.view.as<S>(), dq.add, dk.add, dv.add});
+    });
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of bucket and
+// chunk, sinkhorn by plain division and sums.
+#include "engine/ops/whole.h"
+#include "tests/ops/attention_calls.h"
+
+using namespace masquerade;
+using namespace masquerade::attention_calls;
+
+namespace {
+
+constexpr int H = 2, D = 3, C = H * D;
+
+// Documents of one segment that sees itself, of which some rows ask, with rows of nobody between them.
+struct Documents {
+    SegmentGraph graph;
+    int rows = 0, queries = 0;
+    struct Segment {
+        int begin, end;
+    };
+    std::vector<Segment> segments;
+    std::vector<int> row;  // of a query; -1: none
+};
+
+Documents random_documents(Sequence& random, int count, int biggest, bool all_ask) {
+    Documents all;
+    const auto upto = [&](int n) { return int(random.below(std::uint32_t(n) + 1)); };
+    for (int d = 0; d < count; d++) {
+        all.rows += upto(2);
+        const int n = upto(biggest), begin = all.rows, key = int(all.graph.keys.size());
+        all.graph.keys.push_back({0, begin, all.rows += n, 0});
+        if (n > 0) all.segments.push_back({begin, all.rows});
+        for (int from = 0, to; from < n || (n == 0 && from == 0); from = to + 1) {
+            to = all_ask || n == 0 ? n : std::min(n, from + 1 + upto(4));  // and one that does not ask
+            QuerySegment q;
+            q.begin = all.queries += all_ask ? 0 : upto(1);
+            all.row.resize(std::size_t(q.begin), -1);
+            q.end = all.queries += to - from;
+            for (int i = from; i < to; i++) all.row.push_back(begin + i);
+            q.document = d, q.self = key, q.offset = from, q.sees_begin = int(all.graph.sees.size());
+            all.graph.sees.push_back(key);
+            q.sees_end = q.sees_begin + 1;
+            all.graph.queries.push_back(q);
+        }
+    }
+    all.rows += upto(2), all.graph.documents = count;
+    return all;
+}
+
+Array<double> numbers(Sequence& random, int rows, int columns, double deviation = 1) {
+    Array<double> a({rows, columns}, "numbers", 0);
+    for (std::int64_t i = 0; i < a.count(); i++) a.data()[i] = deviation * 3.4 * (random.uniform_double() - 0.5);
+    return a;
+}
+
+struct Lsh {
+    Documents documents;
+    LshRule rule;
+    Array<double> q, k, v, rotations, y, lse;
+    Lsh(Sequence& random, Documents of, int rounds, int buckets, int chunk)
+        : documents(std::move(of)), rule{{H, 0, {}, {}}, rounds, buckets, chunk} {
+        const int N = documents.rows;
+        q = numbers(random, N, C), k = numbers(random, N, C), v = numbers(random, N, C);
+        rotations = numbers(random, rounds * buckets / 2, C);
+        y = Array<double>({documents.queries, C}, "y", 7), lse = Array<double>({documents.queries, H}, "lse", 7);
+    }
+    void run() {
+        cpu::lsh_attention_forward(q.view(), k.view(), v.view(), rotations.view(), documents.graph, rule, y.view(), lse.view());
+    }
+    // Whether each row of a segment sees each other one.
+    std::vector<std::vector<char>> sees(Documents::Segment s, int head) const {
+        const std::size_t n = std::size_t(s.end - s.begin);
+        std::vector<std::vector<char>> bits(n, std::vector<char>(n, 0));
+        for (int r = 0; r < rule.rounds; r++) {
+            std::vector<int> bucket(n), order(n), chunk(n);
+            for (std::size_t i = 0; i < n; i++) {
+                std::vector<double> turned;
+                for (int sign : {1, -1})
+                    for (int c = r * rule.buckets / 2; c < (r + 1) * rule.buckets / 2; c++) {
+                        double t = 0;
+                        for (int d = 0; d < D; d++) t += q(s.begin + int(i), head * D + d) * rotations(c, head * D + d);
+                        turned.push_back(sign * t);
+                    }
+                bucket[i] = int(std::max_element(turned.begin(), turned.end()) - turned.begin());
+                order[i] = int(i);
+            }
+            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bucket[std::size_t(a)] < bucket[std::size_t(b)]; });
+            for (std::size_t p = 0; p < n; p++) chunk[std::size_t(order[p])] = int(p) / rule.chunk;
+            for (std::size_t i = 0; i < n; i++)
+                for (std::size_t j = 0; j < n; j++)
+                    if (i != j && bucket[i] == bucket[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1)) bits[i][j] = 1;
+        }
+        for (std::size_t i = 0; i < n; i++) bits[i][i] = std::count(bits[i].begin(), bits[i].end(), 1) == 0;
+        return bits;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") {
+    Sequence random(3, "buckets");
+    int alone = 0, all = 0, some = 0;  // rows that see themselves, everything else, or less
+    for (int round = 0; round < 80; round++) {
+        const int buckets = 2 * (1 + int(random.below(4)));
+        Lsh c(random, random_documents(random, 3, 24, round % 2), 1 + int(random.below(4)), buckets, 1 + int(random.below(7)));
+        c.run();
+        REQUIRE((c.y.guarded() && c.lse.guarded()));
+        std::vector<char> asked(std::size_t(c.documents.queries), 0);
+        for (const auto& s : c.documents.segments)
+            for (int head = 0; head < H; head++) {
+                const auto bits = c.sees(s, head);
+                for (int m = 0; m < c.documents.queries; m++) {
+                    const int i = c.documents.row[std::size_t(m)], n = s.end - s.begin;
+                    if (i < s.begin || i >= s.end) continue;
+                    asked[std::size_t(m)] = 1;
+                    const auto& row = bits[std::size_t(i - s.begin)];
+                    const auto seen = std::count(row.begin(), row.end(), 1);
+                    (row[std::size_t(i - s.begin)] ? alone : seen == n - 1 ? all : some)++;
+                    double total = 0, y[D] = {};
+                    for (int j = s.begin; j < s.end; j++) {
+                        if (!row[std::size_t(j - s.begin)]) continue;
+                        double score = 0;
+                        for (int d = 0; d < D; d++) score += c.q(i, head * D + d) * c.k(j, head * D + d);
+                        const double p = std::exp(score / std::sqrt(double(D)));
+                        total += p;
+                        for (int d = 0; d < D; d++) y[d] += p * c.v(j, head * D + d);
+                    }
+                    CHECK(std::abs(c.lse(m, head) - std::log(total)) <= 1e-12);
+                    for (int d = 0; d < D; d++) CHECK(std::abs(c.y(m, head * D + d) - y[d] / total) <= 1e-12);
+                }
+            }
+        for (int m = 0; m < c.documents.queries; m++)
+            if (!asked[std::size_t(m)]) CHECK((c.y(m, 0) == 0 && c.lse(m, 0) == -INFINITY));
+    }
+    INFO(alone, " ", all, " ", some);
+    CHECK((alone > 100 && all > 50 && some > 1000));
+}
+
+TEST_CASE("lsh_attention: dropout drops the share it says, and scales what it keeps") {
+    Sequence random(4, "dropped");
+    Lsh c(random, random_documents(random, 2, 60, true), 4, 2, 64);
+    std::vector<int> document(std::size_t(c.documents.queries), 3), position(document.size());
+    for (std::size_t i = 0; i < position.size(); i++) position[i] = int(i);
+    c.rule.attention.dropout = 0.25f;
+    c.rule.attention.rows = {{document.data(), std::int64_t(document.size())}, {position.data(), std::int64_t(position.size())}};
+    for (std::int64_t i = 0; i < c.v.count(); i++) c.v.data()[i] = 1;  // y is what is left of the probabilities
+    double mean = 0, square = 0;
+    constexpr int draws = 400;
+    for (std::uint32_t step = 0; step < draws; step++) {
+        c.rule.attention.stream = make_stream(1, "dropout", step);
+        c.run();
+        for (std::int64_t i = 0; i < c.y.count(); i++) mean += c.y.data()[i], square += c.y.data()[i] * c.y.data()[i];
+    }
+    mean /= double(draws * c.y.count()), square /= double(draws * c.y.count());
+    CHECK(std::abs(mean - 1) < 0.01);
+    CHECK(square > 1.005);
+}
+
+namespace {
+
+struct Sorting {
+    Documents documents;
+    SinkhornRule rule;
+    int blocks;
+    Array<double> q, kv, y;
+    Sorting(Sequence& random, int biggest, int block, int iterations, double deviation = 1)
+        : documents(random_documents(random, 3, biggest, true)), rule{H, block, iterations, 0.6},
+          blocks(int(whole_blocks(documents.graph, documents.rows, block))) {
+        q = numbers(random, documents.rows, C, deviation), kv = numbers(random, documents.rows, 2 * C, deviation);
+        y = Array<double>({blocks * block, 2 * C}, "y", 7);
+    }
+    void run() { cpu::sinkhorn_forward(q.view(), kv.view(), documents.graph, rule, y.view()); }
+    double mean(const Array<double>& of, Documents::Segment one, int u, int column) const {
+        double total = 0;
+        const int begin = one.begin + u * rule.block, end = std::min(begin + rule.block, one.end);
+        for (int row = begin; row < end; row++) total += of(row, column) / (end - begin);
+        return total;
+    }
+    // S of a segment's blocks, for one head.
+    std::vector<std::vector<double>> matrix(Documents::Segment one, int U, int head) const {
+        std::vector<std::vector<double>> S(std::size_t(U), std::vector<double>(std::size_t(U), 0));
+        for (int u = 0; u < U; u++)
+            for (int v = 0; v < U; v++) {
+                double score = 0;
+                for (int d = head * D; d < head * D + D; d++) score += mean(q, one, u, d) * mean(kv, one, v, d);
+                S[std::size_t(u)][std::size_t(v)] = std::exp(score / std::sqrt(double(D)) / rule.temperature);
+            }
+        for (int k = 0; k < 2 * rule.iterations; k++)
+            for (std::size_t a = 0; a < S.size(); a++) {
+                double total = 0;
+                for (std::size_t b = 0; b < S.size(); b++) total += k % 2 ? S[a][b] : S[b][a];
+                for (std::size_t b = 0; b < S.size(); b++) (k % 2 ? S[a][b] : S[b][a]) /= total;
+            }
+        return S;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("sinkhorn: equals sums of blocks by a matrix whose columns and rows are divided in turn; of keys keys, of values values") {
+    Sequence random(5, "sinkhorn");
+    int lacking = 0;
+    for (int round = 0; round < 40; round++) {
+        const int b = 1 + int(random.below(6));
+        Sorting c(random, 20, b, 1 + int(random.below(5)));
+        c.run();
+        REQUIRE(c.y.guarded());
+        int first = 0;
+        for (const auto& one : c.documents.segments) {
+            const int U = (one.end - one.begin + b - 1) / b;
+            for (int head = 0; head < H; head++) {
+                const auto S = c.matrix(one, U, head);
+                for (int u = 0; u < U; u++)
+                    for (int t = 0; t < b; t++)
+                        for (int column = head * D; column < 2 * C; column += column % C == head * D + D - 1 ? C - D + 1 : 1) {
+                            double total = 0, sum = 0;
+                            for (int v = 0; v < U; v++) {
+                                if (one.begin + v * b + t >= one.end) { lacking++; continue; }
+                                total += S[std::size_t(u)][std::size_t(v)];
+                                sum += S[std::size_t(u)][std::size_t(v)] * c.kv(one.begin + v * b + t, column);
+                            }
+                            CHECK(std::abs(c.y((first + u) * b + t, column) - (total > 0 ? sum / total : 0)) <= 1e-12);
+                        }
+            }
+            first += U;
+        }
+        for (int row = first * b; row < c.blocks * b; row++) CHECK((c.y(row, 0) == 0 && c.y(row, 2 * C - 1) == 0));
+    }
+    CHECK(lacking > 1000);
+}
+
+TEST_CASE("sinkhorn: after many iterations every block is taken once; large scores do not overflow") {
+    Sequence random(6, "many");
+    for (double deviation : {1.0, 60.0}) {
+        Sorting c(random, 30, 1, 400, deviation);
+        for (int row = 0; row < c.documents.rows; row++) c.kv(row, 2 * C - 1) = 1;
+        c.run();
+        int first = 0;
+        for (const auto& one : c.documents.segments) {
+            double total = 0;
+            for (int row = one.begin; row < one.end; row++) {
+                total += c.y(first, C) - c.kv(row, C);
+                CHECK(std::abs(c.y(first++, 2 * C - 1) - 1) < 1e-12);
+            }
+            if (deviation == 1) CHECK(std::abs(total) < 1e-9);
+            else CHECK(std::isfinite(total));
+        }
+    }
+}
+
+TEST_CASE("sorted attention: masks whose rows do not see each other alone are refused with the reason") {
+    Sequence random(8, "refused");
+    Lsh c(random, random_documents(random, 1, 5, true), 1, 2, 4);
+    SegmentGraph& graph = c.documents.graph;
+    const std::string hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
+                      apart = "it needs one tensor for queries and keys: rows that see each other and no others";
+    CHECK(whole_refuses(graph) == "");
+    QuerySegment& q = graph.queries[0];
+    for (Rule rule : {Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::rank, Rule::strict_rank, Rule::bits}) {
+        q.rule = rule;
+        CHECK(whole_refuses(graph) == hidden);
+    }
+    CHECK_THROWS_WITH(c.run(), ("lsh_attention: " + hidden).c_str());
+    q.rule = Rule::none;
+    CHECK(whole_refuses(graph) == apart);
+    q.rule = Rule::full, q.window = 2;
+    CHECK(whole_refuses(graph) == hidden);
+    q.window = -1, q.self = -1;
+    CHECK(whole_refuses(graph) == apart);
+    q.self = 0, graph.keys.push_back({0, 0, 1, 0}), graph.sees.push_back(int(graph.keys.size()) - 1), q.sees_end++;
+    CHECK(whole_refuses(graph) == apart);
+    q.sees_end--, q.offset = 1;
+    CHECK_THROWS_AS(c.run(), Error);
+    q.offset = 0;
+    c.rule.buckets = 3;
+    CHECK_THROWS_AS(c.run(), Error);
+    Sorting sorting(random, 20, 1, 1);
+    sorting.rule.temperature = 0;
+    CHECK_THROWS_AS(sorting.run(), Error);
+}
