@@ -17,11 +17,25 @@ is 'bytes' 'hello@0:5 world@6:12' "$(echo 'hello wörld' | tokenize --offsets)"
 is 'characters' 'hello@0:5 world@6:11' "$(echo 'hello wörld' | tokenize --characters)"
 is 'pairs' '[CLS]/0 hello/0 [SEP]/0 world/1 [SEP]/1' "$(printf 'hello\tworld\n' | tokenize --pairs --special --types)"
 is 'cut' '[CLS] hello [SEP] world [SEP]' "$(printf 'hello , ,\tworld ,\n' | tokenize --pairs --special --max-length 5)"
+is 'cut by the other rules' '[CLS] hello [SEP] world , [SEP]' \
+    "$(printf 'hello , ,\tworld , ,\n' | tokenize --pairs --special --max-length 6 --rules hugging-face)"
+is 'cut at the left' '[CLS] , , [SEP] , [SEP]' \
+    "$(printf 'hello , ,\tworld ,\n' | tokenize --pairs --special --max-length 6 --cut-left)"
+is 'the first text is cut' 'hello world , ,' \
+    "$(printf 'hello , ,\tworld , ,\n' | tokenize --pairs --max-length 4 --truncate first)"
+is 'the second text is cut' 'hello , , ,' \
+    "$(printf 'hello , ,\tworld , ,\n' | tokenize --pairs --max-length 4 --truncate second --cut-left)"
 is 'special tokens are text' '[ mask ]' "$(echo '[MASK]' | tokenize)"
 is 'unless asked' '[MASK]' "$(echo '[MASK]' | tokenize --recognise)"
 is 'replaced' '" hello "' "$(echo '“hello”' | tokenize --replace ascii)"
+printf 'x\thello \n' > "$folder/replacements"
+is 'replaced, in the places of the line' 'hello@0:1 world@1:6' \
+    "$(echo xworld | tokenize --replace "$folder/replacements" --offsets)"
+is 'unknown' '[UNK] | wor [UNK] ##ld|' "$(for how in word character; do
+    echo worzld | tokenize --unknown $how; done | tr '\n' '|' | sed 's/|/ | /; s/ | $/|/')"
+is 'restored' '- hello , world|+ hello, world|3 lines, 1 left out for [UNK], 1 of 2 restored exactly: 50.00 %|' \
+    "$(printf 'hello, world\nhello , world\nxyz\n' | tokenize --restore | tr '\n' '|')"
 is 'back' 'hello, world' "$(echo '5 9 6' | tokenize --decode --ids)"
-is 'back, plain' 'hello , world' "$(echo '5 9 6' | tokenize --decode --ids --plain)"
 is 'lines' '||hello||' "$(printf '\n\nhello\n\n' | tokenize | tr '\n' '|')"
 is 'a last line without its end' 'hello|hello|' "$(printf 'hello\nhello' | tokenize | tr '\n' '|')"
 is 'nothing' '' "$(tokenize < /dev/null)"
@@ -40,8 +54,11 @@ says 'a file is kept' 2 'is there already' --vocab "$vocab" --train 30
 says 'a folder that is not there' 2 'is not there' --vocab "$folder/none/v" --train 30
 says 'no vocabulary' 1 'cannot open' --vocab "$folder/none"
 says 'wrong id' 1 'is no id' --vocab "$vocab" --decode --ids
+says 'no room' 1 'expected at least 2' --vocab "$vocab" --special --max-length 1
+says 'a text that is not there' 1 'line 1 has 1 and 0 tokens' --vocab "$vocab" --special --max-length 2 --truncate second
+says 'no replacement' 1 'line 1' --vocab "$vocab" --replace "$vocab"
 says 'two kinds of work' 2 'one at a time' --vocab "$vocab" --decode --report
-says 'no train' 2 'requires' --vocab "$vocab" --score likelihood
+says 'no train' 2 'requires' --vocab "$vocab" --min-count 3
 if has_full_disk; then
     echo hello | tokenize > /dev/full 2> "$folder/error"
     is 'a full disk' 1 $?

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "tokenizer/normalise.h"
 #include "tokenizer/utf8.h"
@@ -18,13 +17,6 @@ bool is_white_space(char32_t c) {
     return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
            c == 0x3000;
-}
-
-// The code point that ends before byte `end` of valid UTF-8, end > 0.
-CodePoint code_point_before(std::string_view text, std::size_t end) {
-    std::size_t begin = end - 1;
-    while (begin > 0 && !starts_code_point(text[begin])) begin--;
-    return decode_utf8(text, begin);
 }
 
 bool word_touches(std::string_view text, std::size_t begin, std::size_t end) {
@@ -86,23 +78,12 @@ class Filler {
     int next_;
 };
 
-AddedTokens::Normaliser normaliser_of(const Characters& characters) {
-    auto copy = std::make_shared<const Characters>(characters);
-    return [copy](std::string_view line) { return normalise(line, *copy); };
-}
-
-bool any_normalised(const std::vector<AddedToken>& tokens) {
-    return std::any_of(tokens.begin(), tokens.end(), [](const AddedToken& t) { return t.normalised; });
-}
-
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special)
-    : AddedTokens(tokens, any_normalised(tokens) ? normaliser_of(characters) : nullptr, special) {}
-
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser, bool special)
-    : tokens_(std::move(tokens)), normaliser_(std::move(normaliser)), special_(special) {
-    if (!normaliser_) normaliser_ = valid_part;
+    : tokens_(std::move(tokens)), special_(special) {
+    for (const AddedToken& token : tokens_)
+        if (token.normalised && !characters_) characters_ = std::make_shared<const Characters>(characters);
     std::vector<std::string> forms;
     for (const AddedToken& token : tokens_) {
         if (!is_utf8(token.text))
@@ -110,7 +91,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser, 
         if (token.id < 0)
             throw TokenizerError("the added token " + token.text + " has the id " + std::to_string(token.id) +
                                  ", expected 0 or more");
-        forms.push_back(token.normalised ? normaliser_(token.text).text : token.text);
+        forms.push_back(token.normalised ? normalise(token.text, characters).text : token.text);
     }
     exact_ = make_set(forms, false);
     normalised_ = make_set(forms, true);
@@ -207,11 +188,7 @@ void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
             continue;
         }
         std::string_view text = line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin));
-        Normalised normal = normaliser_(text);
-        if (normal.spans.size() != normal.text.size())
-            throw TokenizerError("the normaliser gave " + std::to_string(normal.spans.size()) +
-                                 " spans for " + std::to_string(normal.text.size()) +
-                                 " bytes, expected one a byte");
+        const Normalised normal = normalise(text, *characters_);
         append_parts(normalised_, normal, normal.text, part.begin, part.end);
     }
 }

@@ -3,7 +3,7 @@
 // cut into words. As Hugging Face's library does it (added_vocabulary.rs), strange cases included.
 #pragma once
 #include <array>
-#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,14 +32,11 @@ class AddedTokens {
         int begin, end;
         int id;
     };
-    using Normaliser = std::function<Normalised(std::string_view)>;
 
     AddedTokens() = default;
 
     // Tokens that are empty, or whose normalised form is, are never found. Without special, text that spells
     // a special token stays text, also what other tokens would be part of it.
-    explicit AddedTokens(std::vector<AddedToken> tokens, Normaliser normaliser = nullptr,
-                         bool special = true);
     AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special = true);
 
     // Whether nothing is ever found.
@@ -67,7 +64,7 @@ class AddedTokens {
     void find(const Set& set, std::string_view text, Emit emit) const;
 
     std::vector<AddedToken> tokens_;
-    Normaliser normaliser_;
+    std::shared_ptr<const Characters> characters_;  // where a token is sought in normalised text
     bool special_ = true;
     Set exact_, normalised_;
 };

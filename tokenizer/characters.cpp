@@ -15,8 +15,6 @@ namespace {
 using unicode::Fact;
 using Map = std::map<char32_t, std::u32string>;  // a code point, what becomes of it
 
-bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
-
 // use(first, last, value) for each row.
 template <std::size_t n, class Use>
 void each_run(const unicode::Run (&runs)[n], Use use) {
@@ -52,16 +50,15 @@ void add(const unicode::Change (&changes)[n], Map& map) {
 }  // namespace
 
 Characters::Characters(const NormaliseOptions& options)
-    : lower_(options.lower), digits_alone_(options.single_digits), table_(256), block_of_(0x110000 / 256) {
+    : lower_(options.lower),
+      digits_alone_(options.single_digits),
+      replaced_(options.replace),
+      table_(256),
+      block_of_(0x110000 / 256) {
     set_flags(options);
     set_results(options);
     share_equal_blocks();
     set_ascii();
-    for (const auto& [from, to] : options.replace) {
-        std::string& text = replaced_[from];
-        text.clear();
-        for (char32_t c : to) append_utf8(text, c);
-    }
 }
 
 Character& Characters::make(char32_t c) {
@@ -167,7 +164,7 @@ void Characters::share_equal_blocks() {
 void Characters::set_ascii() {
     for (char32_t c = 0; c < 128; c++) {
         Character what = (*this)[c];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         ascii_[c] = what.is(Character::drop)    ? dropped
                     : what.is(Character::space) ? space
                     : what.is(Character::alone) ? alone
@@ -187,17 +184,12 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     text.clear();
     sources.clear();
     for (std::size_t at = 0, next; at < line.size(); at = next) {
-        CodePoint c = decode_utf8(line, at);
+        const CodePoint c = decode_utf8(line, at);
         next = at + std::size_t(std::max(c.length, 1));
-        auto found = c.length == 0 ? replaced_.end() : replaced_.find(c.value);
-        if (found != replaced_.end()) {
-            text += found->second;
-            sources.resize(text.size(), {int(at), int(next)});
-            continue;
-        }
         if (c.length == 0) continue;  // stray bytes would join where a character between them goes
-        text.append(line, at, next - at);
-        for (; at < next; at++) sources.push_back({int(at), int(at) + 1});
+        const auto found = replaced_.find(c.value);
+        text += found != replaced_.end() ? found->second : line.substr(at, next - at);
+        sources.resize(text.size(), {int(at), int(next)});
     }
 }
 

@@ -4,10 +4,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,7 +25,7 @@ struct NormaliseOptions {
     bool split_ideographs = true;       // every ideograph a word by itself
     bool single_digits = false;         // every digit 0-9 a word by itself
     Rules rules = Rules::google;
-    std::vector<std::pair<char32_t, std::u32string>> replace;  // before anything else: a character, its text
+    std::map<char32_t, std::string> replace;  // before anything else, all at once: a character, its text
 
     bool strips() const { return strip_accents.value_or(lower); }
 };
@@ -77,8 +77,8 @@ class Characters {
     bool lowers() const { return lower_; }
     bool digits_alone() const { return digits_alone_; }
 
-    // The line with its characters replaced as the options say, and for each of its bytes the bytes of the
-    // line it came from.
+    // The line with its characters replaced as the options say, and for each of its bytes the bytes of the line it
+    // came from.
     bool replaces() const { return !replaced_.empty(); }
     void replace(std::string_view line, std::string& text, std::vector<Span>& sources) const;
 
@@ -91,12 +91,12 @@ class Characters {
     void set_ascii();
 
     bool lower_, digits_alone_;
+    std::map<char32_t, std::string> replaced_;
     std::vector<Character> table_;         // blocks of 256 code points
     std::vector<std::uint16_t> block_of_;  // 0: the block in which nothing changes
     std::vector<char32_t> pool_;
     std::vector<std::pair<char32_t, int>> classes_;
     std::array<char, 256> ascii_{}, letters_{};
-    std::unordered_map<char32_t, std::string> replaced_;
 };
 
 // Whether words are made of it: letters, marks, digits, connectors (\w of Unicode's regular expressions).

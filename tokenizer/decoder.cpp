@@ -1,118 +1,77 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/decoder.h"
-
+// From ids back to text: pieces are put together to words, and words get their spaces.
 #include <algorithm>
 
+#include "tokenizer/spacing.h"
 #include "tokenizer/utf8.h"
+#include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
-namespace {
-
-// Texts that must not arise where a space is left out: the tokens that encoding would recognise. (A token with white
-// space inside can arise whatever is done.)
-std::vector<std::string> recognised(const WordPiece& tokenizer) {
-    std::vector<std::string> texts;
-    for (const AddedToken& token : tokenizer.added()) {
-        if (!tokenizer.recognises(token)) continue;
-        std::string text = token.normalised ? normalise(token.text, tokenizer.characters()).text : token.text;
+void WordPiece::prepare_decoding() {
+    for (const char* token : special_tokens)
+        if (int id = vocabulary_.id(token); id >= 0) silent_.push_back(id);
+    for (const AddedToken& token : added_) {
+        if (token.special) silent_.push_back(token.id);
+        if (!recognises(token)) continue;
+        if (token.single_word) guarded_.push_back(token.id);
+        // A token with white space inside can arise whatever is done.
+        std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-        if (!text.empty()) texts.push_back(std::move(text));
+        if (!text.empty()) never_joined_.push_back(std::move(text));
     }
-    return texts;
-}
-
-bool is_digit_word(std::string_view word) { return is_digit(char32_t(word[0])); }
-
-}  // namespace
-
-Decoder::Decoder(const WordPiece& tokenizer, Options options)
-    : tokenizer_(tokenizer),
-      options_(options),
-      spacing_(tokenizer.characters().digits_alone(), recognised(tokenizer)) {
-    for (const AddedToken& token : tokenizer.added()) {
-        if (token.special && !tokenizer.vocabulary().is_special(token.id)) more_special_.push_back(token.id);
-        if (token.single_word && tokenizer.recognises(token)) single_words_.push_back(token.id);
-    }
-    std::sort(more_special_.begin(), more_special_.end());
-    std::sort(single_words_.begin(), single_words_.end());
-}
-
-std::string Decoder::push(int id) {
-    std::string text;
-    push(id, text);
-    return text;
-}
-
-std::string Decoder::finish() {
-    std::string text;
-    finish(text);
-    return text;
-}
-
-void Decoder::push(int id, std::string& text) {
-    const Vocabulary& vocabulary = tokenizer_.vocabulary();
-    const std::string& token = vocabulary.token(id);
-    bool special = is_special(id);
-    if (special && options_.special != Special::written) {
-        bool silent =
-            options_.special == Special::dropped || (id != vocabulary.unk() && id != vocabulary.mask());
-        if (silent) {
-            if (options_.spaces == Spaces::restored) end_word(text);
-            return;
-        }
-    }
-    if (options_.spaces == Spaces::plain) return push_plain(token, text);
-    if (spacing_.is_open()) {
-        bool digits = tokenizer_.characters().digits_alone() && token.size() == 1 && is_digit_word(token) &&
-                      is_digit_word(spacing_.text());
-        if (continues(token)) return spacing_.append(std::string_view(token).substr(2));
-        if (digits) return spacing_.append(token);
-    }
-    end_word(text);
-    if (token.empty()) return;
-    spacing_.open(token);
-    standing_ = special;
-    guarded_ = std::binary_search(single_words_.begin(), single_words_.end(), id);
-}
-
-void Decoder::finish(std::string& text) {
-    end_word(text);
-    spacing_.finish(text);
-    begun_ = false;
-}
-
-bool Decoder::is_special(int id) const {
-    return tokenizer_.vocabulary().is_special(id) ||
-           std::binary_search(more_special_.begin(), more_special_.end(), id);
-}
-
-void Decoder::push_plain(const std::string& token, std::string& text) {
-    bool joined = begun_ && continues(token);
-    if (begun_ && !joined) text += ' ';
-    text.append(token, joined ? 2 : 0);
-    begun_ = true;
-}
-
-void Decoder::end_word(std::string& text) {
-    if (!spacing_.is_open()) return;
-    Spacing::Kind kind = guarded_ ? Spacing::Kind::guarded : Spacing::Kind::ordinary;
-    if (!standing_ && !guarded_) {
-        CodePoint c = decode_utf8(spacing_.text(), 0);
-        bool one = std::size_t(c.length) == spacing_.text().size();
-        bool digit = is_digit(c.value);
-        if (one && !digit && tokenizer_.characters()[c.value].is(Character::alone))
-            kind = Spacing::Kind::alone;
-    }
-    spacing_.close(kind, text);
+    auto has_digit = [](const std::string& text) { return std::any_of(text.begin(), text.end(), is_digit); };
+    joins_digits_ =
+        characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
+    for (int written : {vocabulary_.unk(), vocabulary_.mask()})
+        silent_.erase(std::remove(silent_.begin(), silent_.end(), written), silent_.end());
+    std::sort(silent_.begin(), silent_.end());
+    std::sort(guarded_.begin(), guarded_.end());
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids) const {
-    Decoder decoder(*this);
+    std::vector<SpacedWord> words;
+    words.reserve(ids.size());
+    bool open = false;  // the last word may go on
+    for (int id : ids) {
+        const std::string& token = vocabulary_.token(id);
+        const bool silent = std::binary_search(silent_.begin(), silent_.end(), id);
+        const bool digit = joins_digits_ && open && token.size() == 1 && is_digit(char32_t(token[0])) &&
+                           is_digit(char32_t(words.back().text.back()));
+        if (open && !silent && (digit || continues(token))) {
+            words.back().text.append(token, digit ? 0 : 2);
+            continue;
+        }
+        open = !silent && !token.empty();
+        if (!open) continue;
+        const bool guarded = std::binary_search(guarded_.begin(), guarded_.end(), id);
+        words.push_back({token, guarded ? SpacedWord::Kind::guarded : SpacedWord::Kind::ordinary});
+    }
+    for (SpacedWord& word : words) {
+        const CodePoint first = decode_utf8(word.text, 0);
+        const bool one = std::size_t(first.length) == word.text.size();
+        word.first = first.value;
+        word.last = one ? first.value : code_point_before(word.text, word.text.size()).value;
+        const bool plain = word.kind == SpacedWord::Kind::ordinary && one && !is_digit(first.value);
+        if (plain && characters_[first.value].is(Character::alone)) word.kind = SpacedWord::Kind::alone;
+    }
+    return with_spaces(std::move(words), never_joined_);
+}
+
+std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& pieces) const {
     std::string text;
-    text.reserve(5 * ids.size());
-    for (int id : ids) decoder.push(id, text);
-    decoder.finish(text);
+    for (std::size_t i = 0; i < pieces.size(); i++) {
+        const std::string& token = vocabulary_.token(pieces[i].id);
+        const bool inside = i > 0 && pieces[i].word == pieces[i - 1].word;
+        bool space = false;
+        for (int at = i > 0 && !inside ? pieces[i - 1].end : pieces[i].begin; at < pieces[i].begin;) {
+            const CodePoint c = decode_utf8(line, std::size_t(at));
+            space |= c.length > 0 && characters_[c.value].is(Character::space);
+            at += std::max(c.length, 1);
+        }
+        if (space) text += ' ';
+        text.append(token, inside && continues(token) ? 2 : 0);
+    }
     return text;
 }
 

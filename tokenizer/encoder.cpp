@@ -207,14 +207,13 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
         word++;
     };
     auto plain = [&](const PlainWord&, std::size_t at, std::size_t end) {
-        append(lower(words.line().substr(at, end - at)), int(end - at), [&](int first, int last) {
-            return words.source(at + std::size_t(first), at + std::size_t(last));
-        });
+        append(lower(words.line().substr(at, end - at)), int(end - at),
+               [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
         int id = c < 0x80 ? single_id(c) : -1;  // marks that follow others belong to them
         if (id < 0) return false;
-        Span from = words.source(begin, end);
+        const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});
         return true;
     };

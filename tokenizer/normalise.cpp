@@ -20,16 +20,6 @@ bool is_ascii(std::string_view line) {
 
 }  // namespace
 
-void Words::begin(std::string_view line) {
-    line_ = line;
-    if (characters_.replaces()) {
-        characters_.replace(line, replaced_, sources_);
-        line_ = replaced_;
-    }
-    at_ = 0;
-    after_cased_ = false;
-}
-
 bool Words::next() {
     text_.clear();
     spans_.clear();
@@ -43,7 +33,7 @@ bool Words::next() {
             continue;
         }
         Character what = characters_[c.value];
-        Span span = with_spans_ ? source(at_, at_ + std::size_t(c.length)) : Span{};
+        const Span span = with_spans_ ? source(at_, at_ + std::size_t(c.length)) : Span{};
         if (what.is(Character::drop)) {
             at_ += std::size_t(c.length);
         } else if (what.is(Character::space)) {

@@ -24,7 +24,11 @@ class Words {
     }
 
     // Starts on a line. Its memory is kept from line to line.
-    void begin(std::string_view line);
+    void begin(std::string_view line) {
+        if (characters_.replaces()) characters_.replace(line, replaced_, sources_);
+        line_ = characters_.replaces() ? replaced_ : line;
+        go_to(0, false);
+    }
 
     // Moves to the next word; false at the end of the line.
     bool next();
@@ -52,8 +56,7 @@ class Words {
 
     // The bytes of the original line that bytes [begin, end) of line() come from.
     Span source(std::size_t begin, std::size_t end) const {
-        if (sources_.empty()) return {int(begin), int(end)};
-        return {sources_[begin].begin, sources_[end - 1].end};
+        return sources_.empty() ? Span{int(begin), int(end)} : Span{sources_[begin].begin, sources_[end - 1].end};
     }
 
   private:

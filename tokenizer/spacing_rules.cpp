@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The rules for spaces beside a sign, and beside a number. docs/results/tokenizer.md gives what each rule is worth.
+// The rules for spaces beside a sign. docs/results/tokenizer.md gives what each rule is worth.
 #include "tokenizer/spacing.h"
 
 namespace masquerade {
 
 namespace {
 
-using Place = Spacing::Place;
+using Place = SignPlace;
 
 // The words after an apostrophe: it's, we'll, o'clock.
 constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve", "clock"};
@@ -21,11 +21,6 @@ constexpr std::string_view parts[] = {
     "common",        "core",    "data",    "devel",   "development", "doc",       "docs",
     "documentation", "feature", "header",  "headers", "library",     "libraries", "metapackage",
     "node",          "python",  "python3", "runtime", "rust",        "shared",    "utilities"};
-
-// Letters and a number that a tokenizer of single digits takes for two words: 1st, 3d; x86, mp3.
-constexpr std::string_view after_numbers[] = {"th", "st", "nd", "rd", "d", "s", "k", "x", "r", "bit"};
-constexpr std::string_view before_numbers[] = {"x",   "v",   "w",   "c",    "h",   "k",    "r",  "mp",
-                                               "ipv", "amd", "hdf", "base", "utf", "mips", "win"};
 
 template <std::size_t n>
 bool one_of(std::string_view word, const std::string_view (&list)[n]) {
@@ -73,9 +68,9 @@ bool dash(const Place& p) {
 struct Rule {
     std::u32string_view signs;
     bool (*fits)(const Place&);
-    Spacing::Hold hold;
+    Hold hold;
 };
-constexpr Spacing::Hold none{}, left{true, false}, right{false, true}, both{true, true};
+constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
 // The first row that fits decides. A sign without a row is a word among others.
 constexpr Rule rules[] = {
@@ -107,15 +102,10 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-Spacing::Hold hold_of(const Place& place) {
+Hold hold_of(const Place& place) {
     for (const Rule& rule : rules)
         if (rule.signs.find(place.sign.first) != rule.signs.npos && rule.fits(place)) return rule.hold;
     return none;
-}
-
-bool joins_number(const Spacing::Word& before, const Spacing::Word& word, const Spacing::Written& written) {
-    if (before.number()) return one_of(word.text, after_numbers);
-    return word.number() && (one_of(before.text, before_numbers) || written.chinese());
 }
 
 }  // namespace masquerade

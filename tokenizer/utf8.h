@@ -71,4 +71,11 @@ inline bool is_utf8(std::string_view s) {
 // In valid UTF-8, whether a byte starts a code point; counting those counts code points.
 inline bool starts_code_point(char byte) { return (byte & 0xC0) != 0x80; }
 
+// The code point that ends before byte `end` of valid UTF-8, end > 0.
+inline CodePoint code_point_before(std::string_view text, std::size_t end) {
+    std::size_t begin = end - 1;
+    while (begin > 0 && !starts_code_point(text[begin])) begin--;
+    return decode_utf8(text, begin);
+}
+
 }  // namespace masquerade

@@ -38,8 +38,7 @@ struct PlainWord {
     // The run that begins at line[at].
     static PlainWord read(std::string_view line, std::size_t at, bool lower, bool digits) {
         PlainWord word;
-        bool all =
-            word.take(line, at, lower, digits, word.low) && word.take(line, at + 8, lower, digits, word.high);
+        bool all = word.take(line, at, lower, digits, word.low) && word.take(line, at + 8, lower, digits, word.high);
         for (std::uint64_t rest; all;) all = word.take(line, at + word.length, lower, digits, rest);
         return word;
     }

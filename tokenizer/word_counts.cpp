@@ -9,59 +9,37 @@
 
 namespace masquerade {
 
-namespace {
-
-constexpr std::size_t part_lines = 1024, part_bytes = 1 << 16;  // what a thread takes at a time
-
-}  // namespace
-
-// run(counts, part) for each part. Every thread counts by itself; in the end all is added up here.
-template <class Run>
-void WordCounts::share(int threads, std::size_t parts, Run run) {
-    if (threads < 1)
-        throw TokenizerError("words cannot be counted by " + std::to_string(threads) +
-                             " threads, expected 1 or more");
-    std::size_t of_use = std::min(std::size_t(threads), std::max(parts, std::size_t(1)));
-    std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
-    std::atomic<std::size_t> taken{0};
-    share_out(int(of_use), parts, [&] {
-        std::size_t mine = taken++;
-        WordCounts& counts = mine == 0 ? *this : others[mine - 1];
-        return [&counts, &run](std::size_t part) { run(counts, part); };
-    });
-    for (WordCounts& other : others) {
-        add_all(other);
-        other = WordCounts(characters_);
-    }
-}
-
 void WordCounts::add(std::string_view line) {
     Words words(*characters_);
     add_line(line, words);
 }
 
-void WordCounts::add(const std::string* lines, std::size_t count, int threads) {
-    std::size_t parts = (count + part_lines - 1) / part_lines;
-    share(threads, parts, [&](WordCounts& counts, std::size_t part) {
-        Words words(*characters_);
-        std::size_t end = std::min(count, (part + 1) * part_lines);
-        for (std::size_t i = part * part_lines; i < end; i++) counts.add_line(lines[i], words);
-    });
-}
-
+// Every thread counts by itself; in the end all is added up here.
 void WordCounts::add_text(std::string_view text, int threads) {
-    std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
-    share(threads, parts, [&](WordCounts& counts, std::size_t part) {
-        Words words(*characters_);
-        // The lines that begin in this part, wherever they end.
-        std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
-        if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
-        while (begin < last) {
-            std::size_t end = std::min(text.find('\n', begin), text.size());
-            counts.add_line(text.substr(begin, end - begin), words);
-            begin = end + 1;
-        }
+    constexpr std::size_t part_bytes = 1 << 16;  // what a thread takes at a time
+    const std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
+    const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
+    std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
+    std::atomic<std::size_t> taken{0};
+    share_out(int(of_use), parts, [&] {
+        const std::size_t mine = taken++;
+        WordCounts& counts = mine == 0 ? *this : others[mine - 1];
+        return [&counts, text](std::size_t part) {
+            Words words(*counts.characters_);
+            // The lines that begin in this part, wherever they end.
+            std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
+            if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
+            while (begin < last) {
+                std::size_t end = std::min(text.find('\n', begin), text.size());
+                counts.add_line(text.substr(begin, end - begin), words);
+                begin = end + 1;
+            }
+        };
     });
+    for (WordCounts& other : others) {
+        add_all(other);
+        other = WordCounts(characters_);
+    }
 }
 
 void WordCounts::add_line(std::string_view line, Words& words) {

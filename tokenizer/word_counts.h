@@ -21,11 +21,8 @@ class WordCounts {
     // One line.
     void add(std::string_view line);
 
-    // Several lines, by several threads: the counts depend on neither the number of threads nor the order.
-    void add(const std::string* lines, std::size_t count, int threads);
-    void add(const std::vector<std::string>& lines, int threads) { add(lines.data(), lines.size(), threads); }
-
-    // Whole lines that end at LF; the last one may lack it.
+    // Whole lines that end at LF; the last one may lack it. The counts depend on neither the number of threads nor the
+    // order.
     void add_text(std::string_view text, int threads = 1);
 
     // use(word, count), in no particular order. A word is normalised, never empty, and may have any length.
@@ -52,8 +49,6 @@ class WordCounts {
     explicit WordCounts(std::shared_ptr<const Characters> characters)
         : characters_(std::move(characters)), slots_(1024) {}
 
-    template <class Run>
-    void share(int threads, std::size_t parts, Run run);
     void add_line(std::string_view line, Words& words);
     void add_word(std::string_view word, std::int64_t by);
     void add_all(const WordCounts& other);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/wordpiece.h"
 
+#include <algorithm>
+
 #include "tokenizer/utf8.h"
 
 namespace masquerade {
@@ -53,6 +55,7 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
         for (const char* token : special_tokens)
             if (int id = vocabulary_.id(token); id >= 0) added_.push_back({token, id});
     in_text_ = AddedTokens(added_, characters_, options_.recognise_special);
+    prepare_decoding();
 }
 
 // A token of one character that is always a word by itself, and stays what it is.
@@ -69,6 +72,20 @@ void WordPiece::add_single(int id) {
         singles_.resize(singles_.size() + 256, -1);
     }
     singles_[block * 256u + (c.value & 0xFF)] = id;
+}
+
+void to_code_points(std::string_view line, std::vector<Piece>& pieces) {
+    std::vector<int> before(line.size() + 1);  // a byte: code points that end there or earlier
+    for (std::size_t at = 0; at < line.size();) {
+        const int length = decode_utf8(line, at).length;
+        at += std::size_t(std::max(length, 1));
+        before[at] += length > 0;
+    }
+    for (std::size_t i = 1; i < before.size(); i++) before[i] += before[i - 1];
+    for (Piece& piece : pieces) {
+        piece.begin = before[std::size_t(piece.begin)];
+        piece.end = before[std::size_t(piece.end)];
+    }
 }
 
 std::vector<int> WordPiece::encode(std::string_view line) const {

@@ -20,6 +20,9 @@ struct Piece {
     int word;        // counts the words of the line from 0
 };
 
+// Turns the bytes of a line's pieces into code points. Bytes that are not UTF-8 do not count.
+void to_code_points(std::string_view line, std::vector<Piece>& pieces);
+
 enum class Unknown {
     word,       // a word with a part that matches nothing is one [UNK], as in BERT
     character,  // only the characters that begin no match are, each by itself
@@ -46,9 +49,14 @@ class WordPiece {
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
     // Text a reader would write: pieces joined to words, spaces placed by the rules of English and Chinese
-    // (decoder.h). [PAD], [CLS] and [SEP] leave no trace. encode(decode(ids)) == ids for ids that encode
-    // made and that hold no [UNK].
+    // (spacing.h). A piece that continues nothing is written as it is, "##" and all. [UNK] and [MASK] are words; other
+    // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that
+    // hold no [UNK].
     std::string decode(const std::vector<int>& ids) const;
+
+    // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
+    // line has white space between two of them. An unknown word is "[UNK]".
+    std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
     const Options& options() const { return options_; }
@@ -62,6 +70,7 @@ class WordPiece {
     friend class Encoder;
 
     void add_single(int id);
+    void prepare_decoding();
 
     Vocabulary vocabulary_;
     Options options_;
@@ -70,6 +79,9 @@ class WordPiece {
     std::vector<bool> beyond_;  // ids of added tokens that are not the model's own: no word is cut into them
     Trie first_, later_;        // pieces that begin a word, and those that continue one, without their "##"
     AddedTokens in_text_;
+    std::vector<int> silent_, guarded_;      // ids, sorted: no trace in decoded text; not recognised beside letters
+    bool joins_digits_ = false;              // single digits, to numbers
+    std::vector<std::string> never_joined_;  // texts that encoding would recognise where a space was left out
 
     // The ids of characters that are always a word by themselves, in blocks of 256; -1: ask the tries.
     std::vector<std::uint16_t> single_block_;

@@ -40,30 +40,27 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     flag("--special", s.special, "add [CLS] and [SEP]");
     flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
-    CLI::Option* cut = count("--max-length", s.frame.max_length, "cut to N tokens, special ones counted");
+    CLI::Option* cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
     one_of("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")
         ->needs(cut);
-    flag("--cut-left", s.frame.cut_left, "cut the beginning, not the end")->needs(cut);
+    flag("--cut-left", s.cut_left, "cut the beginning, not the end")->needs(cut);
 
     app.option_defaults()->group("Other work than encoding");
-    CLI::Option* decode = flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    flag("--plain", s.plain, "decode with a space between all words")->needs(decode);
-    flag("--report", s.report, "how the vocabulary fits the text");
+    flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
     flag("--restore", s.restore, "share of lines that decoding brings back");
+    flag("--report", s.report, "how the vocabulary fits the text");
     option("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
     option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.option_defaults()->group("Learning a vocabulary");
     CLI::Option* train = number_option(app, "--train", s.train, 6, 10'000'000,
                                        "learn SIZE tokens from the text, write --vocab", "SIZE");
-    one_of("--score", s.score, {"count", "likelihood"}, "merge by count (default) or likelihood")->needs(train);
     count("--min-count", s.min_count, "what is seen less often is no token (2)")->needs(train);
-    count("--min-pair-count", s.min_pair_count, "pairs seen less often stay apart (min-count)")->needs(train);
     app.option_defaults()->group("Options");
 }
 
 // Refuses options that mean nothing together.
-void check(const CLI::App& app, TokenizeSettings& s) {
+void check(const CLI::App& app, const TokenizeSettings& s) {
     const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)
         throw BadUsage("--decode, --report, --restore, --train, --simplify and --write-json: one at a time");
@@ -71,25 +68,15 @@ void check(const CLI::App& app, TokenizeSettings& s) {
         if (instead == 1 && option->count() > 0 && option->get_group() == written &&
             !(s.decode && option->get_name() == "--ids"))
             throw BadUsage(text(option->get_name(), " says how encoded lines are written: leave it out here"));
-    if (s.score == "likelihood" && s.min_pair_count == 0)
-        throw BadUsage("--score likelihood prefers pairs that are seen twice and never apart; give --min-pair-count, "
-                       "for instance 100, to ask for more");
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
-    if (s.truncate != "longest" && !s.pairs)
-        throw BadUsage("--truncate says which text of a pair is cut: give --pairs");
-    s.frame.special = s.special;
-    s.frame.with_pieces = s.offsets || s.characters;
-    s.frame.truncation = s.truncate == "first"    ? Truncation::only_first
-                         : s.truncate == "second" ? Truncation::only_second
-                                                  : Truncation::longest_first;
 }
 
 void run(const TokenizeSettings& s) {
     if (s.decode) return decode_lines(s);
     if (s.report) return report_text(s);
     if (s.restore) return measure_restoration(s);
-    if (s.train > 0) return train_vocabulary(s);
+    if (s.train > 0) return learn_vocabulary(s);
     if (!s.simplify.empty()) return simplify_vocabulary(s);
     if (!s.write_json.empty()) return write_json(s);
     encode_lines(s);

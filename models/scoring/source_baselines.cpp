@@ -41,24 +41,15 @@ NearestSource::NearestSource(const std::vector<std::string>& sources) {
     std::vector<Bag> bags;
     for (const std::string& source : sources) bags.push_back(read(source));
 
-    first_.resize(std::size_t(table_.size()) + 1);
-    for (const Bag& bag : bags)
-        for (const auto& entry : bag) first_[std::size_t(entry.first) + 1]++;
-    for (std::size_t word = 0; word + 1 < first_.size(); word++) {
-        idf_.push_back(1 + std::log((1 + double(sources.size())) / (1 + double(first_[word + 1]))));
-        first_[word + 1] += first_[word];
-    }
-    sources_.resize(first_.back());
-    weights_.resize(first_.back());
-    std::vector<std::size_t> next = first_;
-    for (std::size_t i = 0; i < bags.size(); i++) {
-        const double length = length_of(bags[i]);
-        for (const auto& [word, times] : bags[i]) {
-            const std::size_t place = next[std::size_t(word)]++;
-            sources_[place] = std::uint32_t(i);
-            weights_[place] = times * idf_[std::size_t(word)] / length;
-        }
-    }
+    sources_.resize(std::size_t(table_.size()));
+    for (std::size_t i = 0; i < bags.size(); i++)
+        for (const auto& [word, times] : bags[i]) sources_[std::size_t(word)].push_back({std::uint32_t(i), times});
+    for (const auto& places : sources_)
+        idf_.push_back(1 + std::log((1 + double(sources.size())) / (1 + double(places.size()))));
+    std::vector<double> lengths;
+    for (const Bag& bag : bags) lengths.push_back(length_of(bag));
+    for (std::size_t word = 0; word < sources_.size(); word++)
+        for (Place& place : sources_[word]) place.weight = place.weight * idf_[word] / lengths[place.source];
     cosines_.resize(sources.size());
 }
 
@@ -90,8 +81,7 @@ NearestSource::Found NearestSource::find(std::string_view source) {
     std::fill(cosines_.begin(), cosines_.end(), 0.0);
     for (const auto& [word, times] : bag) {
         const double weight = times * idf_[std::size_t(word)] / length;
-        for (std::size_t i = first_[std::size_t(word)]; i < first_[std::size_t(word) + 1]; i++)
-            cosines_[sources_[i]] += weight * weights_[i];
+        for (const Place& place : sources_[std::size_t(word)]) cosines_[place.source] += weight * place.weight;
     }
     const auto best = std::max_element(cosines_.begin(), cosines_.end());  // the first of equal ones
     return {std::size_t(best - cosines_.begin()), *best};

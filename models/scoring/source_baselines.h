@@ -44,11 +44,13 @@ class NearestSource {
     double length_of(const Bag& bag) const;  // of its vector
 
     WordTable table_;
-    std::vector<double> idf_;  // by word of the training sources
-    // The sources that have word w, in rising order: sources_ and weights_, [first_[w] .. first_[w + 1]).
-    std::vector<std::size_t> first_;
-    std::vector<std::uint32_t> sources_;
-    std::vector<double> weights_;  // of the word in the source's vector, which has length 1
+    // The sources that have a word, in rising order, and its weight in the vector of each, which has length 1.
+    struct Place {
+        std::uint32_t source;
+        double weight;
+    };
+    std::vector<double> idf_;                  // by word of the training sources
+    std::vector<std::vector<Place>> sources_;  // by word, too
     std::vector<double> cosines_;  // by source; of the query at hand
 };
 

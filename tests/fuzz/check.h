@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How a property that does not hold is said, and what is counted.
+// How a property that does not hold is said.
 #pragma once
-#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "tests/fuzz/subject.h"
 
 namespace masquerade::fuzz {
 
@@ -28,14 +24,5 @@ inline void require_equal(const std::vector<int>& found, const std::vector<int>&
     };
     throw Broken{property + "; found" + show(found) + ", expected" + show(expected)};
 }
-
-// How often what is checked only sometimes was.
-struct Counts {
-    std::size_t inputs = 0, without_unknown = 0, framed = 0, refused = 0, threaded = 0;
-};
-
-// Lines of the text, or pairs of neighbouring lines, in a batch, against one after another. The bits choose the
-// frame.
-void check_batch(const WordPiece& tokenizer, std::string_view text, unsigned bits, Counts& counts);
 
 }  // namespace masquerade::fuzz

@@ -78,8 +78,7 @@ std::unique_ptr<Subject> make_subject(std::size_t number) {
     options.clean = !(variant == 1 && base % 3 == 0);
     options.split_ideographs = !(variant == 3 && base % 3 == 1);
     if (variant == 3)
-        options.replace = {
-            {0x2014, U"--"}, {0x2026, U"..."}, {0x201C, U"\""}, {0x300C, U""}, {U'Љ', U"Σé 中"}};
+        options.replace = {{0x2014, "--"}, {0x2026, "..."}, {0x201C, "\""}, {0x300C, ""}, {U'Љ', "Σé 中"}};
     return std::make_unique<Subject>(options, variant == 2 ? odd_tokens() : std::vector<AddedToken>());
 }
 

@@ -100,12 +100,10 @@ void check_equal(const HuggingFace& a, const HuggingFace& b) {
     CHECK(a.options.strip_accents == b.options.strip_accents);
     CHECK(a.options.clean == b.options.clean);
     CHECK(a.options.split_ideographs == b.options.split_ideographs);
-    CHECK(a.options.single_digits == b.options.single_digits);
     CHECK(a.options.rules == b.options.rules);
     CHECK(a.options.replace == b.options.replace);
     CHECK(a.options.max_word == b.options.max_word);
     CHECK(a.options.recognise_special == b.options.recognise_special);
-    CHECK(a.special == b.special);
     REQUIRE(a.added.size() == b.added.size());
     for (std::size_t i = 0; i < a.added.size(); i++) {
         const AddedToken &x = a.added[i], &y = b.added[i];
@@ -132,11 +130,9 @@ TEST_CASE("tokenizer.json: what the library writes for BERT is read") {
     CHECK_FALSE(read_one.options.strip_accents.has_value());
     CHECK(read_one.options.clean);
     CHECK(read_one.options.split_ideographs);
-    CHECK_FALSE(read_one.options.single_digits);
     CHECK(read_one.options.rules == Rules::hugging_face);
     CHECK(read_one.options.max_word == 100);
     CHECK(read_one.options.recognise_special);
-    CHECK(read_one.special);
     CHECK(read_one.notes.empty());
     REQUIRE(read_one.added.size() == 3);
     CHECK(read_one.added[0].special);
@@ -179,8 +175,9 @@ TEST_CASE("tokenizer.json: every switch") {
     CHECK_FALSE(one.added[1].strip_right);
     CHECK(one.added[2].strip_right);
     CHECK_FALSE(one.added[2].strip_left);
-    CHECK_FALSE(one.special);
-    CHECK(one.notes == std::vector<std::string>{"truncation was passed over: texts stay whole here",
+    CHECK(one.notes ==
+          std::vector<std::string>{"post_processor puts no [CLS] and [SEP] around a text; models here read both",
+                                                "truncation was passed over: texts stay whole here",
                                                 "padding was passed over: texts stay whole here"});
 
     file["normalizer"] = nullptr;
@@ -197,39 +194,34 @@ TEST_CASE("tokenizer.json: sequences of what is known") {
     auto replace = [](const char* from, const char* to) {
         return json{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
     };
-    json bert = file["normalizer"], split = {{"type", "Split"},
-                                             {"pattern", {{"Regex", "[0-9]"}}},
-                                             {"behavior", "Isolated"},
-                                             {"invert", false}};
+    const json bert = file["normalizer"], before = {{"type", "BertPreTokenizer"}};
     file["normalizer"] = {{"type", "Sequence"},
                           {"normalizers", {replace("\u201c", "\""), replace("\u2026", "..."), bert}}};
-    file["pre_tokenizer"] = {{"type", "Sequence"},
-                             {"pretokenizers", {{{"type", "BertPreTokenizer"}}, split}}};
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({before})}};
     file["post_processor"] = {{"type", "Sequence"}, {"processors", json::array({file["post_processor"]})}};
     file["decoder"] = {{"type", "Sequence"}, {"decoders", json::array({file["decoder"]})}};
-    HuggingFace one = read(file);
-    CHECK(one.options.replace == decltype(one.options.replace){{U'\u201c', U"\""}, {U'\u2026', U"..."}});
-    CHECK(one.options.single_digits);
-    CHECK(one.special);
+    CHECK(read(file).options.replace == std::map<char32_t, std::string>{{U'\u201c', "\""}, {U'\u2026', "..."}});
 
     file["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1");
-    CHECK(read(file).special);
+    CHECK(read(file).notes.empty());
     file["post_processor"] = processing("A:0", "A:0 B:1");
-    CHECK_FALSE(read(file).special);
-    file["pre_tokenizer"]["pretokenizers"].erase(0);
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("expected a BertPreTokenizer"), TokenizerError);
-    file["normalizer"]["normalizers"][1] = replace("\"", "'");
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("no replacement before it takes or makes"),
+    CHECK(read(file).notes.size() == 1);
+    file["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Split"}});
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("pretokenizers is a list of 2, expected one item"),
                          TokenizerError);
-    file["normalizer"]["normalizers"][1] = replace("\u201c", "'");
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("no replacement before it takes or makes"),
-                         TokenizerError);
-    file["normalizer"]["normalizers"][1] = replace("ab", "c");
-    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("\"ab\", expected one character"), TokenizerError);
-    file["normalizer"]["normalizers"][1] = {{"type", "NFKC"}};
-    CHECK_THROWS_WITH_AS(read(file),
-                         doctest::Contains("normalizers[1].type is \"NFKC\", expected \"Replace\""),
-                         TokenizerError);
+    file["pre_tokenizer"]["pretokenizers"].erase(1);
+    auto refused = [&](const json& second, const char* part) {
+        file["normalizer"]["normalizers"][1] = second;
+        CHECK_THROWS_WITH_AS(read(file), doctest::Contains(part), TokenizerError);
+    };
+    refused(replace("\"", "'"), "no replacement before it takes or makes");
+    refused(replace("\u201c", "'"), "no replacement before it takes or makes");
+    refused(replace("ab", "c"), "\"ab\", expected one character");
+    refused({{"type", "NFKC"}}, "normalizers[1].type is \"NFKC\", expected \"Replace\"");
+    file["normalizer"]["normalizers"].erase(2);
+    refused({{"type", "NFKC"}}, "normalizers[1].type is \"NFKC\", expected \"BertNormalizer\"");
+    file["normalizer"]["normalizers"] = json::array();
+    CHECK_THROWS_WITH_AS(read(file), doctest::Contains("alone or after some Replace"), TokenizerError);
 }
 
 TEST_CASE("tokenizer.json: what cannot be honoured is named") {
@@ -253,7 +245,7 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK_SAID(f["normalizer"]["strip_accents"] = 1, "normalizer.strip_accents is 1, expected true or false");
     CHECK_SAID(f["pre_tokenizer"]["type"] = "Whitespace",
                "pre_tokenizer.type is \"Whitespace\", expected \"BertPreTokenizer\"");
-    CHECK_SAID(f["pre_tokenizer"] = nullptr, "pre_tokenizer is missing or null, expected an object");
+    CHECK_SAID(f["pre_tokenizer"] = nullptr, "pre_tokenizer is missing or null, expected a BertPreTokenizer");
     CHECK_SAID(f["decoder"]["prefix"] = "@@", "decoder.prefix is \"@@\", expected \"##\"");
     CHECK_SAID(f["decoder"]["type"] = "ByteLevel", "decoder.type is \"ByteLevel\", expected \"WordPiece\"");
     CHECK_SAID(f["post_processor"]["type"] = "RobertaProcessing",
@@ -263,9 +255,11 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK_SAID(f["post_processor"]["cls"][1] = 3,
                "post_processor.cls[1] is 3, expected 2, as in the vocabulary");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0", "A:0 B:1"),
-               "post_processor.single is \"[CLS]:0 A:0\", expected \"[CLS]:0 A:0 [SEP]:0\", or \"A:0\"");
+               "post_processor is \"[CLS]:0 A:0\" and \"A:0 B:1\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
+               "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0"),
-               "post_processor.pair is \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", expected "
+               "post_processor is \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0\", "
+               "expected \"[CLS]:0 A:0 [SEP]:0\" and "
                "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
     CHECK_SAID((f["post_processor"] = processing("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"),
                 f["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 2),
@@ -365,17 +359,15 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     one.added = {one.added[0], one.added[1], one.added[2]};
     for (int id = 0; id < 4; id++)
         one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
-    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.special);
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added);
     check_equal(read_tokenizer_json(path), one);
 
     one.options.lower = one.options.clean = one.options.split_ideographs = false;
     one.options.strip_accents = true;
-    one.options.single_digits = true;
     one.options.max_word = 33;
-    one.options.replace = {{U'\u2026', U"..."}, {U'\U0001f600', U""}};
+    one.options.replace = {{U'\u2026', "..."}, {U'\U0001f600', ""}};
     one.added[5].single_word = one.added[5].strip_left = one.added[6].strip_right = true;
-    one.special = false;
-    write_tokenizer_json(path, one.vocabulary, one.options, one.added, one.special);
+    write_tokenizer_json(path, one.vocabulary, one.options, one.added);
     check_equal(read_tokenizer_json(path), one);
 
     // The special tokens are there even if nobody names them.
@@ -383,9 +375,9 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     write_tokenizer_json(path, plain, {});
     HuggingFace again = read_tokenizer_json(path);
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
+    CHECK(again.notes.size() == 1);  // without [CLS]
     REQUIRE(again.added.size() == 2);
     CHECK(again.added[1].text == "[SEP]");
-    CHECK_FALSE(again.special);  // without [CLS]
 }
 
 TEST_CASE("what tokenizer.json cannot say is not written") {
@@ -408,7 +400,10 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
     options.unknown = Unknown::character;
     refused(vocabulary, options, {}, "unknown characters");
     options = {};
-    options.replace = {{U'x', U"y"}, {U'y', U"z"}};
+    options.single_digits = true;
+    refused(vocabulary, options, {}, "single digits");
+    options = {};
+    options.replace = {{U'x', "y"}, {U'y', "z"}};
     refused(vocabulary, options, {}, "the replacement of y");
     CHECK_THROWS_WITH_AS(write_tokenizer_json(folder.path + "/no/such/file", vocabulary, {}),
                          doctest::Contains("No such file"), TokenizerError);
@@ -426,7 +421,6 @@ TEST_CASE("a tokenizer from whatever a path names") {
         CHECK(plain.options.max_word == 200);
         CHECK(plain.options.lower);
         CHECK_FALSE(plain.options.recognise_special);
-        CHECK(plain.special);
         CHECK(plain.notes.empty());
     }
 

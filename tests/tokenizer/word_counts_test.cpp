@@ -70,32 +70,25 @@ TEST_CASE("counts depend on neither threads nor order nor chunks") {
     for (const std::string& line : lines) one.add(line);
     const Counts expected = counts_of(one);
     REQUIRE(expected.size() > 3000);
-    TrainerOptions options;
-    VocabularyTrainer first(options);
-    for (const std::string& line : lines) first.add(line);
-    const Vocabulary vocabulary = first.train(900);
+    const Vocabulary vocabulary = train_vocabulary(one, 900);
 
-    auto check = [&](const VocabularyTrainer& trainer) {
-        CHECK(counts_of(trainer.words()) == expected);
-        CHECK(trainer.words().lines() == one.lines());
-        CHECK(trainer.words().words() == one.words());
-        CHECK(trainer.words().bytes() == one.bytes());
-        Vocabulary v = trainer.train(900);
-        REQUIRE(v.size() == vocabulary.size());
-        bool equal = true;
-        for (int i = 0; i < v.size(); i++) equal = equal && v.token(i) == vocabulary.token(i);
-        CHECK(equal);
+    auto check = [&](const WordCounts& words) {
+        CHECK(counts_of(words) == expected);
+        CHECK(words.lines() == one.lines());
+        CHECK(words.words() == one.words());
+        CHECK(words.bytes() == one.bytes());
+        CHECK(train_vocabulary(words, 900).lines() == vocabulary.lines());
     };
     for (int threads : {1, 2, 5}) {
         CAPTURE(threads);
-        VocabularyTrainer at_once(options), in_chunks(options), as_text(options), no_end(options);
-        at_once.add(lines, threads);
-        check(at_once);
+        WordCounts in_chunks, as_text, no_end;
         std::vector<std::string> mixed = lines;
         std::reverse(mixed.begin(), mixed.end());
         std::rotate(mixed.begin(), mixed.begin() + 1234, mixed.end());
-        for (std::size_t i = 0; i < mixed.size(); i += 1777)
-            in_chunks.add(&mixed[i], std::min<std::size_t>(1777, mixed.size() - i), threads);
+        for (std::size_t i = 0; i < mixed.size(); i += 1777) {
+            const auto end = mixed.begin() + std::ptrdiff_t(std::min(i + 1777, mixed.size()));
+            in_chunks.add_text(joined({mixed.begin() + std::ptrdiff_t(i), end}, "\n"), threads);
+        }
         check(in_chunks);
         as_text.add_text(joined(lines, "\n"), threads);
         check(as_text);

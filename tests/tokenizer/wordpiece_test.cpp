@@ -205,7 +205,7 @@ TEST_CASE("simple words are cut as all words are, remembered or not") {
 }
 
 TEST_CASE("pieces show where they come from, replaced characters too") {
-    Options options = with([](Options& o) { o.replace = {{U'\u2026', U"..."}, {U'\u00D7', U"x"}}; });
+    Options options = with([](Options& o) { o.replace = {{U'\u2026', "..."}, {U'\u00D7', "x"}}; });
     WordPiece tokenizer{Vocabulary(tokens), options};
     CHECK(places(tokenizer, "x\u00D7 hello\u2026") ==  // bytes: x 0, times 1-3, hello 4-9
           "x@0:1/0 ##x@1:3/0 hello@4:9/1 .@9:12/2 .@9:12/3 .@9:12/4 ");

@@ -16,16 +16,15 @@ struct HuggingFace {
     Vocabulary vocabulary;  // with the added tokens that lie beyond the model's own
     WordPiece::Options options;
     std::vector<AddedToken> added;
-    bool special = true;             // [CLS] and [SEP] are put around a text (post_processor)
     std::vector<std::string> notes;  // keys passed over, and what deserves a look: a line each
 };
 
 // tokenizer.json with the parts a BERT tokenizer has:
-//   normalizer      BertNormalizer, none, or a Sequence of Replace (one character each) and BertNormalizer
-//   pre_tokenizer   BertPreTokenizer, or a Sequence of it and a Split that isolates "[0-9]"
+//   normalizer      BertNormalizer or none
+//   pre_tokenizer   BertPreTokenizer
 //   model           WordPiece with "[UNK]" and "##"; its ids are 0 to n - 1, each once
 //   added_tokens    those the model lacks go on from n
-//   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing), or none
+//   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing); a note where there is none
 //   decoder         WordPiece or none; our own decoder serves in its stead
 //   truncation, padding: a note says that they were passed over
 // The rules are Hugging Face's, and special tokens in the text are recognised, as the library does it; a
@@ -34,11 +33,10 @@ HuggingFace read_tokenizer_json(const std::string& path);
 
 // The same tokenizer for the library (Tokenizer.from_file). The special tokens of the vocabulary are added
 // tokens even if not in `added`, so there they are recognised in the text, and skipped in decoding. Under
-// Rules::google it agrees but for the characters in which the two differ (see Rules). What the format cannot
-// say is a TokenizerError: equal tokens, Unknown::character, replacements that feed later ones.
-void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
-                          const WordPiece::Options& options, const std::vector<AddedToken>& added = {},
-                          bool special = true);
+// Rules::google it agrees but for the characters in which the two differ (see Rules). Equal tokens, which the format
+// cannot say, are a TokenizerError.
+void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
+                          const std::vector<AddedToken>& added = {});
 
 // Whatever the path is:
 //   *.json      a tokenizer.json

@@ -5,17 +5,17 @@
 
 namespace masquerade {
 
-std::vector<AddedToken> read_added_tokens(const JsonField& list, std::vector<std::string>& tokens,
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
                                           std::vector<std::string>& notes) {
     std::vector<AddedToken> all;
     const Vocabulary model(tokens);
     std::unordered_map<std::string, std::size_t> seen;
-    for (const JsonField& item : list.list()) {
+    for (const TokenizerField& item : list.list()) {
         item.note_others({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"},
                          notes);
         AddedToken token;
         token.text = item["content"].string();
-        token.id = item["id"].integer(0);
+        token.id = item["id"].number(0);
         token.special = item["special"].boolean();
         token.single_word = item["single_word"].boolean();
         token.strip_left = item["lstrip"].boolean();

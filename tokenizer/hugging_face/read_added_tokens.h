@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Added tokens as Hugging Face's files list them; read by read_json.cpp and read_tokenizer.cpp.
+// Shared by read_json.cpp and read_tokenizer.cpp: JSON, and added tokens as Hugging Face's files list them.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "input/json_field.h"
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/hugging_face/json_field.h"
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
+
+using TokenizerField = JsonField<TokenizerError>;
+
+inline nlohmann::json read_json_file(const std::string& path) {
+    return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path);
+}
 
 // A list of {id, content, single_word, lstrip, rstrip, normalized, special}, of which other keys get a note.
 // `tokens` is the model's vocabulary; a token that it lacks is appended and must have the next free id. If a
 // token is there twice, the last one counts.
-std::vector<AddedToken> read_added_tokens(const JsonField& list, std::vector<std::string>& tokens,
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
                                           std::vector<std::string>& notes);
 
 }  // namespace masquerade

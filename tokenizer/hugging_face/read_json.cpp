@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "tokenizer/hugging_face/json_field.h"
 #include "tokenizer/hugging_face/read_added_tokens.h"
 #include "tokenizer/utf8.h"
 
@@ -14,87 +13,56 @@ namespace {
 using Notes = std::vector<std::string>;
 
 // The only item of a Sequence, or the field itself.
-JsonField alone(const JsonField& field, const char* items) {
+TokenizerField alone(const TokenizerField& field, const char* items) {
     if (field.is_null() || field.type() != "Sequence") return field;
-    std::vector<JsonField> list = field[items].list();
+    std::vector<TokenizerField> list = field[items].list();
     if (list.size() != 1) field[items].fail("one item");
     return list[0];
 }
 
-char32_t one_character(const JsonField& field) {
-    const std::string& text = field.string();
-    CodePoint c = text.empty() ? CodePoint{0, 0} : decode_utf8(text, 0);
-    if (c.length == 0 || std::size_t(c.length) != text.size()) field.fail("one character");
-    return c.value;
-}
-
-std::u32string characters_of(const std::string& text) {
-    std::u32string characters;
-    for (std::size_t at = 0; at < text.size();) {
-        CodePoint c = decode_utf8(text, at);
-        characters += c.value;
-        at += std::size_t(std::max(c.length, 1));
-    }
-    return characters;
-}
-
 // In the library one replacement is done after the other, here all at once.
-void read_replace(const JsonField& field, NormaliseOptions& options, Notes& notes) {
+void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
+    field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);
-    char32_t from = one_character(field["pattern"]["String"]);
-    for (const auto& earlier : options.replace)
-        if (earlier.first == from || earlier.second.find(from) != std::u32string::npos)
-            field["pattern"]["String"].fail("a character that no replacement before it takes or makes");
-    options.replace.push_back({from, characters_of(field["content"].string())});
+    const TokenizerField pattern = field["pattern"]["String"];
+    const std::string& text = pattern.string();
+    const CodePoint from = text.empty() ? CodePoint{} : decode_utf8(text, 0);
+    if (from.length == 0 || std::size_t(from.length) != text.size()) pattern.fail("one character");
+    for (const auto& [earlier, to] : options.replace)
+        if (earlier == from.value || to.find(text) != to.npos)
+            pattern.fail("a character that no replacement before it takes or makes");
+    options.replace[from.value] = field["content"].string();
 }
 
-void read_normalizer(const JsonField& field, NormaliseOptions& options, Notes& notes) {
-    if (field.is_null()) {
+void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Notes& notes) {
+    if (given.is_null()) {
         options.lower = options.clean = options.split_ideographs = false;
         options.strip_accents = false;
         return;
     }
-    JsonField bert = field;
-    if (field.type() == "Sequence") {
-        std::vector<JsonField> items = field["normalizers"].list();
-        if (items.empty()) field["normalizers"].fail("a BertNormalizer, alone or after some Replace");
-        for (std::size_t i = 0; i + 1 < items.size(); i++) {
-            items[i]["type"].expect("Replace");
-            read_replace(items[i], options, notes);
-        }
-        bert = items.back();
+    TokenizerField field = given;
+    if (given.type() == "Sequence") {
+        const std::vector<TokenizerField> items = given["normalizers"].list();
+        if (items.empty()) given["normalizers"].fail("a BertNormalizer, alone or after some Replace");
+        for (std::size_t i = 0; i + 1 < items.size(); i++) read_replace(items[i], options, notes);
+        field = items.back();
     }
-    bert["type"].expect("BertNormalizer");
-    bert.note_others({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}, notes);
-    options.clean = bert["clean_text"].boolean();
-    options.split_ideographs = bert["handle_chinese_chars"].boolean();
-    options.lower = bert["lowercase"].boolean();
-    if (!bert["strip_accents"].is_null()) options.strip_accents = bert["strip_accents"].boolean();
+    field["type"].expect("BertNormalizer");
+    field.note_others({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}, notes);
+    options.clean = field["clean_text"].boolean();
+    options.split_ideographs = field["handle_chinese_chars"].boolean();
+    options.lower = field["lowercase"].boolean();
+    if (!field["strip_accents"].is_null()) options.strip_accents = field["strip_accents"].boolean();
 }
 
-void read_pre_tokenizer(const JsonField& field, NormaliseOptions& options, Notes& notes) {
-    bool found = false;
-    auto read = [&](const JsonField& item) {
-        if (item.type() == "Split" && !options.single_digits) {
-            item["pattern"]["Regex"].expect("[0-9]");
-            item["behavior"].expect("Isolated");
-            if (item["invert"].boolean()) item["invert"].fail("false");
-            item.note_others({"type", "pattern", "behavior", "invert"}, notes);
-            options.single_digits = true;
-            return;
-        }
-        item["type"].expect("BertPreTokenizer");
-        item.note_others({"type"}, notes);
-        found = true;
-    };
-    if (!field.is_null() && field.type() == "Sequence")
-        for (const JsonField& item : field["pretokenizers"].list()) read(item);
-    else
-        read(field);
-    if (!found) field.fail("a BertPreTokenizer");
+void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
+    TokenizerField field = alone(given, "pretokenizers");
+    if (field.is_null()) field.fail("a BertPreTokenizer");
+    field["type"].expect("BertPreTokenizer");
+    field.note_others({"type"}, notes);
 }
 
-std::vector<std::string> read_model(const JsonField& field, WordPiece::Options& options, Notes& notes) {
+std::vector<std::string> read_model(const TokenizerField& field, WordPiece::Options& options, Notes& notes) {
     if (field["type"].is_null() && field["merges"].is_null())
         notes.push_back("model.type is missing and taken for WordPiece");
     else
@@ -103,12 +71,12 @@ std::vector<std::string> read_model(const JsonField& field, WordPiece::Options& 
                       notes);
     field["unk_token"].expect("[UNK]");
     field["continuing_subword_prefix"].expect("##");
-    JsonField longest = field["max_input_chars_per_word"];
+    TokenizerField longest = field["max_input_chars_per_word"];
     constexpr int most = std::numeric_limits<int>::max();  // no line is longer
     bool huge = longest.value().is_number_unsigned() && longest.value().get<std::uint64_t>() > most;
-    options.max_word = huge ? most : longest.integer(1);
+    options.max_word = huge ? most : longest.number(1);
 
-    JsonField vocabulary = field["vocab"];
+    TokenizerField vocabulary = field["vocab"];
     if (!vocabulary.value().is_object()) vocabulary.fail("an object of tokens with their ids");
     std::size_t size = vocabulary.value().size();
     std::vector<const std::string*> token_of(size);
@@ -137,55 +105,51 @@ std::vector<std::string> read_model(const JsonField& field, WordPiece::Options& 
 }
 
 // "[CLS] A [SEP]", types in brackets behind: "[CLS]:0 A:0 [SEP]:0".
-std::string template_of(const JsonField& list) {
+std::string template_of(const TokenizerField& list) {
     std::string text;
-    for (const JsonField& item : list.list()) {
-        JsonField part = item[item["Sequence"].is_null() ? "SpecialToken" : "Sequence"];
+    for (const TokenizerField& item : list.list()) {
+        TokenizerField part = item[item["Sequence"].is_null() ? "SpecialToken" : "Sequence"];
         if (!text.empty()) text += ' ';
-        text += part["id"].string() + ':' + std::to_string(part["type_id"].integer(0));
+        text += part["id"].string() + ':' + std::to_string(part["type_id"].number(0));
     }
     return text;
 }
 
-// Whether [CLS] and [SEP] are put around a text.
-bool read_post_processor(const JsonField& given, const Vocabulary& vocabulary, Notes& notes) {
-    JsonField field = alone(given, "processors");
-    if (field.is_null()) return false;
-    auto expect_id = [](const JsonField& id, int expected) {
-        if (!id.value().is_number_integer() || id.value() != expected)
-            id.fail(std::to_string(expected) + ", as in the vocabulary");
+void read_post_processor(const TokenizerField& given, const Vocabulary& vocabulary, Notes& notes) {
+    TokenizerField field = alone(given, "processors");
+    auto expect_id = [](const TokenizerField& id, int expected) {
+        if (!id.value().is_number_integer() || id.value() != expected) id.fail(expected, ", as in the vocabulary");
     };
-    if (field.type() == "BertProcessing") {
+    bool bare = field.is_null();
+    if (!bare && field.type() == "BertProcessing") {
         field.note_others({"type", "sep", "cls"}, notes);
-        for (const char* key : {"sep", "cls"}) {
-            std::vector<JsonField> pair = field[key].list();
-            if (pair.size() != 2) field[key].fail("a token and its id");
-            pair[0].expect(key == std::string("sep") ? "[SEP]" : "[CLS]");
-            expect_id(pair[1], key == std::string("sep") ? vocabulary.sep() : vocabulary.cls());
+        for (const char* token : {"[SEP]", "[CLS]"}) {
+            const TokenizerField given_pair = field[token == std::string("[SEP]") ? "sep" : "cls"];
+            const std::vector<TokenizerField> pair = given_pair.list();
+            if (pair.size() != 2) given_pair.fail("a token and its id");
+            pair[0].expect(token);
+            expect_id(pair[1], vocabulary.id(token));
         }
-        return true;
+    } else if (!bare) {
+        if (field.type() != "TemplateProcessing") field["type"].fail("BertProcessing or TemplateProcessing");
+        field.note_others({"type", "single", "pair", "special_tokens"}, notes);
+        const std::string single = template_of(field["single"]), pair = template_of(field["pair"]);
+        bare = single == "A:0" && pair == "A:0 B:1";
+        if (!bare && (single != "[CLS]:0 A:0 [SEP]:0" || pair != "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"))
+            throw TokenizerError(field.where() + " is \"" + single + "\" and \"" + pair +
+                                 "\", expected \"[CLS]:0 A:0 [SEP]:0\" and \"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
+        for (const char* token : {"[CLS]", "[SEP]"}) {
+            if (bare) break;
+            TokenizerField ids = field["special_tokens"][token]["ids"];
+            if (ids.list().size() != 1) ids.fail("one id");
+            expect_id(ids.list()[0], vocabulary.id(token));
+        }
     }
-    if (field.type() != "TemplateProcessing") field["type"].fail("BertProcessing or TemplateProcessing");
-    field.note_others({"type", "single", "pair", "special_tokens"}, notes);
-    std::string single = template_of(field["single"]), pair = template_of(field["pair"]);
-    bool bare = single == "A:0";
-    std::string expected = bare ? "A:0 B:1" : "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1";
-    if (!bare && single != "[CLS]:0 A:0 [SEP]:0")
-        throw TokenizerError(field["single"].where() + " is \"" + single +
-                             "\", expected \"[CLS]:0 A:0 [SEP]:0\", or \"A:0\"");
-    if (pair != expected)
-        throw TokenizerError(field["pair"].where() + " is \"" + pair + "\", expected \"" + expected + '"');
-    for (const char* token : {"[CLS]", "[SEP]"}) {
-        if (bare) break;
-        JsonField ids = field["special_tokens"][token]["ids"];
-        if (ids.list().size() != 1) ids.fail("one id");
-        expect_id(ids.list()[0], vocabulary.id(token));
-    }
-    return !bare;
+    if (bare) notes.push_back("post_processor puts no [CLS] and [SEP] around a text; models here read both");
 }
 
-void read_decoder(const JsonField& given, Notes& notes) {
-    JsonField field = alone(given, "decoders");
+void read_decoder(const TokenizerField& given, Notes& notes) {
+    TokenizerField field = alone(given, "decoders");
     if (field.is_null()) return;
     field["type"].expect("WordPiece");
     field["prefix"].expect("##");
@@ -196,7 +160,7 @@ void read_decoder(const JsonField& given, Notes& notes) {
 
 HuggingFace read_tokenizer_json(const std::string& path) {
     const nlohmann::json file = read_json_file(path);
-    JsonField top(path, file);
+    TokenizerField top(path, file);
     HuggingFace read;
     read.options.rules = Rules::hugging_face;
     read.options.recognise_special = true;
@@ -211,8 +175,8 @@ HuggingFace read_tokenizer_json(const std::string& path) {
     read.vocabulary = Vocabulary(std::move(tokens));
     if (read.vocabulary.unk() < 0) top["model"]["vocab"].fail("[UNK] among its tokens");
     read_normalizer(top["normalizer"], read.options, read.notes);
-    read_pre_tokenizer(top["pre_tokenizer"], read.options, read.notes);
-    read.special = read_post_processor(top["post_processor"], read.vocabulary, read.notes);
+    read_pre_tokenizer(top["pre_tokenizer"], read.notes);
+    read_post_processor(top["post_processor"], read.vocabulary, read.notes);
     read_decoder(top["decoder"], read.notes);
     for (const char* key : {"truncation", "padding"})
         if (!top[key].is_null())

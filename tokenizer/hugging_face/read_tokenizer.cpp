@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tokenizer/hugging_face/json_field.h"
 #include "tokenizer/hugging_face/read_added_tokens.h"
 #include "tokenizer/vocabulary_notes.h"
 
@@ -14,14 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string show(const JsonField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
+std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
 // Notes each option that tokenizer_config.json gives otherwise than the tokenizer.json that was read.
-void compare(const JsonField& config, HuggingFace& read) {
+void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;
     auto note = [&](const char* key, const nlohmann::json& used) {
-        JsonField said = config[key];
+        TokenizerField said = config[key];
         if (said.is_null() || said.value() == used) return;
         read.notes.push_back("tokenizer.json has " + in_words(used) +
                              " for what tokenizer_config.json calls " + key + " and gives as " + show(said) +
@@ -33,7 +32,7 @@ void compare(const JsonField& config, HuggingFace& read) {
 }
 
 // {"7": {"content": ..., ...}, ...}
-void read_decoder_list(const JsonField& decoder, HuggingFace& read) {
+void read_decoder_list(const TokenizerField& decoder, HuggingFace& read) {
     if (!decoder.value().is_object()) decoder.fail("an object of ids with their tokens");
     nlohmann::json list = nlohmann::json::array();
     for (const auto& item : decoder.value().items()) {
@@ -51,7 +50,7 @@ void read_decoder_list(const JsonField& decoder, HuggingFace& read) {
 }
 
 // A vocab.txt as transformers reads it with that tokenizer_config.json.
-void apply(const JsonField& config, HuggingFace& read) {
+void apply_config(const TokenizerField& config, HuggingFace& read) {
     WordPiece::Options& options = read.options;
     options.rules = Rules::hugging_face;
     options.max_word = 100;
@@ -64,14 +63,14 @@ void apply(const JsonField& config, HuggingFace& read) {
     if (!config["strip_accents"].is_null()) options.strip_accents = config["strip_accents"].boolean();
     if (!config["do_basic_tokenize"].is_null() && !config["do_basic_tokenize"].boolean())
         config["do_basic_tokenize"].fail("true: text is always cut into words first");
-    JsonField added = config["added_tokens_decoder"];
+    TokenizerField added = config["added_tokens_decoder"];
     if (!added.is_null()) read_decoder_list(added, read);
 }
 
 // The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them.
-void check_roles(const JsonField& config) {
+void check_roles(const TokenizerField& config) {
     for (const char* role : {"unk", "cls", "sep", "pad", "mask"}) {
-        JsonField token = config[role + std::string("_token")];
+        TokenizerField token = config[role + std::string("_token")];
         if (token.is_null()) continue;
         std::string expected = '[' + std::string(role) + ']';
         for (char& c : expected)
@@ -104,18 +103,18 @@ HuggingFace read_tokenizer(const std::string& path, bool cased) {
         bool more = false;  // added tokens
         if (fs::exists(config, ignored)) {
             const nlohmann::json file = read_json_file(config);
-            JsonField top(config, file);
+            TokenizerField top(config, file);
             if (has_whole) {
                 compare(top, read);
             } else {
                 check_roles(top);
-                apply(top, read);
+                apply_config(top, read);
                 more = !top["added_tokens_decoder"].is_null();
             }
         }
         if (std::string map = file_in("special_tokens_map.json"); !has_whole && fs::exists(map, ignored)) {
             const nlohmann::json file = read_json_file(map);
-            check_roles(JsonField(map, file));
+            check_roles(TokenizerField(map, file));
         }
         if (!has_whole && !more && fs::exists(file_in("added_tokens.json"), ignored))
             read.notes.push_back("added_tokens.json is not read: a tokenizer.json would hold its tokens");

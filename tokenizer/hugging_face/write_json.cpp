@@ -16,12 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string to_utf8(std::u32string_view characters) {
-    std::string text;
-    for (char32_t c : characters) append_utf8(text, c);
-    return text;
-}
-
 Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
                  {"clean_text", options.clean},
@@ -31,26 +25,19 @@ Json normalizer(const NormaliseOptions& options) {
     if (options.strip_accents) bert["strip_accents"] = *options.strip_accents;
     if (options.replace.empty()) return bert;
     Json list = Json::array();
-    std::u32string before;  // the characters and texts that later replacements would change again
+    std::string made;
     for (const auto& [from, to] : options.replace) {
-        if (before.find(from) != before.npos)
-            throw TokenizerError("the replacement of " + to_utf8({&from, 1}) +
-                                 " cannot be written: one before it takes or makes that character, and in "
-                                 "tokenizer.json one is done after the other");
-        (before += from) += to;
-        list.push_back(
-            {{"type", "Replace"}, {"pattern", {{"String", to_utf8({&from, 1})}}}, {"content", to_utf8(to)}});
+        std::string character;
+        append_utf8(character, from);
+        list.push_back({{"type", "Replace"}, {"pattern", {{"String", character}}}, {"content", to}});
+        made += to;
     }
+    for (const auto& item : list)
+        if (const std::string from = item["pattern"]["String"]; made.find(from) != made.npos)
+            throw TokenizerError("the replacement of " + from + " cannot be written: another one makes that character, "
+                                 "and in tokenizer.json one is done after the other");
     list.push_back(std::move(bert));
     return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
-}
-
-Json pre_tokenizer(const NormaliseOptions& options) {
-    Json bert = {{"type", "BertPreTokenizer"}};
-    if (!options.single_digits) return bert;
-    Json digits = {
-        {"type", "Split"}, {"pattern", {{"Regex", "[0-9]"}}}, {"behavior", "Isolated"}, {"invert", false}};
-    return {{"type", "Sequence"}, {"pretokenizers", Json::array({bert, digits})}};
 }
 
 // With the special tokens of the vocabulary, by id.
@@ -95,8 +82,8 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
             {"vocab", std::move(ids)}};
 }
 
-Json post_processor(const Vocabulary& vocabulary, bool special) {
-    if (!special || vocabulary.cls() < 0 || vocabulary.sep() < 0) return nullptr;
+Json post_processor(const Vocabulary& vocabulary) {
+    if (vocabulary.cls() < 0 || vocabulary.sep() < 0) return nullptr;
     return {{"type", "BertProcessing"},
             {"sep", Json::array({"[SEP]", vocabulary.sep()})},
             {"cls", Json::array({"[CLS]", vocabulary.cls()})}};
@@ -104,12 +91,12 @@ Json post_processor(const Vocabulary& vocabulary, bool special) {
 
 }  // namespace
 
-void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
-                          const WordPiece::Options& options, const std::vector<AddedToken>& added,
-                          bool special) {
+void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
+                          const std::vector<AddedToken>& added) {
     if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
-    if (options.unknown != Unknown::word)
-        throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself");
+    if (options.unknown != Unknown::word || options.single_digits)
+        throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
+                             "written for single digits");
     const std::map<int, AddedToken> all = all_added(vocabulary, added);
     Json tokens = Json::array();
     for (const auto& [id, token] : all)
@@ -125,8 +112,8 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                        {"padding", nullptr},
                        {"added_tokens", std::move(tokens)},
                        {"normalizer", normalizer(options)},
-                       {"pre_tokenizer", pre_tokenizer(options)},
-                       {"post_processor", post_processor(vocabulary, special)},
+                       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                       {"post_processor", post_processor(vocabulary)},
                        {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
                        {"model", model(vocabulary, all, options.max_word)}};
     std::string text;

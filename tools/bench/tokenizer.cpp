@@ -8,8 +8,8 @@
 
 #include "data/text.h"
 #include "data/training_text.h"
-#include "tokenizer/batch.h"
 #include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/threads.h"
 #include "tokenizer/trainer.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
@@ -59,9 +59,9 @@ void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
 }
 
 Vocabulary train_on(std::string_view lines, const NormaliseOptions& options, int threads) {
-    VocabularyTrainer trainer{TrainerOptions(options)};
-    trainer.add_text(lines, threads);
-    return trainer.train(trained_size);
+    WordCounts words(options);
+    words.add_text(lines, threads);
+    return train_vocabulary(words, trained_size);
 }
 
 WordPiece tokenizer_of(HuggingFace read) {
@@ -157,12 +157,23 @@ void run(Bench& bench, const Options& o) {
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
     measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
+    constexpr std::size_t part = 1000;  // lines that a thread takes at a time
+    const std::size_t parts = (text.lines.size() + part - 1) / part;
+    std::vector<std::vector<int>> of_parts(parts);
     for (int n : counts)
-        measure(thread_names("batch", n), "encode", n, [&] {
-            Frame plain;
-            plain.special = false;
-            expect(encode_batch(tokenizer, text.lines, plain, n).ids.size());
-        });
+        if (n > 1)
+            measure(thread_names("encode", n), "encode", n, [&] {
+                share_out(n, parts, [&] {
+                    return [&, encoder = Encoder(tokenizer)](std::size_t p) mutable {
+                        of_parts[p].clear();
+                        for (std::size_t i = p * part; i < std::min((p + 1) * part, text.lines.size()); i++)
+                            encoder.append(text.lines[i], of_parts[p]);
+                    };
+                });
+                std::size_t found = 0;
+                for (const std::vector<int>& some : of_parts) found += some.size();
+                expect(found);
+            });
     measure("decode", "decode", 1, [&] {
         for (const std::vector<int>& line : ids) seen = seen + tokenizer.decode(line).size();
     });

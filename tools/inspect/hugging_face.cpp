@@ -13,7 +13,7 @@
 #include "engine/tensor/numbers.h"
 #include "engine/io/file.h"
 #include "models/masks/mask.h"
-#include "tokenizer/batch.h"
+#include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/inspect.h"
 #include "tools/outputs.h"
@@ -80,35 +80,36 @@ void save(const Model& model, const std::string& folder) {
 }
 
 // "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
-PackedBatch read_lines(const Model& model) {
-    std::vector<std::string> lines;
+void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
+    const WordPiece tokenizer(model.tokens.vocabulary, model.reading);
+    const Vocabulary& v = tokenizer.vocabulary();
+    if (v.cls() < 0 || v.sep() < 0) throw BadInput("the vocabulary has no [CLS] or no [SEP], which a line needs");
     LineReader reader(std::cin, "standard input");
-    for (std::string line; reader.next(line);) lines.push_back(line);
-    reader.finish();
-    if (lines.empty()) throw BadInput("standard input is empty; lines of text are expected");
-    Frame frame;
-    frame.max_length = model.config.backbone.positions;
-    auto input = [&](std::size_t i) {
-        const std::string_view line = lines[i];
+    for (std::string line; reader.next(line);) {
         const std::size_t tab = line.find('\t');
-        return tab == line.npos ? Input{line, {}} : Input{line.substr(0, tab), line.substr(tab + 1)};
-    };
-    return encode_batch(WordPiece(model.tokens.vocabulary, model.reading), lines.size(), input, frame);
+        const bool pair = tab != line.npos;
+        std::vector<int> first = tokenizer.encode(line.substr(0, tab)), second;
+        if (pair) second = tokenizer.encode(line.substr(tab + 1));
+        const int room = std::max(0, model.config.backbone.positions - (pair ? 3 : 2)), before = rows.count();
+        const Lengths kept = longest_first(model.reading.rules, room, int(first.size()), int(second.size()));
+        auto push = [&](int id, int type) { rows.push(id, type, rows.count() - before, int(documents.size())); };
+        push(v.cls(), 0);
+        for (int i = 0; i < kept.first; i++) push(first[std::size_t(i)], 0);
+        push(v.sep(), 0);
+        for (int i = 0; i < kept.second; i++) push(second[std::size_t(i)], 1);
+        if (pair) push(v.sep(), 1);
+        documents.push_back({rows.count() - before, 0});
+    }
+    reader.finish();
+    if (documents.empty()) throw BadInput("standard input is empty; lines of text are expected");
 }
 
 void write_logits(const Model& model, const std::string& path) {
     if (!model.weights.head)
         throw BadInput("the model has no masked-language-model head, so there are no logits; a ...ForMaskedLM has one");
-    const PackedBatch batch = read_lines(model);
-    const std::vector<int> positions = batch.positions();
     TokenRows rows;
     Documents documents;
-    for (int b = 0; b < batch.size(); b++) {
-        const int begin = batch.starts[std::size_t(b)], end = batch.starts[std::size_t(b) + 1];
-        documents.push_back({end - begin, 0});
-        for (std::size_t n = std::size_t(begin); n < std::size_t(end); n++)
-            rows.push(batch.ids[n], batch.types[n], positions[n], b);
-    }
+    read_lines(model, rows, documents);
     const SegmentGraph graph = full_mask(documents);
     Arena arena;
     Tape tape(arena, model.backbone.storage());
@@ -116,13 +117,14 @@ void write_logits(const Model& model, const std::string& path) {
     Tensor* x = model.backbone.run(tape, rows, graph);  // (N,C)
     const Tensor* logits =
         model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));  // (N,V)
-    const std::vector<std::uint64_t> ids(batch.ids.begin(), batch.ids.end()),
-        types(batch.types.begin(), batch.types.end()), begin(batch.starts.begin(), batch.starts.end());
+    std::vector<std::uint64_t> begin = {0};
+    for (const auto& document : documents) begin.push_back(begin.back() + std::uint64_t(document.source));
+    const std::vector<std::uint64_t> ids(rows.ids.begin(), rows.ids.end()), types(rows.types.begin(), rows.types.end());
     replace_file(path, [&](const std::string& place) {
         write_safetensors(place, {stored("ids", ids), stored("types", types), stored("begin", begin),
                                   stored("logits", logits->view())});
     });
-    fmt::print("{}: logits {} of {} lines\n", path, text(logits->shape), batch.size());
+    fmt::print("{}: logits {} of {} lines\n", path, text(logits->shape), documents.size());
 }
 
 void list(const std::string& folder, std::uint64_t seed) {

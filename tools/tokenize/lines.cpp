@@ -6,11 +6,9 @@
 #include <charconv>
 #include <string_view>
 
-#include "tokenizer/batch.h"
-#include "tokenizer/decoder.h"
+#include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/replacements.h"
-#include "tokenizer/restoration.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
 #include "tools/tokenize/tokenize.h"
@@ -21,8 +19,7 @@ void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
     if (s.cased) options.lower = false, options.strip_accents = false;
     if (!s.rules.empty()) options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
     if (s.single_digits) options.single_digits = true;
-    if (!s.replace.empty())
-        options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
+    if (!s.replace.empty()) options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
 
 WordPiece open_tokenizer(const TokenizeSettings& s) {
@@ -39,36 +36,90 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
 
 namespace {
 
-// Sequence b as a line: ids or tokens, and what was asked for beside them.
-void print_sequence(const PackedBatch& batch, int b, const WordPiece& tokenizer, const TokenizeSettings& s,
-                    std::string& out) {
-    for (int i = batch.starts[std::size_t(b)]; i < batch.starts[std::size_t(b) + 1]; i++) {
-        std::size_t at = std::size_t(i);
-        if (i > batch.starts[std::size_t(b)]) out += ' ';
-        if (s.ids) {
-            char digits[12];
-            out.append(digits, std::to_chars(digits, digits + 12, batch.ids[at]).ptr);
-        } else {
-            out += tokenizer.vocabulary().token(batch.ids[at]);
-        }
-        if (s.types) out += batch.types[at] == 0 ? "/0" : "/1";
-        if (s.offsets || s.characters) {
-            const Piece& p = batch.pieces[at];
-            out += '@' + std::to_string(p.begin) + ':' + std::to_string(p.end);
-        }
+// Writes a line's tokens: for one thread.
+class LineEncoder {
+  public:
+    LineEncoder(const WordPiece& tokenizer, const TokenizeSettings& settings)
+        : tokenizer_(tokenizer), settings_(settings), encoder_(tokenizer) {
+        const Vocabulary& v = tokenizer.vocabulary();
+        if (settings.special && (v.cls() < 0 || v.sep() < 0))
+            throw BadInput(text("the vocabulary has no ", v.cls() < 0 ? "[CLS]" : "[SEP]", "; leave --special out"));
     }
-}
 
-// The offsets of a block's pieces, from bytes to characters of their text.
-void to_code_points(const std::vector<Input>& inputs, PackedBatch& batch) {
-    for (std::size_t b = 0; b < inputs.size(); b++) {
-        int begin = batch.starts[b], middle = begin, end = batch.starts[b + 1];
-        while (middle < end && batch.types[std::size_t(middle)] == 0) middle++;
-        Piece* pieces = batch.pieces.data();
-        to_code_points(inputs[b].first, pieces + begin, pieces + middle);
-        to_code_points(inputs[b].second.value_or(""), pieces + middle, pieces + end);
+    void write(std::string_view line, long number, std::string& out) {
+        const std::size_t tab = settings_.pairs ? line.find('\t') : line.npos;
+        const bool pair = tab != line.npos, special = settings_.special;
+        read(line.substr(0, tab), first_);
+        read(pair ? line.substr(tab + 1) : "", second_);
+        const Lengths kept = cut({int(first_.ids.size()), int(second_.ids.size())}, special ? pair ? 3 : 2 : 0, number);
+        const std::size_t begin = out.size();
+        if (special) put(tokenizer_.vocabulary().cls(), {}, '0', out);
+        put(first_, kept.first, '0', out);
+        if (special) put(tokenizer_.vocabulary().sep(), {}, '0', out);
+        put(second_, kept.second, '1', out);
+        if (special && pair) put(tokenizer_.vocabulary().sep(), {}, '1', out);
+        if (out.size() > begin) out.pop_back();  // the last space
     }
-}
+
+  private:
+    struct Encoded {
+        std::vector<int> ids;
+        std::vector<Piece> pieces;  // with offsets alone
+    };
+
+    void read(std::string_view text, Encoded& to) {
+        to.ids.clear();
+        to.pieces.clear();
+        if (!settings_.offsets && !settings_.characters) return encoder_.append(text, to.ids);
+        encoder_.append(text, to.pieces);
+        for (const Piece& piece : to.pieces) to.ids.push_back(piece.id);
+        if (settings_.characters) to_code_points(text, to.pieces);
+    }
+
+    // Cuts two texts to the room that special tokens leave.
+    Lengths cut(Lengths all, int special_tokens, long number) const {
+        if (settings_.max_length == 0) return all;
+        const std::string& which = settings_.truncate;
+        const Truncation cut_from = which == "first"    ? Truncation::first
+                                    : which == "second" ? Truncation::second
+                                                        : Truncation::longest;
+        const int room = settings_.max_length - special_tokens;
+        if (room < 0)
+            throw BadInput(text("--max-length is ", settings_.max_length, ", less than the special tokens of line ",
+                                number, "; expected at least ", special_tokens));
+        const auto kept = masquerade::cut(cut_from, tokenizer_.options().rules, room, all);
+        if (!kept)
+            throw BadInput(text("line ", number, " has ", all.first, " and ", all.second, " tokens, and --max-length ",
+                                settings_.max_length, " leaves nothing of the ", which,
+                                " text if that alone is cut; raise it, or use --truncate longest"));
+        return *kept;
+    }
+
+    void put(const Encoded& text, int kept, char type, std::string& out) const {
+        const std::size_t begin = settings_.cut_left ? text.ids.size() - std::size_t(kept) : 0;
+        for (std::size_t i = begin; i < begin + std::size_t(kept); i++)
+            put(text.ids[i], text.pieces.empty() ? Piece{} : text.pieces[i], type, out);
+    }
+
+    // An id or token, what was asked for beside it, and a space.
+    void put(int id, const Piece& piece, char type, std::string& out) const {
+        if (settings_.ids) {
+            char digits[12];
+            out.append(digits, std::to_chars(digits, digits + 12, id).ptr);
+        } else {
+            out += tokenizer_.vocabulary().token(id);
+        }
+        if (settings_.types) (out += '/') += type;
+        if (settings_.offsets || settings_.characters)
+            out += '@' + std::to_string(piece.begin) + ':' + std::to_string(piece.end);
+        out += ' ';
+    }
+
+    const WordPiece& tokenizer_;
+    const TokenizeSettings& settings_;
+    Encoder encoder_;
+    Encoded first_, second_;
+};
 
 // -1 where the field is no number.
 int number_in(std::string_view field) {
@@ -98,52 +149,55 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
     }
 }
 
+// work(line, its number, out) for each line of standard input, side by side.
+template <class Work>
+void filter_lines(Work work) {
+    each_block([&](std::string_view block, long first) {
+        const std::vector<std::string_view> lines = lines_of(block);
+        write_lines(lines.size(), [&](std::size_t i, std::string& out) { work(lines[i], first + long(i), out); });
+    });
+}
+
 }  // namespace
 
 void encode_lines(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    each_block([&](std::string_view block, long first_number) {
-        std::vector<Input> inputs;
-        for (std::string_view line : lines_of(block)) {
-            const std::size_t tab = s.pairs ? line.find('\t') : line.npos;
-            inputs.push_back(tab == line.npos ? Input{line, {}} : Input{line.substr(0, tab), line.substr(tab + 1)});
-        }
-        PackedBatch batch = encode_batch(
-            tokenizer, inputs.size(), [&](std::size_t i) { return inputs[i]; }, s.frame, threads(),
-            std::size_t(first_number));
-        if (s.characters) to_code_points(inputs, batch);
-        write_lines(inputs.size(),
-                    [&](std::size_t i, std::string& out) { print_sequence(batch, int(i), tokenizer, s, out); });
+    const WordPiece tokenizer = open_tokenizer(s);
+    filter_lines([&](std::string_view line, long number, std::string& out) {
+        thread_local LineEncoder encoder(tokenizer, s);
+        encoder.write(line, number, out);
     });
 }
 
 void decode_lines(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    Decoder::Options options;
-    options.spaces = s.plain ? Decoder::Spaces::plain : Decoder::Spaces::restored;
-    each_block([&](std::string_view block, long first) {
-        const std::vector<std::string_view> lines = lines_of(block);
-        write_lines(lines.size(), [&](std::size_t i, std::string& out) {
-            Decoder decoder(tokenizer, options);
-            for (int id : read_ids(lines[i], first + long(i), tokenizer.vocabulary(), s.ids)) decoder.push(id, out);
-            decoder.finish(out);
-        });
+    const WordPiece tokenizer = open_tokenizer(s);
+    filter_lines([&](std::string_view line, long number, std::string& out) {
+        out += tokenizer.decode(read_ids(line, number, tokenizer.vocabulary(), s.ids));
     });
 }
 
-// Lines that come back otherwise are shown, the first ten of them.
+// Lines with [UNK] are left out: nothing can restore them. The first ten that differ are shown.
 void measure_restoration(const TokenizeSettings& s) {
-    WordPiece tokenizer = open_tokenizer(s);
-    std::vector<std::string> lines;
+    const WordPiece tokenizer = open_tokenizer(s);
+    Encoder encoder(tokenizer);
+    long lines = 0, unknown = 0, failed = 0;
     each_block([&](std::string_view block, long) {
-        for (std::string_view line : lines_of(block)) lines.emplace_back(line);
+        for (std::string_view line : lines_of(block)) {
+            std::vector<Piece> pieces;
+            std::vector<int> ids;
+            encoder.append(line, pieces);
+            for (const Piece& piece : pieces) ids.push_back(piece.id);
+            lines++;
+            if (std::count(ids.begin(), ids.end(), tokenizer.vocabulary().unk()) > 0) {
+                unknown++;
+                continue;
+            }
+            const std::string wanted = tokenizer.spelled(line, pieces), got = tokenizer.decode(ids);
+            if (got != wanted && failed++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
+        }
     });
-    int shown = 0;
-    Restoration r = restoration(tokenizer, lines, [&](const std::string& wanted, const std::string& got) {
-        if (shown++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
-    });
-    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n",
-                             r.lines, r.unknown, r.exact, r.lines - r.unknown, 100 * r.share());
+    const long whole = lines - unknown, exact = whole - failed;
+    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown,
+                             exact, whole, whole > 0 ? 100 * double(exact) / double(whole) : 0);
 }
 
 }  // namespace masquerade

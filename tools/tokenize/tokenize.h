@@ -9,14 +9,11 @@
 namespace masquerade {
 
 struct TokenizeSettings {
-    std::string vocabulary, rules, replace, simplify, write_json, truncate = "longest", unknown = "word",
-                                                                  score = "count";
-    bool cased = false, ids = false, offsets = false, characters = false, types = false, special = false,
-         pairs = false;
-    bool single_digits = false, recognise = false, decode = false, plain = false, report = false,
-         restore = false;
-    int max_word = 0, train = 0, min_count = 2, min_pair_count = 0;
-    Frame frame;
+    std::string vocabulary, rules, replace, simplify, write_json, truncate = "longest", unknown = "word";
+    bool cased = false, recognise = false, ids = false, offsets = false, characters = false, types = false;
+    bool special = false, pairs = false, decode = false, report = false, restore = false;
+    bool single_digits = false, cut_left = false;
+    int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
 // The tokenizer as its file says and the settings override; notes on it are logged.
@@ -30,9 +27,9 @@ void encode_lines(const TokenizeSettings& s);
 void decode_lines(const TokenizeSettings& s);
 
 // Standard input, a vocabulary or what is known of one; to the file named, or a table on standard output.
-void train_vocabulary(const TokenizeSettings& s);
-void report_text(const TokenizeSettings& s);
+void learn_vocabulary(const TokenizeSettings& s);
 void measure_restoration(const TokenizeSettings& s);
+void report_text(const TokenizeSettings& s);
 void simplify_vocabulary(const TokenizeSettings& s);
 void write_json(const TokenizeSettings& s);
 

@@ -40,35 +40,34 @@ double input_size() {
     return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? double(status.st_size) : 0;
 }
 
-// Feeds standard input to add(block), which counts words, and shows how far it is.
-template <class Add>
-void count_words(Add add, const WordCounts& words) {
+// The words of standard input; shows how far it is.
+WordCounts count_words(const NormaliseOptions& options) {
+    WordCounts words(options);
     ProgressBar bar;
     const double size = input_size();
     each_block([&](std::string_view block, long) {
         if (stop_requested()) throw BadInput("stopped while words were counted; nothing was written");
-        add(block);
+        words.add_text(block, threads());
         bar.show("counting words", size > 0 ? double(words.bytes() + words.lines()) / size : -1,
                  text(words.different(), " different"));
     });
+    return words;
 }
 
 }  // namespace
 
 // Ctrl-C leaves no vocabulary behind.
-void train_vocabulary(const TokenizeSettings& s) {
+void learn_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.vocabulary, "--vocab");
+    WordPiece::Options reading;
+    override_reading(s, reading);
     TrainerOptions options;
-    override_reading(s, options);
-    options.score = s.score == "likelihood" ? Score::likelihood : Score::count;
     options.min_count = s.min_count;
-    options.min_pair_count = s.min_pair_count;
     if (s.max_word > 0) options.max_word = s.max_word;
-    VocabularyTrainer trainer(options);
-    count_words([&](std::string_view block) { trainer.add_text(block, threads()); }, trainer.words());
+    const WordCounts words = count_words(reading);
     ProgressBar bar;
-    Vocabulary vocabulary = trainer.train(s.train, [&](const char* phase, double done) {
-        bar.show(phase, done);
+    Vocabulary vocabulary = train_vocabulary(words, s.train, options, [&](double done) {
+        bar.show("merging", done);
         return !stop_requested();
     });
     bar.clear();
@@ -77,9 +76,7 @@ void train_vocabulary(const TokenizeSettings& s) {
     if (vocabulary.size() < s.train)
         log_line("note: nothing more occurs ", s.min_count, " times in this text; ", s.train,
                  " tokens need more of it");
-    WordPiece::Options reading;
-    static_cast<NormaliseOptions&>(reading) = options;
-    std::cout << format(report(trainer.words(), WordPiece(std::move(vocabulary), reading)));
+    std::cout << report(words, WordPiece(std::move(vocabulary), reading));
 }
 
 // The table of a text; the words are counted as the tokenizer reads them.
@@ -87,9 +84,7 @@ void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
         log_line("note: ", s.vocabulary, ": ", note);
-    WordCounts words(tokenizer.options());
-    count_words([&](std::string_view block) { words.add_text(block, threads()); }, words);
-    std::cout << format(report(words, tokenizer));
+    std::cout << report(count_words(tokenizer.options()), tokenizer);
 }
 
 void simplify_vocabulary(const TokenizeSettings& s) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/io/file.h"
+#include "input/json_field.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
 
@@ -45,58 +46,22 @@ constexpr Number<double> real_numbers[] = {{"layer_norm_eps", &B::eps, 0, 1, 1e-
                                            {"hidden_dropout_prob", &B::dropout, 0, 0.99, 0.1},
                                            {"attention_probs_dropout_prob", &B::attention_dropout, 0, 0.99, 0.1}};
 
-class Reader {
-  public:
-    explicit Reader(const std::string& path) : path_(path), all_(read_json(path)) {
-        if (!all_.is_object())
-            throw BadInput(text(path, " holds ", in_words(all_), "; a JSON object is expected"));
-    }
+using Field = JsonField<BadInput>;
 
-    template <class T>
-    T number(const char* key, T low, T high, std::optional<T> missing) const {
-        constexpr bool whole = std::is_integral_v<T>;
-        const auto fits = [&](const json& v) {
-            return (whole ? v.is_number_integer() : v.is_number()) && v.get<double>() >= low && v.get<double>() <= high;
-        };
-        return value<T>(key, missing, fits, text(whole ? "a whole number from " : "a number from ", low, " to ", high));
-    }
-    bool flag(const char* key, bool missing) const {
-        return value<bool>(key, missing, [](const json& v) { return v.is_boolean(); }, "true or false");
-    }
-    std::string word(const char* key, const char* missing) const {
-        return value<std::string>(key, missing, [](const json& v) { return v.is_string(); }, "a word in quotes");
-    }
-    [[noreturn]] void refuse(const char* key, const std::string& expected) const {
-        const json* found = find(key);
-        throw BadInput(text(path_, ": ", key, " is ", found ? in_words(*found) : "missing", "; ", expected,
-                            " is expected"));
-    }
+// null counts as missing, as in transformers.
+template <class T>
+T number_in(const Field& field, T low, T high, std::optional<T> missing) {
+    return missing && field.is_null() ? *missing : field.number(low, high);
+}
+bool flag_in(const Field& field, bool missing) { return field.is_null() ? missing : field.boolean(); }
+std::string word_in(const Field& field, const char* missing) { return field.is_null() ? missing : field.string(); }
 
-  private:
-    // null counts as missing, as in transformers.
-    const json* find(const char* key) const {
-        auto found = all_.find(key);
-        return found == all_.end() || found->is_null() ? nullptr : &*found;
-    }
-    template <class T, class Fits>
-    T value(const char* key, std::optional<T> missing, Fits fits, const std::string& expected) const {
-        const json* found = find(key);
-        if (!found && missing) return *missing;
-        if (!found || !fits(*found)) refuse(key, expected);
-        return found->get<T>();
-    }
-
-    std::string path_;
-    json all_;
-};
-
-GeluKind read_gelu(const Reader& config) {
-    const std::string name = config.word("hidden_act", "gelu");
+GeluKind read_gelu(const Field& field) {
+    const std::string name = word_in(field, "gelu");
     for (const GeluName& known : gelu_names)
         if (name == known.name) return known.kind;
-    config.refuse("hidden_act",
-                  "gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh); "
-                  "another activation is another model, for which there is no op here, and one of these");
+    field.fail("gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another "
+               "activation is another model, for which there is no op here");
 }
 
 }  // namespace
@@ -114,35 +79,35 @@ std::string file_of(const std::string& folder, const std::string& name) {
 }
 
 HuggingFaceConfig read_hugging_face_config(const std::string& folder) {
-    const Reader config(file_of(folder, "config.json"));
+    const std::string path = file_of(folder, "config.json");
+    const json file = read_json(path);
+    const Field config(path, file);
     HuggingFaceConfig c;
-    c.type = config.word("model_type", "");
+    c.type = word_in(config["model_type"], "");
     if (c.type != "bert" && c.type != "roformer")
-        config.refuse("model_type", "\"bert\" or \"roformer\" (old files have none: add it)");
+        config["model_type"].fail("\"bert\" or \"roformer\" (old files have none: add it)");
     const bool rotary = c.type == "roformer";
-    if (const std::string positions = config.word("position_embedding_type", "absolute");
-        !rotary && positions != "absolute")
-        config.refuse("position_embedding_type", "\"absolute\": there are no relative ones here, and it");
+    if (!rotary && word_in(config["position_embedding_type"], "absolute") != "absolute")
+        config["position_embedding_type"].fail("\"absolute\": there are no relative ones here");
     BackboneOptions& b = c.backbone;
-    for (const auto& n : whole_numbers) b.*n.member = config.number(n.key, n.low, n.high, n.missing);
-    for (const auto& n : real_numbers) b.*n.member = config.number(n.key, n.low, n.high, n.missing);
-    b.positions = config.number<int>("max_position_embeddings", 1, 1 << 20, rotary ? 1536 : 512);
+    for (const auto& n : whole_numbers) b.*n.member = number_in(config[n.key], n.low, n.high, n.missing);
+    for (const auto& n : real_numbers) b.*n.member = number_in(config[n.key], n.low, n.high, n.missing);
+    b.positions = number_in<int>(config["max_position_embeddings"], 1, 1 << 20, rotary ? 1536 : 512);
     b.rotary = rotary;
     if (rotary) {
-        const int E = config.number<int>("embedding_size", 1, 65536, b.width);
+        const int E = number_in<int>(config["embedding_size"], 1, 65536, b.width);
         b.embedding = E == b.width ? 0 : E;
-        b.rotary_value = config.flag("rotary_value", false);
+        b.rotary_value = flag_in(config["rotary_value"], false);
     }
     if (b.width % b.heads || (rotary && b.width / b.heads % 2))
-        config.refuse("num_attention_heads", text("a divisor of hidden_size, ", b.width,
-                                                  rotary ? ", that makes heads of an even size" : "", ","));
+        config["num_attention_heads"].fail("a divisor of hidden_size, ", b.width,
+                                           rotary ? ", that makes heads of an even size" : "");
     if (rotary && b.positions > (1 << 26) / (b.width / b.heads))
-        config.refuse("max_position_embeddings",
-                      text("a number of positions for which heads of size ", b.width / b.heads,
-                           " have at most ", 1 << 26, " turns"));
-    b.gelu = read_gelu(config);
-    c.tied = config.flag("tie_word_embeddings", true);
-    c.pad = config.number<int>("pad_token_id", 0, 1 << 24, 0);
+        config["max_position_embeddings"].fail("a number of positions for which heads of size ", b.width / b.heads,
+                                               " have at most ", 1 << 26, " turns");
+    b.gelu = read_gelu(config["hidden_act"]);
+    c.tied = flag_in(config["tie_word_embeddings"], true);
+    c.pad = number_in<int>(config["pad_token_id"], 0, 1 << 24, 0);
     return c;
 }
 

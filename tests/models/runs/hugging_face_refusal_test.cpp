@@ -42,43 +42,42 @@ TEST_CASE("hugging face: folders without weights that can be read") {
 TEST_CASE("hugging face: configs of other models") {
     using nlohmann::json;
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["model_type"] = "gpt2"; }),
-               "config.json: model_type is \"gpt2\"; \"bert\" or \"roformer\" (old files have none: add it) "
-               "is expected");
+               "config.json: model_type is \"gpt2\", expected \"bert\" or \"roformer\" (old files have none: add it)");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("model_type"); }),
-               "model_type is missing; ");
+               "model_type is missing or null, expected \"bert\"");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = "relu"; }),
-               "hidden_act is \"relu\"; gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or "
+               "hidden_act is \"relu\", expected gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or "
                "gelu_fast (by tanh)");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["position_embedding_type"] = "relative_key"; }),
-               "position_embedding_type is \"relative_key\"; \"absolute\"");
+               "position_embedding_type is \"relative_key\", expected \"absolute\"");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_attention_heads"] = 5; }),
-               "num_attention_heads is 5; a divisor of hidden_size, 32, is expected");
+               "num_attention_heads is 5, expected a divisor of hidden_size, 32");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c.erase("hidden_size"); }),
-               "hidden_size is missing; a whole number from 1 to 65536 is expected");
+               "hidden_size is missing or null, expected a whole number from 1 to 65536");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["vocab_size"] = 48.5; }),
-               "vocab_size is 48.5; a whole number");
+               "vocab_size is 48.5, expected a whole number");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["pad_token_id"] = -1; }),
-               "pad_token_id is -1; a whole number from 0");
+               "pad_token_id is -1, expected a whole number from 0");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["layer_norm_eps"] = "small"; }),
-               "layer_norm_eps is \"small\"; a number from 0 to 1 is expected");
+               "layer_norm_eps is \"small\", expected a number from 0 to 1");
     CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["rotary_value"] = 1; }),
-               "rotary_value is 1; true or false");
+               "rotary_value is 1, expected true or false");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = 3; }),
-               "hidden_act is 3; a word in quotes");
+               "hidden_act is 3, expected a string");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c = json::array({1}); }),
-               "a JSON object is expected");
+               "the whole is a list of 1, expected an object");
     for (const char* size :
          {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
         CHECK_SAYS(config_refused("bert_unilm", [&](json& c) { c["hidden_size"] = json::parse(size); }),
-                   "; a whole number from 1 to 65536 is expected");
+                   ", expected a whole number from 1 to 65536");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_hidden_layers"] = 1 << 30; }),
-               "num_hidden_layers is 1073741824; a whole number from 1 to 1024 is expected");
+               "num_hidden_layers is 1073741824, expected a whole number from 1 to 1024");
     CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["num_attention_heads"] = c["hidden_size"]; }),
-               "that makes heads of an even size, is expected");
+               "that makes heads of an even size");
     CHECK_SAYS(config_refused("roformer_char", [](json& c) { c["max_position_embeddings"] = 1 << 30; }),
-               "max_position_embeddings is 1073741824; a whole number from 1 to 1048576 is expected");
+               "max_position_embeddings is 1073741824, expected a whole number from 1 to 1048576");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
-               "aaa...\"; gelu or");
+               "aaa...\", expected gelu or");
     // of no consequence to an encoder
     CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) ==
           "");

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // A value of a JSON file that knows where it stands, so that what is wrong with it can be said: the file, the
-// field, what was found and what was expected.
+// field, what was found and what was expected. The caller says which error is thrown.
 #pragma once
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "input/input.h"
-#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 
+template <class Failure>
 class JsonField {
   public:
     JsonField(const std::string& file, const nlohmann::json& value, std::string name = "")
@@ -48,11 +50,13 @@ class JsonField {
         if (!value_->is_boolean()) fail("true or false");
         return value_->get<bool>();
     }
-    int integer(int least) const {
-        constexpr int most = std::numeric_limits<int>::max();
-        bool fits = value_->is_number_integer() && *value_ >= least && *value_ <= most;
-        if (!fits) fail("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-        return value_->get<int>();
+    template <class T = int>
+    T number(T least, T most = std::numeric_limits<T>::max()) const {
+        constexpr bool whole = std::is_integral_v<T>;
+        const bool fits =
+            (whole ? value_->is_number_integer() : value_->is_number()) && *value_ >= least && *value_ <= most;
+        if (!fits) fail(whole ? "a whole number from " : "a number from ", least, " to ", most);
+        return value_->get<T>();
     }
     void expect(const std::string& text) const {
         if (*value_ != text) fail('"' + text + '"');
@@ -61,9 +65,12 @@ class JsonField {
     // The file and the field.
     std::string where() const { return *file_ + ": " + (name_.empty() ? "the whole" : name_); }
 
-    [[noreturn]] void fail(const std::string& expected) const {
-        std::string found = value_->is_null() ? "missing or null" : in_words(*value_);
-        throw TokenizerError(where() + " is " + found + ", expected " + expected);
+    template <class... Parts>
+    [[noreturn]] void fail(const Parts&... expected) const {
+        std::ostringstream said;
+        said << where() << " is " << (value_->is_null() ? "missing or null" : in_words(*value_)) << ", expected ";
+        (said << ... << expected);
+        throw Failure(said.str());
     }
 
     // Keys that nobody asks for, a note each.
@@ -81,9 +88,5 @@ class JsonField {
     const nlohmann::json* value_;
     std::string name_;
 };
-
-inline nlohmann::json read_json_file(const std::string& path) {
-    return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path);
-}
 
 }  // namespace masquerade
