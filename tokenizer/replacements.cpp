@@ -11,8 +11,11 @@ namespace masquerade {
 
 Replacements ascii_punctuation() {
     constexpr std::pair<std::u32string_view, const char*> rows[] = {
-        {U"\u2018\u2019\u201A\u201B\u2032\u2039\u203A", "'"}, {U"\u201C\u201D\u201E\u201F\u2033\u00AB\u00BB", "\""},
-        {U"\u2010\u2011\u2012\u2013\u2212", "-"}, {U"\u2014\u2015", "--"}, {U"\u2026", "..."}};
+        {U"\u2018\u2019\u201A\u201B\u2032\u2039\u203A", "'"},
+        {U"\u201C\u201D\u201E\u201F\u2033\u00AB\u00BB", "\""},
+        {U"\u2010\u2011\u2012\u2013\u2212", "-"},
+        {U"\u2014\u2015", "--"},
+        {U"\u2026", "..."}};
     Replacements all;
     for (const auto& [characters, text] : rows)
         for (char32_t c : characters) all[c] = text;
@@ -29,8 +32,9 @@ Replacements read_replacements(const std::string& path) {
         const CodePoint from = decode_utf8(line, 0);
         const std::size_t tab = std::size_t(from.length);
         if (tab == 0 || tab >= line.size() || line[tab] != '\t' || !is_utf8(line))
-            throw TokenizerError(path + ", line " + std::to_string(number) + ": \"" + clipped(line) +
-                                 "\" is no replacement; expected one character, a tab, and the text to read instead");
+            throw TokenizerError(
+                path + ", line " + std::to_string(number) + ": \"" + clipped(line) +
+                "\" is no replacement; expected one character, a tab, and the text to read instead");
         all[from.value] = line.substr(tab + 1);
     }
     return all;
