@@ -37,12 +37,17 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
+// An empty state, or one of wishes: all numbers 0 but `top`, which is `far` for exponential packs and 1 for gates.
 template <class Lanes, class A>
-HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
+HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
+    const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
     meet(lanes);
-    const A top = A(n.exponential ? -INFINITY : n.gated ? 1 : 0);
     each(lanes, n.numbers(), [&](int i) { at[i] = i >= 1 && i <= n.slots ? top : A(0); });
     meet(lanes);
+}
+template <class Lanes, class A>
+HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
+    clear_numbers(lanes, n, at, -INFINITY);
 }
 
 template <class A>
@@ -57,7 +62,7 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
     else each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// What a state meets of a key: its pack (R), its key and value (D), the logit of its gate, or null.
+// A key as a state takes it up: its pack (R), its key and value (D), and the logit of its gate, null without gates.
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -70,12 +75,12 @@ template <class Lanes, class S, class A>
 HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<S, A>& met, A* scratch) {
     const int R = n.slots, D = n.columns;
     A *old = scratch, *now = scratch + R;
+    const A g = n.gated ? gate_of(met.gate) : A(1);
     meet(lanes);
     each(lanes, R, [&](int r) {
         const A scaled = A(n.scale) * met.pack[r];
         old[r] = A(1), now[r] = scaled;
         if (n.gated) {
-            const A g = gate_of(met.gate);
             old[r] = g, now[r] = (A(1) - g) * scaled;
             to.top[r] *= g;
         }
@@ -237,10 +242,7 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 // start, `total` what the normalisers lose.
 template <class Lanes, class A>
 HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
-    meet(lanes);
-    const A top = A(n.exponential ? INFINITY : n.gated ? 1 : 0);
-    each(lanes, n.numbers(), [&](int i) { at[i] = i >= 1 && i <= n.slots ? top : A(0); });
-    meet(lanes);
+    clear_numbers(lanes, n, at, INFINITY);
 }
 
 // Wishes of queries behind a key, as the keys before it see them.

@@ -56,8 +56,9 @@ struct Backward {
     }
     template <class Lanes>
     HD void totals(Lanes lanes, std::int64_t i) const {
-        const int p = int(i / chains.heads), head = int(i % chains.heads);
-        const State<A> own = chains.state(p + chains.plan.group[p], head);
+        const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
+        if (p == chains.plan.first_piece[g]) return;  // no piece comes before
+        const State<A> own = chains.state(p + g, head);
         clear_wishes(lanes, chains.n, own.count);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }

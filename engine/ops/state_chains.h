@@ -70,14 +70,15 @@ struct Chains {
     }
 };
 
-// What each piece takes up by itself, which becomes the state before the next one.
+// The state of each piece by itself, from which the state before the next piece is made.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int p = int(i / chains.heads), head = int(i % chains.heads), at = p + chains.plan.group[p];
-        const State<A> own = chains.state(at + 1, head);
+        const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // no piece follows
+        const State<A> own = chains.state(p + g + 1, head);
         clear_state(lanes, chains.n, own.count);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }

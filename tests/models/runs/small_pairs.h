@@ -71,11 +71,11 @@ struct Small {
 };
 
 // The gradient along a random direction d against the complex step, Im L(p + i h d) / h: what they differ by, relative to
-// the larger of 1 and it.
+// the larger of 1 and it. `training`: with dropout.
 template <class Model, class Options, class Batch>
-double gradient_error(const Options& o, const Batch& batch, double smoothing = 0) {
+double gradient_error(const Options& o, const Batch& batch, double smoothing = 0, bool training = false) {
     Model real(o, DType::f64), imaginary(o, DType::c128);
-    real.tape.begin("real");
+    real.tape.begin("real", 1, 1, training);
     real.loss_and_gradient(batch, smoothing);
     Sequence random(3, "direction");
     const View p = real.parameters.values(), g = real.parameters.gradients(),
@@ -87,7 +87,7 @@ double gradient_error(const Options& o, const Batch& batch, double smoothing = 0
         expected += d * g.as<double>()[i];
         c.as<complex>()[i] = complex(p.as<double>()[i], h * d);
     }
-    imaginary.tape.begin("complex");
+    imaginary.tape.begin("complex", 1, 1, training);
     const Tensor* loss = imaginary.model.loss(imaginary.tape, batch, smoothing).total;
     const double found = loss->view().as<complex>()[0].imag() / h;
     return std::abs(found - expected) / std::max(1.0, std::abs(expected));
