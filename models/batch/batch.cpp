@@ -23,6 +23,9 @@ void append(TokenRows& all, const TokenRows& rows) {
 void append(Asked& all, const Asked& asked, int first_row) {
     for (int m = 0; m < asked.size(); m++) all.push(first_row + asked.rows[std::size_t(m)], asked.tokens[std::size_t(m)]);
     all.begin.push_back(all.size());
+    const int first = all.choices.size();
+    for (std::size_t m = 1; m < asked.choices.begin.size(); m++) all.choices.begin.push_back(first + asked.choices.begin[m]);
+    for (int j = 0; j < asked.choices.size(); j++) all.choices.push(asked.choices.tokens[std::size_t(j)], asked.choices.shares[std::size_t(j)]);
 }
 
 void pad(Batch& b, int to) {
@@ -43,6 +46,11 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_asked ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.asked.push(row, 0, 0);
+    if (Choices& c = b.asked.choices; c.size() > 0) {  // the last question wants the others, which weigh nothing
+        c.begin.resize(std::size_t(b.asked.size() + 1), c.size());
+        while (c.size() % to) c.push(0, 0);
+        c.begin.back() = c.size();
+    }
     if (!b.rank.empty()) b.rank.resize(std::size_t(b.rows.count()), -1);
 }
 
@@ -56,12 +64,19 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
         append(b.source, e.source);
         append(b.rows, e.rows);
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());
-        b.parts.push_back(e.source.count() > 0 ? Document{e.source.count(), e.rows.count()} : e.document);
+        const bool two_stacks = e.source.count() > 0 || e.same_source;
+        b.parts.push_back(two_stacks ? Document{e.source.count(), e.rows.count()} : e.document);
     }
     b.asked.count = b.asked.size();
     if (pad_to > 1) pad(b, pad_to);
     for (int row : b.asked.rows) b.scored.push_from(b.rows, row);
-    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size());
+    for (const Document& d : b.parts)
+        if (d.source > 0 || b.shared.empty())
+            b.shared.push_back(d);
+        else
+            b.shared.back().target += d.target;
+    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size(), ",", b.shared.size(), ",",
+                    b.asked.choices.size());
     return b;
 }
 

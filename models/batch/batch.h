@@ -9,12 +9,25 @@
 
 namespace masquerade {
 
-// Question m is put to row rows[m] and wants the token tokens[m].
+// The tokens that questions want by shares, where one wants several or none: question m those of [begin[m], begin[m+1]).
+struct Choices {
+    std::vector<int> begin = {0};  // (M+1)
+    std::vector<int> tokens;       // (J)
+    std::vector<double> shares;    // (J)
+    int size() const { return int(tokens.size()); }
+    void push(int token, double share) {
+        tokens.push_back(token);
+        shares.push_back(share);
+    }
+};
+
+// Question m is put to row rows[m], or to the slot behind that row, and wants the token tokens[m], or its choices.
 struct Asked {
     std::vector<int> rows, tokens;  // (M); rows ascend
     std::vector<double> weights;    // (M) 1, or 0 where inert
     std::vector<int> begin = {0};   // (B+1) questions of document b: [begin[b], begin[b+1])
     int count = 0;                  // real ones
+    Choices choices;                // none: the tokens
     int size() const { return int(tokens.size()); }
     void push(int row, int token, double weight = 1) {
         rows.push_back(row);
@@ -30,12 +43,14 @@ struct Example {
     Document document;      // one stack: lengths of the parts A and B of its rows
     std::vector<int> rank;  // of every row, for masks of ranks
     Asked asked;            // of `rows`
+    bool same_source = false;  // that of the example before
 };
 
 // Rows beyond the real ones belong to inert documents, which nobody sees and which weigh nothing.
 struct Batch {
     TokenRows source, rows;                         // (Ns), (N)
     Documents parts;                                // A and B of each document; of two stacks source and rows
+    Documents shared;                               // of two stacks: each source and all rows that read it
     std::vector<int> rank;                          // (N), or none
     SegmentGraph source_graph, graph, cross_graph;  // of the encoder; of the other stack; from that to the encoder
     LayerGraphs source_masks, masks, cross_masks;   // those that some layers have in their place

@@ -36,8 +36,10 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
         final_norm_packed_ = LayerNorm(p, prefix_ + "final_norm_packed", o.width, shape.eps);
     if (place.head) {
         const int E = o.embedding_width();
-        head_dense_ = Linear(p, "head.dense", o.width, E, o.deviation);
-        head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
+        if (o.head_rows > 0) {
+            head_dense_ = Linear(p, "head.dense", o.head_rows * o.width, E, o.deviation);
+            head_norm_ = LayerNorm(p, "head.norm", E, o.eps);
+        }
         head_bias_ = p.add("head.bias", {o.vocabulary}, {Init::zeros});
     }
     if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);

@@ -14,6 +14,7 @@ namespace masquerade {
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
     int embedding = 0;    // E: width of the tables and the head; 0: C, else a projection E -> C follows
+    int head_rows = 1;    // that the head reads side by side; 0: it has no layers
     int types = 2;        // segment ids 0 .. types-1 may occur
     int positions = 512;  // P: positions 0 .. P-1 may occur
     bool rotary = true;   // else an absolute table is added to the embedding
@@ -53,6 +54,8 @@ class Backbone {
     void finish(Tape& tape, PackedRows& packed) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
+    Tensor* word_weights() const { return token_; }    // (V,E)
+    Tensor* word_bias() const { return head_bias_; }    // (V)
     Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
     // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by labels
     // that are smoothed.

@@ -36,7 +36,7 @@ Pass EncoderDecoder::decoder_pass(Tape& tape, const TokenRows& rows, const Segme
     return pass;
 }
 
-Tensor* EncoderDecoder::hidden(Tape& tape, const Batch& batch) const {
+Tensor* EncoderDecoder::rows(Tape& tape, const Batch& batch) const {
     PackedRows packed;
     Tensor* read = encode(tape, batch.source, batch.source_graph, batch.source_masks, &packed);  // (Ns,C)
     Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
@@ -46,7 +46,7 @@ Tensor* EncoderDecoder::hidden(Tape& tape, const Batch& batch) const {
         layer.graph = &batch.graph_at(i);
         layer.cross_graph = &batch.cross_masks.at(i, batch.cross_graph);
     };
-    return decoder.head(tape, decoder.finish(tape, decoder.run(tape, batch.rows, pass, before)));
+    return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
 }
 
 }  // namespace masquerade

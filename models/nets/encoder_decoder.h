@@ -27,8 +27,10 @@ class EncoderDecoder : public TargetNet {
     // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
                       const SegmentGraph& cross_graph) const;
+    // The last hidden state of the decoder: (N,C).
+    Tensor* rows(Tape& tape, const Batch& batch) const;
     // Every row of the decoder is asked.
-    Tensor* hidden(Tape& tape, const Batch& batch) const override;
+    Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
     const Backbone& head_stack() const override { return decoder; }
 
     const EncoderDecoderOptions options;

@@ -9,7 +9,7 @@ namespace masquerade {
 struct Seq2SeqSettings : TargetSettings {
     static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
     static constexpr TextKind reads = TextKind::pairs;
-    static std::vector<std::string> objectives() { return objective_names(true); }
+    static std::vector<std::string> objectives() { return objective_names(masquerade::objectives(true)); }
     EncoderDecoderOptions model;
     double span = 0.5;
 
@@ -19,7 +19,7 @@ struct Seq2SeqSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override;
     EncoderDecoderOptions net(int vocabulary) const;
-    bool two_stacks() const override { return true; }
+    const std::vector<Objective>& table() const override { return masquerade::objectives(true); }
     // The masks in words: of the encoder, of the decoder.
     LayerMasks encoder_masks() const { return {mask, model.stack.layers, StackRows::encoder}; }
     LayerMasks decoder_masks() const { return {mask, model.decoder_layers, StackRows::decoder}; }

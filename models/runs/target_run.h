@@ -26,8 +26,8 @@ struct TargetSettings : RunSettings {
     bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
     TargetSettings* targets() override { return this; }
-    virtual bool two_stacks() const = 0;  // whether its objectives are those of an encoder and a decoder
-    ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, two_stacks()); }
+    virtual const std::vector<Objective>& table() const = 0;  // of its objectives
+    ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
     virtual void adopt(const Stacks& stacks) = 0;
 

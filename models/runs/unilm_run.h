@@ -10,7 +10,7 @@ struct UniLmSettings : TargetSettings {
     static constexpr const char *name = "unilm",
                                 *what = "one stack as BERT, a language model or sequence to sequence, by its objective";
     static constexpr TextKind reads = TextKind::pairs;
-    static std::vector<std::string> objectives() { return objective_names(false); }
+    static std::vector<std::string> objectives() { return objective_names(masquerade::objectives()); }
     BackboneOptions model;
     double hidden = 0.15, predicted = 1.0 / 6;
 
@@ -20,7 +20,7 @@ struct UniLmSettings : TargetSettings {
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { model = stacks.first; }
     BackboneOptions net(int vocabulary) const;
-    bool two_stacks() const override { return false; }
+    const std::vector<Objective>& table() const override { return masquerade::objectives(); }
 };
 
 class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {

@@ -148,11 +148,6 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
     return next_tokens(shuffled, {all.count() - 1, 0}, 0);
 }
 
-// One stack; `mask` is a function of the parts of the batch.
-template <SegmentGraph (*mask)(const Documents&)>
-void one_stack(Batch& b) {
-    b.graph = mask(b.parts);
-}
 void two_streams(Batch& b) { b.graph = two_stream_mask(b.parts, b.rank); }
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
@@ -172,14 +167,18 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
     std::vector<Example> examples;
     for (const Sentence* s : sentences) {
         expect_fitting(*this, *s, options);
-        examples.push_back(make(*s, step, options));
+        ObjectiveOptions one = options;
+        for (int c = 0; c < options.insertion.canvases; c++) {
+            one.insertion.canvas = c;
+            examples.push_back(make(*s, step, one));
+        }
     }
     Batch b = pack(examples, pad_to);
     mask(b);
     if (options.encoder_masks) {
-        b.source_masks = options.encoder_masks->graphs(sources_of(b.parts));
+        b.source_masks = options.encoder_masks->graphs(sources_of(b.shared));
         b.masks = options.masks->graphs(targets_of(b.parts));
-        b.cross_masks = options.masks->cross(b.parts);
+        b.cross_masks = options.masks->cross(b.shared);
     } else if (options.masks) {
         b.masks = options.masks->graphs(b.parts);
     }
@@ -204,18 +203,18 @@ const std::vector<Objective>& objectives(bool encoder) {
     return encoder ? encoder_decoder_objectives() : all;
 }
 
-std::vector<std::string> objective_names(bool encoder) {
+std::vector<std::string> objective_names(const std::vector<Objective>& table) {
     std::vector<std::string> names;
-    for (const Objective& o : objectives(encoder)) names.push_back(o.name);
+    for (const Objective& o : table) names.push_back(o.name);
     return names;
 }
 
-const Objective& find_objective(const std::string& name, bool encoder) {
-    for (const Objective& o : objectives(encoder))
+const Objective& find_objective(const std::string& name, const std::vector<Objective>& table) {
+    for (const Objective& o : table)
         if (o.name == name) return o;
     std::string names;
-    for (const std::string& each : objective_names(encoder)) names += (names.empty() ? "" : ", ") + each;
-    throw BadUsage(text(encoder ? "two stacks have no objective " : "there is no objective ", name, "; there are ", names));
+    for (const std::string& each : objective_names(table)) names += (names.empty() ? "" : ", ") + each;
+    throw BadUsage(text("there is no objective ", name, " of this model; there are ", names));
 }
 
 }  // namespace masquerade

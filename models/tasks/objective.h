@@ -17,6 +17,11 @@
 //   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target      Vaswani et al. 2017
 //   mass          a sentence of which one span is hidden from the encoder; the decoder writes the span from the true token
 //                 before it on. Every token keeps the position it has in the sentence                 Song et al. 2019
+//
+// Insertion (models/tasks/insertion_objective.cpp):
+//   insertion            the decoder reads a part of the target in both directions; every slot is asked for words   Stern et al. 2019
+//   insertion-one-stack  the same on one stack, of which the source's part sees itself alone
+//   kermit               one stack reads parts of source and target, and is asked for words of both                 Chan et al. 2019
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,7 +34,21 @@
 
 namespace masquerade {
 
+// Which words a slot is asked for, and how much (Stern et al. 2019, sections 4.1 to 4.4).
+struct InsertionRule {
+    bool left_to_right = false;  // one action, the next word; else a share of every word that a slot lacks, by ...
+    bool middle = true;          // ... its distance to their middle: a balanced binary tree, ...
+    std::shared_ptr<const std::vector<double>> scores;  // (V) ... or how many of them have a smaller score
+    double tau = 1;              // exp(-distance / tau); infinite: all alike
+    bool sequence = false;       // the end is asked for where all words are there; else in every slot that lacks none
+    double end_weight = 1;       // of a slot that is asked for the end, beside 1
+    int canvases = 1;            // parts of a target that are drawn in a step
+    int canvas = 0;              // which of them it is
+    int begin = -1, end = -1;    // [CLS] and [SEP], which stand around a canvas; [SEP] is the end of a slot as well
+};
+
 struct ObjectiveOptions {
+    InsertionRule insertion;
     int vocabulary = 0;               // V: random tokens lie below
     std::vector<int> special;         // never hidden, never drawn at random
     int mask = -1;                    // [MASK]; mlm and plm need it
@@ -65,9 +84,14 @@ struct Objective {
                 int pad_to = 1) const;
 };
 
-// Those of one stack, or of an encoder and a decoder.
+// Those of one stack, or of an encoder and a decoder; those of insertion.
 const std::vector<Objective>& objectives(bool encoder = false);
-std::vector<std::string> objective_names(bool encoder);
-const Objective& find_objective(const std::string& name, bool encoder = false);  // BadUsage, with the names there are
+const std::vector<Objective>& insertion_objectives();
+std::vector<std::string> objective_names(const std::vector<Objective>& table);
+// BadUsage, with the names there are.
+const Objective& find_objective(const std::string& name, const std::vector<Objective>& table);
+inline const Objective& find_objective(const std::string& name, bool encoder = false) {
+    return find_objective(name, objectives(encoder));
+}
 
 }  // namespace masquerade

@@ -21,17 +21,17 @@ double weight_of(const std::string& word, const std::string& words) {
 
 }  // namespace
 
-ObjectiveMixture ObjectiveMixture::parse(const std::string& words, bool encoder) {
+ObjectiveMixture ObjectiveMixture::parse(const std::string& words, const std::vector<Objective>& table) {
     ObjectiveMixture mixture;
     std::istringstream in(words);
     double sum = 0;
     for (std::string word; std::getline(in, word, ',');) {
         const std::size_t colon = word.find(':');
         const double weight = colon == std::string::npos ? 1 : weight_of(word.substr(colon + 1), words);
-        mixture.parts.push_back({&find_objective(word.substr(0, colon), encoder), weight});
+        mixture.parts.push_back({&find_objective(word.substr(0, colon), table), weight});
         sum += weight;
     }
-    if (mixture.parts.empty()) find_objective(words, encoder);
+    if (mixture.parts.empty()) find_objective(words, table);
     for (Part& part : mixture.parts) part.weight /= sum;
     return mixture;
 }

@@ -13,7 +13,7 @@ struct ObjectiveMixture {
     };
     std::vector<Part> parts;  // weights sum to 1
 
-    static ObjectiveMixture parse(const std::string& words, bool encoder = false);  // BadUsage
+    static ObjectiveMixture parse(const std::string& words, const std::vector<Objective>& table = objectives());  // BadUsage
     const Objective& at(std::uint64_t seed, std::uint32_t step) const;
     bool has(Objective::Trait trait) const;
 };

@@ -20,10 +20,11 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
         const Batch batch = objective.batch(
             {sentences.begin() + std::ptrdiff_t(first), sentences.begin() + std::ptrdiff_t(end)}, 0, options);
         tape.begin("evaluate");
-        const OnHost losses(head.token_losses(tape, net.hidden(tape, batch), batch.asked.tokens)->view());
-        for (int m = 0; m < batch.asked.count; m++) sum += losses[m];
+        const TargetNet::Losses scored = net.losses(tape, batch);
+        const OnHost losses(scored.each->view());
+        for (int m = 0; m < scored.count; m++) sum += losses[m];
         all.documents += batch.documents;
-        all.tokens += batch.asked.count;
+        all.tokens += scored.count;
         tape.end();
     }
     all.per_token = sum / double(std::max<std::int64_t>(all.tokens, 1));

@@ -44,18 +44,12 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
-void two_stacks(Batch& b) {
-    b.source_graph = full_mask(sources_of(b.parts));
-    b.graph = causal_mask(targets_of(b.parts));
-    b.cross_graph = cross_mask(b.parts);
-}
-
 }  // namespace
 
 const std::vector<Objective>& encoder_decoder_objectives() {
     static const std::vector<Objective> all = {
-        {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq, two_stacks},
-        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass, two_stacks},
+        {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq, two_stacks<causal_mask>},
+        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass, two_stacks<causal_mask>},
     };
     return all;
 }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Insertion: a canvas is a part of the words of a target, in order; slot l lies before word l, and is asked for words that
+// are missing there. Stern et al. 2019, section 4; kermit: Chan et al. 2019.
+#include "models/tasks/insertion_objective.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/tasks/objective_parts.h"
+
+namespace masquerade {
+namespace {
+
+using Words = std::vector<int>;
+
+// A canvas, and for each of its slots the words that it lacks.
+struct Drawn {
+    Words canvas;
+    std::vector<Words> missing;
+};
+
+// Keeps the words of these places, which ascend.
+Drawn keep(const Words& words, const std::vector<int>& places) {
+    Drawn d;
+    d.missing.emplace_back();
+    std::size_t next = 0;
+    for (int i = 0; i < int(words.size()); i++)
+        if (next < places.size() && places[next] == i) {
+            d.canvas.push_back(words[std::size_t(i)]);
+            d.missing.emplace_back();
+            next++;
+        } else {
+            d.missing.back().push_back(words[std::size_t(i)]);
+        }
+    return d;
+}
+
+// The number k of words that are kept is uniform in 0 .. n, both included; which, is uniform, or the first k.
+std::vector<int> kept_places(int n, bool first_ones, Sequence& random) {
+    const int k = int(random.below(std::uint32_t(n + 1)));
+    std::vector<int> places(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; i++) places[std::size_t(i)] = i;
+    for (int i = 0; i < k && !first_ones; i++)
+        std::swap(places[std::size_t(i)], places[std::size_t(i) + random.below(std::uint32_t(n - i))]);
+    places.resize(std::size_t(k));
+    std::sort(places.begin(), places.end());
+    return places;
+}
+
+// Repeated words accumulate.
+void want(Choices& choices, int token, double share) {
+    for (int j = choices.begin.back(); j < choices.size(); j++)
+        if (choices.tokens[std::size_t(j)] == token) {
+            choices.shares[std::size_t(j)] += share;
+            return;
+        }
+    choices.push(token, share);
+}
+
+// The choices of all slots. `by_words`: slots that lack words share their weight by how many they lack.
+Choices choices_of(const std::vector<Words>& missing, const InsertionRule& rule, bool by_words) {
+    double lacking = 0, slots = 0, weights = 0;
+    for (const Words& words : missing) lacking += double(words.size()), slots += !words.empty();
+    const auto weight = [&](const Words& words) {
+        if (words.empty()) return rule.sequence && lacking > 0 ? 0 : rule.end_weight;
+        return by_words ? slots * double(words.size()) / lacking : 1.0;
+    };
+    for (const Words& words : missing) weights += weight(words);
+    Choices choices;
+    for (std::size_t l = 0; l < missing.size(); l++) {
+        const Words& words = missing[l];
+        if (rule.left_to_right) {
+            if (l + 1 == missing.size()) choices.push(words.empty() ? rule.end : words[0], 1);
+        } else if (const double w = weights > 0 ? weight(words) / weights : 0; w > 0) {
+            const std::vector<double> shares = order_weights(words, rule);
+            for (std::size_t u = 0; u < words.size(); u++) want(choices, words[u], w * shares[u]);
+            if (words.empty()) choices.push(rule.end, w);
+        }
+        choices.begin.push_back(choices.size());
+    }
+    return choices;
+}
+
+Sequence draws(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    return {o.seed, text(what, ".", o.insertion.canvas), std::uint32_t(s.name), step};
+}
+
+template <InsertionForm form>
+Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Sequence random = draws("insertion", s, step, o);
+    const Words words(s.target.begin(), s.target.end() - 1);
+    const Drawn d = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
+    Example e = canvas_example(form, s.ids, d.canvas, s.name, o);
+    e.asked.choices = choices_of(d.missing, o.insertion, false);
+    return e;
+}
+
+// In a third of the examples each, words are missing of both, of the target, of the source.
+Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Sequence random = draws("kermit", s, step, o);
+    const int whole = int(random.below(3));  // 1: the source, 2: the target
+    const Words sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
+    const int x = int(sides[0].size()), y = int(sides[1].size()), first = whole == 1 ? x : 0;
+    const std::vector<int> drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
+    std::vector<int> places[2];
+    for (int i = 0; i < (whole == 1 ? x : 0); i++) places[0].push_back(i);
+    for (int i = 0; i < (whole == 2 ? y : 0); i++) places[1].push_back(i);
+    for (int place : drawn) {
+        const int side = first + place < x ? 0 : 1;
+        places[side].push_back(first + place - (side ? x : 0));
+    }
+    Drawn left = keep(sides[0], places[0]);
+    const Drawn right = keep(sides[1], places[1]);
+    left.canvas.insert(left.canvas.begin(), s.ids.front());
+    left.canvas.push_back(s.ids.back());
+    Example e = canvas_example(InsertionForm::either_side, left.canvas, right.canvas, s.name, o);
+    left.missing.insert(left.missing.end(), right.missing.begin(), right.missing.end());
+    e.asked.choices = choices_of(left.missing, o.insertion, true);
+    return e;
+}
+
+SegmentGraph source_alone_mask(const Documents& documents) {
+    static const MaskWords words("A full; B full sees A");
+    return words(documents);
+}
+
+}  // namespace
+
+std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule) {
+    std::vector<double> w;
+    const auto score = [&](int word) { return rule.scores->at(std::size_t(word)); };
+    for (std::size_t u = 0; u < words.size(); u++) {
+        double distance = rule.middle ? std::abs(double(words.size() - 1) / 2 - double(u)) : 0;
+        if (rule.scores)
+            distance = double(std::count_if(words.begin(), words.end(), [&](int other) { return score(other) < score(words[u]); }));
+        w.push_back(distance);
+    }
+    const double nearest = w.empty() ? 0 : *std::min_element(w.begin(), w.end());
+    double sum = 0;
+    for (double& each : w) sum += each = std::exp((nearest - each) / rule.tau);
+    for (double& each : w) each /= sum;
+    return w;
+}
+
+Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
+                       const ObjectiveOptions& o) {
+    Example e;
+    const int n = int(source.size()), c = o.insertion.canvas;
+    const int row_name = name ^ c << 26;  // each canvas has dropout of its own
+    const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
+    e.same_source = two && c > 0;
+    TokenRows& reads = two ? e.source : e.rows;
+    for (int i = 0; i < n && !e.same_source; i++)
+        reads.push(source[std::size_t(i)], o.source_type, i, two ? name : row_name);
+    const int first = e.rows.count(), start = two ? 0 : o.target_start < 0 ? n : o.target_start;
+    const auto push = [&](int id) { e.rows.push(id, o.target_type, start + e.rows.count() - first, row_name); };
+    if (!either) push(o.insertion.begin);
+    for (int id : canvas) push(id);
+    push(o.insertion.end);
+    for (int row = either ? 0 : first; row + 1 < e.rows.count(); row++) e.asked.push(row, 0);
+    e.document = {first, e.rows.count() - first};
+    return e;
+}
+
+const std::vector<Objective>& insertion_objectives() {
+    constexpr unsigned traits = Objective::pairs | Objective::scattered;
+    static const std::vector<Objective> all = {
+        {"insertion", "words for every slot of a part of the target, from its source", traits, insertion<InsertionForm::two_stacks>,
+         two_stacks<full_mask>},
+        {"insertion-one-stack", "the same on one stack", traits, insertion<InsertionForm::one_stack>, one_stack<source_alone_mask>},
+        {"kermit", "the same for parts of source and target, on one stack that reads both", traits, kermit, one_stack<full_mask>},
+    };
+    return all;
+}
+
+}  // namespace masquerade
