@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/canvas.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "engine/base/error.h"
+
+namespace masquerade {
+namespace {
+
+void check(const CanvasOptions& o) {
+    if (o.parallel && o.finalization == Finalization::sequence)
+        throw BadUsage("parallel insertion needs slot finalization: a model of sequence finalization does not say which slots end");
+    if (o.threshold != 0 && !o.parallel) throw BadUsage("a threshold chooses slots of parallel insertion, and this is serial");
+    if (!(o.threshold >= 0) || !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
+        throw BadUsage(text("insertion needs a threshold, a length and rounds of 0 or more and a finite end penalty, found ",
+                            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty));
+}
+
+void check(const Canvas& canvas, std::size_t scored) {
+    const std::size_t slots = canvas.tokens.size() + 1;
+    if (!canvas.closed.empty() && canvas.closed.size() != slots)
+        throw Error(text("a canvas of ", slots, " slots says of ", canvas.closed.size(), " whether they are closed"));
+    if (scored != slots) throw Error(text("the model scored ", scored, " slots of ", slots));
+}
+
+double joint(const SlotScore& s) { return s.place + s.content; }
+
+// The slots that a round inserts into, the best first; none: the canvas ends.
+std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canvas, const CanvasOptions& o) {
+    std::vector<int> slots;
+    double best_end = -INFINITY;
+    for (std::size_t l = 0; l < scores.size(); l++) {
+        const SlotScore& s = scores[l];
+        if (std::isnan(joint(s) + s.end)) throw BadInput(text("slot ", l, " has a score that is not a number"));
+        const double end = s.end - o.end_penalty;
+        best_end = std::max(best_end, s.place + end);
+        if (!canvas.closed.empty() && canvas.closed[l]) continue;
+        if (s.content > (o.finalization == Finalization::slot ? end : -INFINITY)) slots.push_back(int(l));
+    }
+    const auto score = [&](int l) { return joint(scores[std::size_t(l)]); };
+    std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) { return score(a) > score(b); });
+    if (slots.empty() || (o.finalization == Finalization::sequence && score(slots[0]) <= best_end)) return {};
+    const auto unsure = [&](int l) { return scores[std::size_t(l)].content < std::log(o.threshold); };
+    slots.erase(o.parallel ? std::remove_if(slots.begin() + 1, slots.end(), unsure) : slots.begin() + 1, slots.end());
+    return slots;
+}
+
+// A closed slot stays closed; a slot that takes a token becomes two open ones.
+void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
+    std::vector<char> into(scores.size());
+    for (int l : slots) into[std::size_t(l)] = 1;
+    const Canvas old = std::exchange(canvas, {canvas.source, {}, {}});
+    const std::vector<int> came = std::exchange(w.came, {});
+    for (std::size_t l = 0; l < scores.size(); l++) {
+        if (into[l]) {
+            canvas.tokens.push_back(scores[l].token);
+            w.came.push_back(w.rounds);
+        }
+        if (!old.closed.empty()) canvas.closed.insert(canvas.closed.end(), into[l] ? 2 : 1, old.closed[l]);
+        if (l == old.tokens.size()) break;
+        canvas.tokens.push_back(old.tokens[l]);
+        w.came.push_back(came[l]);
+    }
+}
+
+}  // namespace
+
+std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts, const CanvasOptions& o) {
+    check(o);
+    std::vector<Written> all(starts.size());
+    for (std::size_t i = 0; i < starts.size(); i++) all[i].came.assign(starts[i].tokens.size(), 0);
+    std::vector<std::size_t> open(starts.size());
+    std::iota(open.begin(), open.end(), std::size_t(0));
+    while (!open.empty()) {
+        std::vector<const Canvas*> asked;
+        for (std::size_t i : open) asked.push_back(&starts[i]);
+        const auto scores = model.score(asked);
+        if (scores.size() != asked.size()) throw Error(text("the model scored ", scores.size(), " canvases of ", asked.size()));
+        std::vector<std::size_t> still_open;
+        for (std::size_t n = 0; n < open.size(); n++) {
+            Canvas& canvas = starts[open[n]];
+            Written& w = all[open[n]];
+            check(canvas, scores[n].size());
+            std::vector<int> slots = chosen(scores[n], canvas, o);
+            w.ended = slots.empty();
+            const int room = w.rounds < o.most_rounds ? std::max(0, o.longest - int(canvas.tokens.size())) : 0;
+            slots.resize(std::min(slots.size(), std::size_t(room)));
+            if (slots.empty()) continue;
+            w.rounds++;
+            for (int l : slots) {
+                const SlotScore& s = scores[n][std::size_t(l)];
+                w.score += o.parallel ? s.content : joint(s);
+            }
+            insert(scores[n], slots, canvas, w);
+            still_open.push_back(open[n]);
+        }
+        open = std::move(still_open);
+    }
+    for (std::size_t i = 0; i < all.size(); i++) all[i].tokens = std::move(starts[i].tokens);
+    return all;
+}
+
+int fewest_rounds(int n) {
+    int rounds = 0;
+    for (; n > 0; n /= 2) rounds++;
+    return rounds;
+}
+
+std::string draw_rounds(const Written& written, const std::vector<std::string>& words) {
+    constexpr std::size_t most = 80, margin = 5;
+    const auto columns = [](const std::string& s) {  // of UTF-8: all bytes but those that continue a character
+        return std::size_t(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    };
+    const bool started = std::count(written.came.begin(), written.came.end(), 0) > 0;
+    std::string drawn;
+    for (int round = started ? 0 : 1; round <= written.rounds; round++) {
+        drawn += (round < 10 ? "  " : round < 100 ? " " : "") + std::to_string(round) + " ";
+        std::size_t used = margin - 1;
+        for (std::size_t i = 0; i < words.size(); i++) {
+            if (written.came[i] > round) continue;
+            const std::string word = written.came[i] == round && round > 0 ? "[" + words[i] + "]" : words[i];
+            const bool fits = used + 1 + columns(word) <= most || used < margin;
+            drawn += fits ? " " + word : "\n" + std::string(margin, ' ') + word;
+            used = (fits ? used + 1 : margin) + columns(word);
+        }
+        drawn += "\n";
+    }
+    return drawn;
+}
+
+}  // namespace masquerade
