@@ -14,6 +14,7 @@ Tensor* linear_unrounded(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std:
 // x in another storage type; x itself where it has it.
 Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
+Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
 // The two halves of a feed-forward network, with the gelu between them inside: u(N,F) = x w^T + b with a = gelu(u), then
 // y(N,C) = a w^T + b, whose gradient goes to u.
@@ -59,8 +60,12 @@ Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotat
 Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule, const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
+// y (M,2C) = [x[first[m]] x[second[m]]]; neither list names a row of x twice.
+Tensor* side_by_side(Tape& tape, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name);
 // (N,2C): [x x], keys that are their values
 Tensor* twice(Tape& tape, Tensor* x, const std::string& name);
+// (B,C): the largest of the rows [first[b], first[b+1]) of each channel; first[0] is 0, first[B] the rows of x.
+Tensor* max_rows(Tape& tape, Tensor* x, Ints first, const std::string& name);
 Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1);
 // (N,heads R), unrounded
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
@@ -76,6 +81,23 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // (N): the loss of every row without smoothing, through which nothing flows.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
+// z (J): the logits of some rows of h (R,E) and tokens, lse (R): each row's log of the sum of exp of all its logits. h may be (M,K E):
+// its rows are then m K + k, and lse is (M,K). b, bias may be null; groups are read with bias alone.
+struct ChosenLogits {
+    Tensor *z, *lse;
+};
+ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints rows, Ints tokens,
+                           const std::string& name);
+// (B): each document's loss over the tokens that its slots ask for. Document g has the slots [first[g], first[g+1]), slot m
+// the choices [begin[m], begin[m+1]): first (B+1) from 0 to M, begin (M+1) from 0 to J. shares (J) are constants.
+struct SlotChoices {
+    Ints first, begin;
+    Tensor* shares;
+};
+// z of the pairs j K + k: choice j in the row m K + k of its slot m. mix (M,K), or (B,K) where joint, null where K is 1;
+// place (M), or null, and null where joint.
+Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices, bool joint,
+                  const std::string& name);
 // (1)
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 
