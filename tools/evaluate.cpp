@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
             const TargetRun* const writer = run->targets();
             if (!from) refuse_options(latents.own, choice.run, kind.name);
             if (!writer) refuse_options(targets.own, choice.run, kind.name);
+            if (!writer || !writer->inserts()) refuse_options(targets.of_insertion, choice.run, kind.name);
             Table table;
             if (from) {
                 table = latents.measure(*from, common);

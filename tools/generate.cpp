@@ -10,25 +10,32 @@ int main(int argc, char** argv) {
     Searching searching;
     LatentWriting latents(searching);
     TargetWriting targets(searching);
+    InsertionWriting insertion(searching);
     return run_program(
         argc, argv, "generate",
-        "Writes by a run: univae samples, or writes lines of standard input again; unilm and seq2seq write a "
-        "target for every line of standard input.",
+        "Writes by a run: univae samples, or writes lines of standard input again; unilm, seq2seq and insertion "
+        "write a target for every line of standard input.",
         [&](CLI::App& app) {
             add_option(app, "run", searching.folder, "RUN", "run folder, or one of its steps")->required();
             searching.declare(app);
             latents.declare(app);
             targets.declare(app);
+            insertion.declare(app);
         },
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(searching.folder);
             const std::unique_ptr<Run> run = kind.load(searching.folder, false, common.device);
             if (UniVaeRun* from = run->latents()) {
                 refuse_options(targets.own, searching.folder, kind.name);
+                refuse_options(insertion.own, searching.folder, kind.name);
                 latents.generate(*from, common);
             } else if (const TargetRun* writer = run->targets()) {
                 refuse_options(latents.own, searching.folder, kind.name);
-                targets.generate(*writer, common);
+                refuse_options(writer->inserts() ? targets.own : insertion.own, searching.folder, kind.name);
+                if (writer->inserts())
+                    insertion.generate(*writer->inserts());
+                else
+                    targets.generate(*writer, common);
             } else {
                 throw BadUsage(text(searching.folder, " is a run of ", kind.name, ", which does not write"));
             }

@@ -214,10 +214,10 @@ int main(int argc, char** argv) {
         [&](CLI::App& app) {
             a.given = &app;
             add_option(app, "words", a.words, "[MODEL] [KEY=VALUE ...]",
-                       "univae (default), unilm, seq2seq or classify, then settings as key=value");
+                       "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
             add_option(app, "--config", a.config, "FILE", "settings from a file; key=value goes over it");
             add_option(app, "--data", a.data, "FILE",
-                       "text, one sentence a line, or source<TAB>target for unilm and seq2seq (default: corpus/)");
+                       "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
             add_option(app, "--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
             add_option(app, "--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
             add_option(app, "--init", a.init, "FOLDER",

@@ -28,7 +28,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    const Site site{names, pass.graph, pass.turns, pass.attention_dropout, pass.cache ? &pass.cache->self : nullptr,
+    const Site site{names, pass.graph, pass.turns, pass.attention_dropout, pass.cache && pass.cache->self ? &pass.cache->self : nullptr,
                     pass.packed, pass.dropout};
     Tensor* a = (*attention_)(tape, queries, keys, site);  // (Nq,C)
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
@@ -43,7 +43,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
 // The encoder's rows are not normed here: the encoder has a last norm of its own.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
     const KeyCache* cache = pass.cache ? &pass.cache->cross : nullptr;
-    if (!pass.cross_graph || !(cache ? cache->memory || cache->states : pass.encoder != nullptr))
+    if (!pass.cross_graph || !(cache ? bool(*cache) : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, norm_cross_, x, "norm_cross")};

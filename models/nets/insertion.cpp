@@ -3,7 +3,8 @@
 
 namespace masquerade {
 
-InsertionTransformer::InsertionTransformer(Parameters& p, const InsertionOptions& o) : options(o) {
+InsertionTransformer::InsertionTransformer(Parameters& p, const InsertionOptions& o)
+    : options(o), scores(o.scored ? p.add_state("order.scores", {o.stacks.stack.vocabulary}, {Init::zeros}) : nullptr) {
     EncoderDecoderOptions stacks = o.stacks;
     stacks.stack.head_rows = o.projection ? 2 : 0;
     if (o.one_stack)

@@ -22,6 +22,7 @@ struct InsertionOptions {
     bool joint = false, contextual_bias = false;
     bool projection = true;  // false: h_l is [o_l o_{l+1}] itself, W a matrix of its own
     int mixture = 1;         // K
+    bool scored = false;     // words have numbers that say in which order they are inserted
 };
 
 class InsertionTransformer : public TargetNet {
@@ -53,6 +54,7 @@ class InsertionTransformer : public TargetNet {
     const EncoderDecoder* two_stacks() const { return two_.get(); }  // null: one stack
 
     const InsertionOptions options;
+    Tensor* const scores;  // (V) a state, or null
 
   private:
     std::unique_ptr<EncoderDecoder> two_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of all families of models: a family is a row here.
 #include "models/runs/classify_run.h"
+#include "models/runs/insertion_run.h"
 #include "models/runs/seq2seq_run.h"
 #include "models/runs/unilm_run.h"
 #include "models/runs/univae_run.h"
@@ -34,6 +35,7 @@ const std::vector<ModelKind>& model_kinds() {
         row<UniVaeRun, UniVaeSettings>(),
         row<UniLmRun, UniLmSettings>(),
         row<Seq2SeqRun, Seq2SeqSettings>(),
+        row<InsertionRun, InsertionSettings>(),
         row<ClassifyRun, ClassifySettings>(),
     };
     return all;

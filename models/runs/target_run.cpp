@@ -16,9 +16,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     declare_foreign(c, stack);
 }
 
-void TargetSettings::declare_rest(Config& c, BackboneOptions& stack) {
-    c.add("label_smoothing", &label_smoothing,
-          "share of the target that is spread over all words, in training", 0, 0.99);
+void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
+    if (smooths) c.add("label_smoothing", &label_smoothing, "share of the target that is spread over all words, in training", 0, 0.99);
     c.add("positions", &stack.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);

@@ -10,6 +10,8 @@
 
 namespace masquerade {
 
+class InsertionRun;
+
 // The loss of one of the objectives it is trained to do.
 struct PartLoss {
     std::string objective;
@@ -36,8 +38,8 @@ struct TargetSettings : RunSettings {
     void expect_types(const BackboneOptions& stack) const;
     // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
     void declare_reading(Config& config, BackboneOptions& stack);
-    // Declares what follows the settings of its objectives.
-    void declare_rest(Config& config, BackboneOptions& stack);
+    // Declares what follows the settings of its objectives; `smooths`: its labels can be smoothed.
+    void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
 class TargetRun : public Run {
@@ -45,6 +47,7 @@ class TargetRun : public Run {
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
     TargetRun* targets() override { return this; }
+    virtual const InsertionRun* inserts() const { return nullptr; }  // the run as one that writes by insertion; null: it does not
     const std::string& objective() const { return common().objective; }
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,

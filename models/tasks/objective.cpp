@@ -174,6 +174,12 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
         }
     }
     Batch b = pack(examples, pad_to);
+    give_masks(b, options);
+    b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
+    return b;
+}
+
+void Objective::give_masks(Batch& b, const ObjectiveOptions& options) const {
     mask(b);
     if (options.encoder_masks) {
         b.source_masks = options.encoder_masks->graphs(sources_of(b.shared));
@@ -183,8 +189,6 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
         b.masks = options.masks->graphs(b.parts);
     }
     if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
-    b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
-    return b;
 }
 
 const std::vector<Objective>& objectives(bool encoder) {

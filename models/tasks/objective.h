@@ -82,6 +82,8 @@ struct Objective {
     // lacks a target, the vocabulary [MASK].
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
+    // Gives a batch all its masks: this objective's, or those of the options.
+    void give_masks(Batch& batch, const ObjectiveOptions& options) const;
 };
 
 // Those of one stack, or of an encoder and a decoder; those of insertion.

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/writing/canvas.h"
+
 namespace masquerade {
 
 // A model as a search sees it: it gives the logits of the token after each of many prefixes.
@@ -69,6 +71,8 @@ struct SearchOptions {
 
     // bert4keras' beam search and its `minlen`: it stops when the best beam ends, and drops others that do.
     bool bert4keras = false;
+
+    CanvasOptions canvas = {};  // of models that insert, which heed `maximum` and `forbidden` beside these
 };
 
 // The draw of (seed, input line, sample, step), in (0,1): the batch has no part in it.

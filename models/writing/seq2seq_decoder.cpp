@@ -3,18 +3,11 @@
 
 namespace masquerade {
 
-Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
-                               std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
-    : model_(model),
-      source_type_(source_type),
-      longest_(longest),
-      encoder_masks_(std::move(encoder_masks)),
-      masks_(std::move(masks)),
-      writer_(model.decoder, target_type) {}
+EncoderReader::EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
+                             std::shared_ptr<const LayerMasks> masks)
+    : model_(model), source_type_(source_type), encoder_masks_(std::move(encoder_masks)), masks_(std::move(masks)) {}
 
-void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
-    Memory& memory = writer_.start(most_rows, longest_);
-    Tape& tape = writer_.tape();
+void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory) {
     rows_ = TokenRows();
     Documents documents;
     for (const Sentence* s : sources) {
@@ -23,8 +16,8 @@ void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_
         memory.sources.push_back({begin, begin + n, 0, s->name});
         documents.push_back({n, 1});
     }
-    const SegmentGraph cross_graph = cross_mask(documents);
-    const LayerGraphs cross_graphs = masks_ ? masks_->cross(documents) : LayerGraphs();
+    cross_graph_ = cross_mask(documents);
+    cross_graphs_ = masks_ ? masks_->cross(documents) : LayerGraphs();
     graph_ = full_mask(sources_of(documents));
     if (encoder_masks_) graphs_ = encoder_masks_->graphs(sources_of(documents));
     memory.masks = masks_.get();
@@ -40,10 +33,21 @@ void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_
     pass.encoder_positions = tape.ints(rows_.positions);
     pass.rotates_cross = memory.rotates_cross;
     for (int i = 0; i < model_.decoder.options.layers; i++) {
-        pass.cross_graph = &cross_graphs.at(i, cross_graph);
+        pass.cross_graph = &cross_graphs_.at(i, cross_graph_);
         memory.encoder.keep(tape, i, model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass));  // (Ne,2C)
     }
     tape.end();
+}
+
+Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
+                               std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
+    : reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
+      longest_(longest),
+      writer_(model.decoder, target_type) {}
+
+void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
+    Memory& memory = writer_.start(most_rows, longest_);
+    reader_.read(writer_.tape(), sources, memory);
 }
 
 }  // namespace masquerade

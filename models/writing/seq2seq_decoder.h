@@ -7,6 +7,23 @@
 
 namespace masquerade {
 
+// Reads sources with the encoder: a memory of the keys that the decoder's layers keep of them.
+class EncoderReader {
+  public:
+    // Masks in words, as in training; null: none.
+    EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
+                  std::shared_ptr<const LayerMasks> masks);
+    void read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory);
+
+  private:
+    const EncoderDecoder& model_;
+    const int source_type_;
+    const std::shared_ptr<const LayerMasks> encoder_masks_, masks_;
+    TokenRows rows_;
+    SegmentGraph graph_, cross_graph_;
+    LayerGraphs graphs_, cross_graphs_;
+};
+
 class Seq2SeqDecoder : public SourceReader {
   public:
     // Segment ids as in training; `longest`: tokens of a target, at most.
@@ -20,14 +37,9 @@ class Seq2SeqDecoder : public SourceReader {
     const float* step(const std::vector<Row>& rows) override { return writer_.step(rows); }
 
   private:
-    const EncoderDecoder& model_;
-    const int source_type_, longest_;
-    const std::shared_ptr<const LayerMasks> encoder_masks_, masks_;  // in words, as in training; null: none
+    EncoderReader reader_;
+    const int longest_;
     CachedWriter writer_;
-    // of the encoder
-    TokenRows rows_;
-    SegmentGraph graph_;
-    LayerGraphs graphs_;
 };
 
 }  // namespace masquerade

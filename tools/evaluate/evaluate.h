@@ -46,7 +46,7 @@ struct TargetMeasuring {
     SearchOptions search;
     bool characters = false;
     std::string outputs;
-    CLI::App* own = nullptr;
+    CLI::App *own = nullptr, *of_insertion = nullptr;
 
     void declare(CLI::App& app);
     Table measure(const TargetRun& run, const Common& common) const;

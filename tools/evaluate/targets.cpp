@@ -9,6 +9,7 @@
 #include "models/runs/target_run.h"
 #include "models/scoring/text_metrics.h"
 #include "tools/evaluate/evaluate.h"
+#include "tools/insertion_options.h"
 #include "tools/origin.h"
 #include "tools/outputs.h"
 
@@ -88,6 +89,7 @@ void TargetMeasuring::declare(CLI::App& app) {
                   "alpha of a beam's score (default: 1)", "ALPHA");
     own->add_flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
     add_option(*own, "--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
+    of_insertion = declare_insertion(app, search.canvas);
 }
 
 Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
@@ -129,8 +131,19 @@ Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const
         return table;
     }
     std::vector<std::string> written;
-    for (const auto& hypotheses : run.write(all, search, common.seed))
-        written.push_back(run.text(hypotheses.at(0).tokens));
+    if (const InsertionRun* insertion = run.inserts()) {
+        double rounds = 0, passes = 0, fewest = 0, ended = 0;
+        for (const Written& w : insertion->insert(all, search)) {
+            written.push_back(run.text(w.tokens));
+            rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
+        }
+        rows.push_back({"rounds", rounds / double(n), "", "of insertion, mean"});
+        rows.push_back({"rounds.fewest", fewest / double(n), "", "floor(log2 tokens) + 1, mean"});
+        rows.push_back({"passes", passes / double(n), "", "of the decoder, mean"});
+        rows.push_back({"ended", 100 * ended / double(n), "%", "by itself"});
+    } else {
+        for (const auto& hypotheses : run.write(all, search, common.seed)) written.push_back(run.text(hypotheses.at(0).tokens));
+    }
     if (!outputs.empty()) write_outputs(outputs, t, written);
     std::vector<std::vector<std::string>> compared = {written};
     if (!t.train_targets.empty())

@@ -23,6 +23,7 @@ struct Searching {
     std::vector<std::string> forbidden;
     bool scores = false;
     const CLI::Option* maximum = nullptr;
+    CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);
     // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: --count asks for draws.
@@ -58,6 +59,18 @@ struct TargetWriting {
 
     void declare(CLI::App& app);
     void generate(const TargetRun& run, const Common& common) const;
+};
+
+// Targets of the sources on standard input, by insertion.
+struct InsertionWriting {
+    explicit InsertionWriting(const Searching& s) : searching(s) {}
+    const Searching& searching;
+    CanvasOptions canvas;
+    bool from_canvas = false, show_rounds = false;
+    CLI::App* own = nullptr;
+
+    void declare(CLI::App& app);
+    void generate(const InsertionRun& run) const;
 };
 
 // Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.

@@ -14,6 +14,7 @@ void Searching::declare(CLI::App& app) {
     number_option(app, "--top-p", search.top_p, 0.0, 1.0, "draw among the fewest that have share P", "P");
 
     CLI::Option_group& group = *app.add_option_group("how text is searched");
+    own = &group;
     number_option(group, "--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
     number_option(group, "--n-best", search.n_best, 1, 1024,
                   "write the best N of the beam, with tabs between (default: 1)");

@@ -35,6 +35,7 @@ struct KeyCache {
     bool fresh = false;        // these states have taken up nothing yet
     Tensor* near = nullptr;    // (slots * near_rows, kept_columns) what the attention keeps beside a state; null: nothing
     Ints near_rows = {};       // of `near`, those of each row of the call
+    explicit operator bool() const { return memory || own || states; }
 };
 
 // Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).

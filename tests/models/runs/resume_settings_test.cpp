@@ -17,7 +17,7 @@ namespace {
 
 // Another legal value, where neither the next number nor the next word is one.
 std::string special_value(const std::string& model, const std::string& key) {
-    if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : "unilm:2,lm:1,mlm:1";
+    if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
     for (auto [name, value] :
          std::initializer_list<std::pair<const char*, const char*>>{{"width", "32"},
                                                                     {"heads", "4"},
@@ -38,6 +38,9 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"deviation", "0.1"},
                                                                     {"positions", "40"},
                                                                     {"redraw", "2"},
+                                                                    {"order", "frequency"},
+                                                                    {"content_location", "joint"},
+                                                                    {"finalization", "sequence"},
                                                                     {"types", "3"},
                                                                     {"embedding", "8"},
                                                                     {"source_type", "1"},

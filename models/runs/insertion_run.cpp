@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/insertion_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "engine/io/file.h"
+#include "engine/tensor/numbers.h"
+
+namespace masquerade {
+namespace {
+
+// A number for every token: slots are asked first for the tokens of small numbers.
+using Numbers = std::vector<double>;
+struct Order {
+    const char *name, *what;
+    Numbers (*numbers)(const InsertionRun& run, const TrainingText& text);  // null: an order of places
+};
+
+Numbers by_frequency(const InsertionRun& run, const TrainingText& t) {
+    Numbers n(std::size_t(run.tokenizer.vocabulary().size()), 0);
+    for (const Sentence& s : run.sentences(t.train, t.train_targets))
+        for (int token : s.target) n[std::size_t(token)]--;
+    return n;
+}
+
+// Continued pieces count as the words that they are part of.
+std::string spelled(const InsertionRun& run, int token) {
+    const std::string word(run.tokenizer.vocabulary().token(token));
+    return word.rfind("##", 0) == 0 ? word.substr(2) : word;
+}
+
+Numbers by_length(const InsertionRun& run, const TrainingText&) {
+    Numbers n;
+    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) {
+        const std::string word = spelled(run, token);
+        n.push_back(-double(std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+    }
+    return n;
+}
+
+Numbers by_alphabet(const InsertionRun& run, const TrainingText&) {
+    std::map<std::string, int> rank;
+    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) rank[spelled(run, token)];
+    int next = 0;
+    for (auto& [word, r] : rank) r = next++;
+    Numbers n;
+    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++) n.push_back(rank[spelled(run, token)]);
+    return n;
+}
+
+Numbers by_chance(const InsertionRun& run, const TrainingText&) {
+    Numbers n;
+    for (int token = 0; token < run.tokenizer.vocabulary().size(); token++)
+        n.push_back(Sequence(run.settings.train.seed, "order", std::uint32_t(token)).uniform());
+    return n;
+}
+
+Numbers from_file(const InsertionRun& run, const TrainingText&) {
+    Numbers n;
+    std::istringstream lines(read_file(run.settings.order));
+    for (std::string line; std::getline(lines, line);) {
+        char* end = nullptr;
+        n.push_back(std::strtod(line.c_str(), &end));
+        if (line.empty() || *end || !std::isfinite(n.back()))
+            throw BadInput(text(run.settings.order, ":", n.size(), ": expected a number, found \"", line, "\""));
+    }
+    if (int(n.size()) != run.tokenizer.vocabulary().size())
+        throw BadInput(text(run.settings.order, " has ", n.size(), " numbers, expected one for each of ",
+                            run.tokenizer.vocabulary().size(), " tokens of vocab.txt"));
+    return n;
+}
+
+const std::vector<Order>& orders() {
+    static const std::vector<Order> all = {
+        {"left_to_right", "the next word alone", nullptr},
+        {"binary_tree", "the middle first", nullptr},
+        {"uniform", "all alike", nullptr},
+        {"frequency", "frequent words first", by_frequency},
+        {"length", "long words first", by_length},
+        {"alphabetical", "by the alphabet", by_alphabet},
+        {"random", "by numbers drawn of the seed", by_chance},
+    };
+    return all;
+}
+
+const Order& find_order(const std::string& name) {
+    static const Order file{"FILE", "by the numbers of a file", from_file};
+    for (const Order& o : orders())
+        if (o.name == name) return o;
+    return file;
+}
+
+}  // namespace
+
+InsertionSettings::InsertionSettings() {
+    objective = "insertion";
+    batch_tokens = 2000;
+    BackboneOptions& stack = model.stacks.stack;
+    stack.width = 256;
+    stack.heads = 4;
+    stack.inner = 1024;
+    stack.layers = 2;
+    model.stacks.decoder_layers = 2;
+    stack.positions = 0;
+    stack.deviation = 0.035;
+    train.learning_rate = 1.5e-3;
+}
+
+void InsertionSettings::declare(Config& c) {
+    std::string names;
+    for (const Order& o : orders()) names += text(o.name, " (", o.what, "), ");
+    c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
+    c.add("order", &order, "which words a slot is asked for: " + names + "or a file with a number for every token, small ones first");
+    c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
+    c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
+          {{"factorised", Location::factorised}, {"joint", Location::joint}});
+    c.add("contextual_bias", &model.contextual_bias, "a bias of all slots from their maximum");
+    c.add("mixture", &model.mixture, "K, softmaxes that are mixed", 1, 64);
+    c.add("slot_projection", &model.projection, "the two rows of a slot are projected to the width of the embedding; false: they meet "
+                                                "a matrix of their own");
+    c.add("finalization", &finalization, "the end is asked for in every slot that lacks no word, or where no word is missing at all",
+          {{"slot", End::slot}, {"sequence", End::sequence}});
+    c.add("end_weight", &end_weight, "of a slot that is asked for the end, beside 1", 0, 1000);
+    c.add("canvases", &canvases, "parts of a target in a step, which share a pass of the encoder", 1, 16);
+    declare_backbone(c, model.stacks.stack);
+    c.add("decoder_layers", &model.stacks.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1, 1024);
+    c.add("rotary_cross", &model.stacks.rotary_cross, "rotary positions in the cross-attention as well");
+    declare_reading(c, model.stacks.stack);
+    declare_mask(c);
+    declare_rest(c, model.stacks.stack, false);
+}
+
+void InsertionSettings::adopt(const Stacks& stacks) {
+    model.stacks.stack = stacks.first;
+    model.stacks.decoder_layers = stacks.decoder ? stacks.decoder->layers : stacks.first.layers;
+}
+
+InsertionForm InsertionSettings::form() const {
+    const ObjectiveMixture mix = mixture();
+    const std::string first = mix.parts[0].objective->name;
+    if (mix.parts.size() > 1)
+        throw BadUsage(text("objective ", objective, ": insertion has one objective, found ", mix.parts.size()));
+    return first == "insertion" ? InsertionForm::two_stacks : first == "kermit" ? InsertionForm::either_side : InsertionForm::one_stack;
+}
+
+LayerMasks InsertionSettings::masks(StackRows rows) const {
+    return {mask, rows == StackRows::decoder ? model.stacks.decoder_layers : model.stacks.stack.layers, rows};
+}
+
+InsertionOptions InsertionSettings::net(int vocabulary_size) const {
+    InsertionOptions o = model;
+    BackboneOptions& stack = o.stacks.stack;
+    o.one_stack = form() != InsertionForm::two_stacks;
+    o.joint = content_location == Location::joint;
+    o.scored = find_order(order).numbers != nullptr;
+    stack.vocabulary = vocabulary_size;
+    // A canvas has two rows more than words, a target one.
+    stack.positions = std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
+    expect_types(stack);
+    if (order == "left_to_right" && form() == InsertionForm::either_side)
+        throw BadUsage("kermit inserts in source and target: order=left_to_right is of the other objectives");
+    for (StackRows rows : {StackRows::encoder, StackRows::decoder})  // refuses words that say nothing
+        masks(o.one_stack ? StackRows::both : rows);
+    return o;
+}
+
+Stacks InsertionRun::stacks() const {
+    const EncoderDecoderOptions& o = model.options.stacks;
+    if (model.options.one_stack) return {model.head_stack().options};
+    return {model.two_stacks()->options.stack, Stacks::Decoder{o.decoder_layers, o.rotary_cross}};
+}
+
+std::string InsertionRun::description() const {
+    const BackboneOptions& b = model.head_stack().options;
+    const std::string layers = model.options.one_stack
+                                   ? masquerade::text(b.layers, " layers")
+                                   : masquerade::text(model.options.stacks.stack.layers, " layers that read and ", b.layers, " that insert");
+    return masquerade::text(layers, ", of width ", b.width, ", objective ", settings.objective, ", order ", settings.order);
+}
+
+void InsertionRun::reads(const TrainingText& t) {
+    const Order& order = find_order(settings.order);
+    if (!order.numbers || step > 0) return;  // a run that goes on has them
+    write_numbers(parameters.master(*model.scores), order.numbers(*this, t).data());
+    scores_ = nullptr;
+}
+
+ObjectiveOptions InsertionRun::objective_options() const {
+    ObjectiveOptions o = TargetRun::objective_options();
+    InsertionRule& r = o.insertion;
+    r.left_to_right = settings.order == "left_to_right";
+    r.middle = settings.order == "binary_tree";
+    if (model.scores && !scores_) {
+        const OnHost numbers(parameters.master(*model.scores));
+        Numbers all;
+        for (int i = 0; i < tokenizer.vocabulary().size(); i++) all.push_back(numbers[i]);
+        scores_ = std::make_shared<const Numbers>(std::move(all));
+    }
+    r.scores = scores_;
+    r.tau = settings.tau;
+    r.sequence = settings.finalization == InsertionSettings::End::sequence;
+    r.end_weight = settings.end_weight;
+    r.canvases = settings.canvases;
+    r.begin = tokenizer.vocabulary().cls();
+    r.end = tokenizer.vocabulary().sep();
+    if (settings.mask.empty()) return o;
+    if (model.options.one_stack) {
+        o.masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::both));
+    } else {
+        o.encoder_masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::encoder));
+        o.masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::decoder));
+    }
+    return o;
+}
+
+Canvas InsertionRun::canvas_of(const std::string& line) const {
+    Canvas c;
+    Encoder encoder(tokenizer);
+    std::istringstream words(line);
+    bool closed = false;
+    for (std::string word; words >> word;) {
+        if (word == "_") {
+            closed = true;
+            continue;
+        }
+        const std::size_t before = c.tokens.size();
+        encoder.append(word, c.tokens);
+        for (std::size_t i = before; i < c.tokens.size(); i++) c.closed.push_back(i > before || std::exchange(closed, false));
+    }
+    c.closed.push_back(closed);
+    return c;
+}
+
+std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
+                                          std::vector<Canvas> starts) const {
+    if (options.beams > 1 || options.samples > 0)
+        throw BadUsage("insertion writes greedily, or in parallel (--parallel): it has no beams and no draws");
+    CanvasOptions how = options.canvas;
+    const bool sequence = settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;
+    how.finalization = sequence ? Finalization::sequence : Finalization::slot;
+    how.longest = std::min(options.maximum, settings.max_target) - 1;
+    std::vector<int> forbidden = special_tokens();
+    forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
+    ObjectiveOptions objective = objective_options();
+    objective.insertion.canvases = 1;
+    InsertionDecoder decoder(model, *mixture.parts[0].objective, settings.form(), objective, forbidden);
+    starts.resize(sources.size());
+    std::vector<Written> all;
+    constexpr std::size_t at_a_time = 64;
+    for (std::size_t first = 0; first < sources.size(); first += at_a_time) {
+        const std::size_t end = std::min(sources.size(), first + at_a_time);
+        decoder.read({sources.begin() + std::ptrdiff_t(first), sources.begin() + std::ptrdiff_t(end)});
+        std::vector<Canvas> some(starts.begin() + std::ptrdiff_t(first), starts.begin() + std::ptrdiff_t(end));
+        for (std::size_t i = 0; i < some.size(); i++) {
+            some[i].source = int(i);
+            if (int(some[i].tokens.size()) > how.longest)
+                throw BadInput(masquerade::text("a canvas of ", some[i].tokens.size(), " tokens is longer than the longest target, ",
+                                                how.longest));
+        }
+        for (Written& w : write_canvases(decoder, std::move(some), how)) all.push_back(std::move(w));
+    }
+    return all;
+}
+
+std::vector<std::vector<Hypothesis>> InsertionRun::write(const std::vector<const Sentence*>& sources, SearchOptions options,
+                                                         std::uint64_t) const {
+    std::vector<std::vector<Hypothesis>> all;
+    for (const Written& w : insert(sources, options)) all.push_back({{w.tokens, w.score, w.ended}});
+    return all;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// An Insertion Transformer with its tokenizer, fresh or from a run folder.
+#pragma once
+#include "models/runs/target_run.h"
+#include "models/writing/insertion_decoder.h"
+
+namespace masquerade {
+
+struct InsertionSettings : TargetSettings {
+    static constexpr const char *name = "insertion", *what = "an Insertion Transformer, which writes pairs' targets in any order";
+    static constexpr TextKind reads = TextKind::pairs;
+    static std::vector<std::string> objectives() { return objective_names(insertion_objectives()); }
+    InsertionOptions model;
+    enum class Location : int { factorised, joint };
+    enum class End : int { slot, sequence };
+    Location content_location = Location::factorised;
+    End finalization = End::slot;
+    std::string order = "binary_tree";
+    double tau = 1, end_weight = 1;
+    int canvases = 1;
+
+    InsertionSettings();
+    const char* family() const override { return name; }
+    const char* architecture() const override { return "InsertionTransformer"; }
+    void declare(Config& config) override;
+    void adopt(const Stacks& stacks) override;
+    InsertionOptions net(int vocabulary) const;
+    const std::vector<Objective>& table() const override { return insertion_objectives(); }
+    InsertionForm form() const;
+    LayerMasks masks(StackRows rows) const;
+};
+
+class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, TargetRun> {
+  public:
+    explicit InsertionRun(const InsertionSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
+        : RunOf(s, std::move(v), storage, device) {}
+    static std::unique_ptr<InsertionRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
+        return load_run<InsertionRun>(path, to_train, device);
+    }
+
+    const TargetNet& net() const override { return model; }
+    Stacks stacks() const override;
+    std::string description() const override;
+    const InsertionRun* inserts() const override { return this; }
+
+    bool writes() const override { return true; }
+    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
+                                               std::uint64_t seed) const override;
+    // The same with all that is known of how it was written, from given canvases on; none: from empty ones.
+    std::vector<Written> insert(const std::vector<const Sentence*>& sources, const SearchOptions& options,
+                                std::vector<Canvas> starts = {}) const;
+    // A canvas of the words of a line; "_" between two words: nothing comes between them.
+    Canvas canvas_of(const std::string& line) const;
+    ObjectiveOptions objective_options() const override;
+
+  protected:
+    void reads(const TrainingText& text) override;
+
+  private:
+    mutable std::shared_ptr<const std::vector<double>> scores_;  // those of the model, once they were read
+};
+
+}  // namespace masquerade

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/insertion_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "engine/tensor/numbers.h"
+
+namespace masquerade {
+namespace {
+
+double log_sum_exp(const std::vector<double>& x) {
+    const double top = *std::max_element(x.begin(), x.end());
+    double sum = 0;
+    for (double each : x) sum += std::exp(each - top);
+    return top + std::log(sum);
+}
+
+}  // namespace
+
+InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
+                                   const ObjectiveOptions& options, const std::vector<int>& forbidden)
+    : model_(model),
+      objective_(objective),
+      form_(form),
+      options_(options),
+      forbidden_(std::size_t(model.head_stack().options.vocabulary), 0),
+      arena_(model.head_stack().device(), Blocks::kept),
+      tape_(arena_, model.head_stack().storage()) {
+    for (int word : forbidden) forbidden_.at(std::size_t(word)) = 1;
+    if (const EncoderDecoder* two = model.two_stacks())
+        reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
+}
+
+void InsertionDecoder::read(const std::vector<const Sentence*>& sources) {
+    sources_ = sources;
+    memory_ = Memory();
+    if (reader_) reader_->read(tape_, sources, memory_);
+}
+
+Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) const {
+    std::vector<Example> examples;
+    for (const Canvas* c : canvases) {
+        const Sentence& s = *sources_.at(std::size_t(c->source));
+        Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
+        if (form_ == InsertionForm::either_side) {  // slots of the source are not written into
+            Asked own;
+            for (int row : e.asked.rows)
+                if (row + 1 >= int(s.ids.size())) own.push(row, 0);
+            e.asked = own;
+        }
+        e.source = TokenRows();  // the encoder has read it
+        examples.push_back(std::move(e));
+    }
+    Batch b = pack(examples, 1);
+    if (reader_) {
+        b.shared.clear();
+        for (const Sentence* s : sources_) b.shared.push_back({int(s->ids.size()), 0});
+        for (std::size_t i = 0; i < canvases.size(); i++) b.shared[std::size_t(canvases[i]->source)].target += b.parts[i].target;
+    }
+    objective_.give_masks(b, options_);
+    return b;
+}
+
+Tensor* InsertionDecoder::rows(const Batch& b) {
+    if (!reader_) return model_.rows(tape_, b);
+    const Backbone& decoder = model_.two_stacks()->decoder;
+    Pass pass = decoder.pass(tape_, b.rows, b.graph);
+    pass.encoder_positions = tape_.ints(memory_.encoder_positions);
+    pass.rotates_cross = memory_.rotates_cross;
+    LayerCache cache;
+    pass.cache = &cache;
+    return decoder.finish(tape_, decoder.run(tape_, b.rows, pass, [&](int i, Tensor*&, Pass& layer) {
+        cache.cross = {memory_.encoder.layer(i), nullptr, {}, pass.encoder_positions};
+        layer.graph = &b.graph_at(i);
+        layer.cross_graph = &b.cross_masks.at(i, b.cross_graph);
+    }));
+}
+
+// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log of what normalises part k: the words of the slot or, jointly, of
+// all slots of its canvas.
+std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
+    const Batch batch = batch_of(canvases);
+    const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();
+    const bool joint = model_.options.joint;
+    tape_.begin("score");
+    const InsertionTransformer::Slots s = model_.slots(tape_, rows(batch), batch);
+    const std::vector<int> none;
+    const OnHost lse(model_.chosen(tape_, s, none, none).lse->view()), z(model_.logits(tape_, s)->view());
+    const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
+    const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
+    std::vector<std::vector<SlotScore>> all(canvases.size());
+    std::vector<double> a(K), terms(K), logits(K * V);
+    for (std::size_t g = 0; g < canvases.size(); g++) {
+        const auto from = std::size_t((*s.first)[g]), to = std::size_t((*s.first)[g + 1]);
+        const auto over_slots = [&](auto of) {
+            std::vector<double> x;
+            for (std::size_t m = from; m < to; m++) x.push_back(of(m));
+            return log_sum_exp(x);
+        };
+        const double places = place ? over_slots([&](std::size_t m) { return (*place)[std::int64_t(m)]; }) : 0;
+        for (std::size_t m = from; m < to; m++) {
+            for (std::size_t k = 0; k < K && mix; k++) terms[k] = (*mix)[std::int64_t((joint ? g : m) * K + k)];
+            const double weights = mix ? log_sum_exp(terms) : 0;
+            for (std::size_t k = 0; k < K; k++) {
+                const auto of = [&](std::size_t slot) { return lse[std::int64_t(slot * K + k)]; };
+                a[k] = (mix ? terms[k] - weights : 0) - (joint ? over_slots(of) : of(m));
+            }
+            for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + lse[std::int64_t(m * K + k)];
+            SlotScore score{-1, -INFINITY, 0, joint ? log_sum_exp(terms) : (*place)[std::int64_t(m)] - places};
+            for (std::size_t k = 0; k < K; k++)
+                for (std::size_t c = 0; c < V; c++)
+                    logits[k * V + c] = z[std::int64_t((m * K + k) * V + c)] + (bias ? (*bias)[std::int64_t(g * V + c)] : 0);
+            const auto content = [&](std::size_t c) {
+                for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + logits[k * V + c];
+                return (K == 1 ? terms[0] : log_sum_exp(terms)) - (joint ? score.place : 0);
+            };
+            for (std::size_t c = 0; c < V; c++)
+                if (const double x = forbidden_[c] ? -INFINITY : content(c); x > score.content) {
+                    score.content = x;
+                    score.token = int(c);
+                }
+            score.end = content(std::size_t(options_.insertion.end));
+            all[g].push_back(score);
+        }
+    }
+    tape_.end();
+    return all;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The scores of slots by an Insertion Transformer. Sources are read once; every round runs whole canvases, as the positions of
+// their words change.
+#pragma once
+#include "models/nets/insertion.h"
+#include "models/tasks/insertion_objective.h"
+#include "models/writing/canvas.h"
+#include "models/writing/seq2seq_decoder.h"
+
+namespace masquerade {
+
+class InsertionDecoder : public SlotModel {
+  public:
+    // Options of `objective`, as in training. `forbidden`: words that are never inserted, the end among them.
+    InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form, const ObjectiveOptions& options,
+                     const std::vector<int>& forbidden);
+    // Canvases name their sources by their places here; those of one source are neighbours, sources in order.
+    void read(const std::vector<const Sentence*>& sources);
+    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
+
+  private:
+    Batch batch_of(const std::vector<const Canvas*>& canvases) const;
+    Tensor* rows(const Batch& batch);
+
+    const InsertionTransformer& model_;
+    const Objective& objective_;
+    const InsertionForm form_;
+    const ObjectiveOptions options_;
+    std::vector<char> forbidden_;  // (V)
+    Arena arena_;
+    Tape tape_;
+    std::vector<const Sentence*> sources_;
+    std::unique_ptr<EncoderReader> reader_;
+    Memory memory_;
+};
+
+}  // namespace masquerade
