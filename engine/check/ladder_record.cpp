@@ -39,12 +39,14 @@ void OnTape::before(const Record& r, bool backward) {
 }
 
 void OnTape::backward() {
-    Tensor* y = record().out[0];
-    if (!y->needs_grad) return;
-    const auto output = std::find_if(memory.op.operands.begin(), memory.op.operands.end(),
-                                     [](const Operand& o) { return o.role == Role::output; });
-    y->grad = memory.others[std::size_t(output - memory.op.operands.begin())]->view().data;
-    y->grad_written = true;
+    std::size_t outputs = 0;
+    for (std::size_t i = 0; i < tensors.size() && outputs < record().differentiable; i++) {
+        if (memory.op.operands[i].role != Role::output) continue;
+        Tensor* y = record().out[outputs++];
+        if (!y->needs_grad) return;
+        y->grad = memory.others[i]->view().data;
+        y->grad_written = true;
+    }
     tape.replay(0, tape.records().size());
 }
 

@@ -18,7 +18,7 @@ class OnTape : Observer {
     Tape& tape;
 
     void forward() { memory.op.record(*this); }
-    void backward();  // from the cotangent of the output
+    void backward();  // from the cotangents of the outputs
     // False where nothing is to be done, such as a convert between equal types.
     bool recorded() const { return !tape.records().empty(); }
     const Record& record() const { return tape.records().back(); }

@@ -290,32 +290,6 @@ Case gather_rows_case(Sizes n, bool none) {
     return c;
 }
 
-// The record twice(): each row of x stands twice in a row of y.
-Case twice_case(Sizes n) {
-    std::vector<int> both, first, second;
-    for (int row = 0; row < n.rows; row++)
-        for (int half : {0, 1}) both.push_back(row), first.push_back(half ? -1 : row), second.push_back(half ? row : -1);
-    const auto halves = [](View y) {
-        y.shape = {2 * y.rows(), y.columns() / 2};
-        return y;
-    };
-    Case c;
-    c.input("x", {n.rows, n.columns}).with_any_rows();
-    c.output("y", {n.rows, 2 * n.columns}).with_any_shape();
-    c.ints("both", both, false);
-    c.ints("first", first, false);
-    c.ints("second", second, false);
-    c.forward = [=](const Call& a) { gather_rows_forward(a("x"), a.ints("both"), halves(a("y"))); };
-    c.backward = [=](const Call& a) {
-        const Grad dx = a.grad("x");
-        if (!dx) return;
-        replace_rows_backward(halves(a.d("y")), a.ints("first"), Grad{}, dx);
-        replace_rows_backward(halves(a.d("y")), a.ints("second"), Grad{}, Grad{dx.view, true});
-    };
-    c.record = [](const OnTape& a) { twice(a.tape, a("x"), "y"); };
-    return c;
-}
-
 // Every third row of x is replaced, by the rows of u in another order.
 Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
@@ -615,7 +589,6 @@ const std::vector<Op>& ops_table() {
             {"linear_rotary", linear_rotary_case},
             {"gather_rows", [](Sizes n) { return gather_rows_case(n, false); }},
             {"gather_rows, none", [](Sizes n) { return gather_rows_case(n, true); }},
-            {"gather_rows, twice", twice_case},
             {"replace_rows", replace_rows_case},
             {"store_rows", store_rows_case},
             {"normalise", [](Sizes n) { return normalise_case(n, 1, arithmetic); }},
@@ -644,7 +617,7 @@ const std::vector<Op>& ops_table() {
             {"apollo", [](Sizes n) { return apollo_case(n, 0); }},
             {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
         };
-        for (const auto& more : {attention_ops(), state_ops(), bucket_ops()}) all.insert(all.end(), more.begin(), more.end());
+        for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops()}) all.insert(all.end(), more.begin(), more.end());
         return all;
     }();
     return table;

@@ -25,6 +25,7 @@ Layout prefix(int rows);       // UniLM: the first half full, the second causal 
 
 std::vector<Op> attention_ops();
 std::vector<Op> state_ops();
+std::vector<Op> insertion_ops();
 std::vector<Op> bucket_ops();  // lsh_attention, sinkhorn
 
 }  // namespace masquerade::ladder

@@ -35,6 +35,12 @@ HD A gelu_tanh_grad(A x) {
     return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
 }
 
+// d tanh / dx = 1 - y^2, y = tanh(x), with the digits of 1 - y
+template <class A>
+HD A tanh_grad(A y) {
+    return (A(1) - y) * (A(1) + y);
+}
+
 // x / (1 - rate) where the random bits are at least `threshold`, rate times 2^32, else 0.   Srivastava et al. 2014
 template <class A>
 HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {

@@ -35,6 +35,14 @@ HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, 
     return {dy, x, w, m, r, mean_g, mean_gx};
 }
 
+// log sum_i exp f(i), i < n; minus infinity for n = 0
+template <class Lanes, class F>
+HD auto log_sum_exp(Lanes lanes, int n, F f) {
+    using A = decltype(f(0));
+    const A from(n > 0 ? top(lanes, n, f) : 0);
+    return from + log_of(sum(lanes, n, [&](int i) { return exp_of(f(i) - from); }));
+}
+
 // Pairs (2i, 2i+1) of a head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine.
 // `direction` -1 turns back: the backward of a rotation is its inverse. y may be x.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin

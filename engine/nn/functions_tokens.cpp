@@ -3,6 +3,7 @@
 #include "engine/nn/functions.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace masquerade {
 namespace {
@@ -10,8 +11,9 @@ struct RotaryAttributes {
     Ints positions;
     int columns;
 };
-struct TwiceAttributes {
-    Ints both, first, second;  // for y as (2N,C): rows of x, of dx that get the first half of a row of dy, the second
+struct SideBySideAttributes {
+    Ints both, first, second;  // for y as (2M,C): rows of x, of dx that get the first half of a row of dy, the second
+    bool all;                  // each row of x is a first half
 };
 struct AttentionAttributes {
     const SegmentGraph* graph;
@@ -84,14 +86,15 @@ View as_single_rows(View y) {
     y.shape = {2 * y.rows(), y.columns() / 2};
     return y;
 }
-void twice_forward(const Record& r) {
-    masquerade::gather_rows_forward(r.x(), r.as<TwiceAttributes>().both, as_single_rows(r.y()));
+void side_by_side_forward(const Record& r) {
+    masquerade::gather_rows_forward(r.x(), r.as<SideBySideAttributes>().both, as_single_rows(r.y()));
 }
-void twice_backward(const Record& r) {
-    const auto& a = r.as<TwiceAttributes>();
+void side_by_side_backward(const Record& r) {
+    const auto& a = r.as<SideBySideAttributes>();
     const View dy = as_single_rows(r.dy());
     const Grad dx = r.dx();
-    masquerade::replace_rows_backward(dy, a.first, Grad{}, dx);
+    if (!a.all && !dx.add) masquerade::gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // zeros
+    masquerade::replace_rows_backward(dy, a.first, Grad{}, Grad{dx.view, dx.add || !a.all});
     masquerade::replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
 }
 
@@ -137,13 +140,27 @@ Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::strin
               .by(record::replace_rows_forward, record::replace_rows_backward, which));
 }
 
-Tensor* twice(Tape& t, Tensor* x, const std::string& name) {
-    std::vector<int> both, first, second;
-    for (int n = 0; n < int(x->rows()); n++)
-        for (int half : {0, 1}) both.push_back(n), first.push_back(half ? -1 : n), second.push_back(half ? n : -1);
+Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
+    if (first.size() != second.size())
+        throw Error(text("side_by_side of ", x->path, ": ", first.size(), " first rows and ", second.size(), " second ones, expected as many"));
+    std::vector<int> both, to[2];
+    for (std::size_t m = 0; m < first.size(); m++)
+        for (int half : {0, 1}) {
+            both.push_back(half ? second[m] : first[m]);
+            to[half].push_back(both.back()), to[1 - half].push_back(-1);
+        }
+    const bool all = std::int64_t(first.size()) == x->rows();
     const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
-    return t.run(Record("twice").reads({x}).makes({t.declare(name, {x->rows(), 2 * x->columns()}, x->dtype)})
-              .by(record::twice_forward, record::twice_backward, TwiceAttributes{held(both), held(first), held(second)}));
+    return t.run(Record("side_by_side").reads({x})
+              .makes({t.declare(name, {std::int64_t(first.size()), 2 * x->columns()}, x->dtype)})
+              .by(record::side_by_side_forward, record::side_by_side_backward,
+                  SideBySideAttributes{held(both), held(to[0]), held(to[1]), all}));
+}
+
+Tensor* twice(Tape& t, Tensor* x, const std::string& name) {
+    std::vector<int> rows(std::size_t(x->rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    return side_by_side(t, x, rows, rows, name);
 }
 
 std::vector<double> rotary_turns(int P, int D, double base) {

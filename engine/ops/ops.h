@@ -24,6 +24,10 @@ OP(layernorm_backward, (View dy, View x, View w, View mean, View rstd, Grad dx, 
 OP(convert_forward, (View x, View y))
 OP(convert_backward, (View dy, Grad dx))
 
+// y = tanh(x)
+OP(tanh_forward, (View x, View y))
+OP(tanh_backward, (View dy, View y, Grad dx))
+
 // y = x Phi(x), the normal distribution function by erf, or its tanh approximation.   Hendrycks & Gimpel 2016
 OP(gelu_forward, (View x, GeluKind kind, View y))
 OP(gelu_backward, (View dy, View x, GeluKind kind, Grad dx))
@@ -117,6 +121,11 @@ OP(gather_rows_backward, (View dy, Ints rows, Grad dx))
 OP(replace_rows_forward, (View x, Ints which, View u, View y))
 OP(replace_rows_backward, (View dy, Ints which, Grad dx, Grad du))
 
+// y(B,C) = max over the rows [first[b], first[b+1]) of x(N,C), of each channel; 0 where there are none.  first (B+1): 0 ... N
+OP(max_rows_forward, (View x, Ints first, View y))
+// dx = dy at the lowest row that has the maximum, 0 elsewhere
+OP(max_rows_backward, (View dy, View x, Ints first, Grad dx))
+
 // y[rows[m]] = x(M,C)[m], the other rows of y stay: what a decoder does to its cache. No backward.
 OP(store_rows, (View x, Ints rows, View y))
 
@@ -147,6 +156,24 @@ OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View weights, d
                            View lse, View total, View h1, View w1, View b1))
 // dh = dtotal h1, dw = dtotal w1, db = dtotal b1
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db))
+
+// logits[r,c] = h(R,E) . w(V,E) + b(V) + bias(G,V)[groups(R)] are never stored whole:  z(J) = logits[rows(J), tokens(J)],
+// lse(R) = log sum_c exp logits. groups and rows ascend, and a pair may stand there more than once. b and bias may be absent,
+// groups are read with bias alone.  h, w: S;  b, bias, z, lse: A                           Stern et al. 2019, equations 2-8
+OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints rows, Ints tokens, View z, View lse))
+// dlogits[r,c] = dlse_r exp(logits - lse_r) + the sum of dz_j of that row and token.  dw, db, dbias: A
+OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints rows, Ints tokens,
+                            Grad dh, Grad dw, Grad db, Grad dbias))
+
+// loss(B) = -sum of share_j log p_j over the choices j of the slots of a document: slots [first[g], first[g+1]), first (B+1) from 0
+// to M; slot m asks for [begin[m], begin[m+1]), begin (M+1) from 0 to J; shares(J) are constants.  all A
+//     log p_j = log sum_k exp(base_k + z_jk) + place_m - log sum exp place,  base_k = log softmax(mix)_k - n_k
+// base (M,K), n_k = lse(M,K)_mk;  joint: base (B,K), n_k = log sum_m exp lse_mk, no place.  mix, as base, may be absent where K is 1,
+// place(M) may always be. z(J,K);  inner(J) = the log over k.  Sums over m: the slots of the document.    Stern et al. 2019
+OP(slot_loss_forward, (View z, View lse, View mix, View place, Ints first, Ints begin, View shares, bool joint, View loss,
+                       View base, View inner))
+OP(slot_loss_backward, (View dloss, View z, View lse, View mix, View place, Ints first, Ints begin, View shares, bool joint,
+                        View base, View inner, Grad dz, Grad dlse, Grad dmix, Grad dplace))
 
 // y(1) = sum_i weight_i x_i, in a fixed order.  all A;  weights are constants
 OP(weighted_sum_forward, (View x, View weights, View y))

@@ -67,6 +67,47 @@ struct Divide {
     }
 };
 
+// The lowest row of [begin, end) with the largest x[row * C]; NaN is larger than any number. -1: there is no row.
+template <class A, class S>
+HD int top_row(const S* x, int begin, int end, std::int64_t C) {
+    int best = begin < end ? begin : -1;
+    for (int n = begin + 1; n < end; n++) {
+        const auto value = real_of(A(x[n * C])), most = real_of(A(x[best * C]));
+        if (value > most || (value != value && most == most)) best = n;
+    }
+    return best;
+}
+template <class S, class A>
+struct Max {
+    const S* x;
+    const int* first;
+    S* y;
+    int C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t b) const {
+        each(lanes, C, [&](int c) {
+            const std::int64_t n = top_row<A>(x + c, first[b], first[b + 1], C);
+            y[b * C + c] = n < 0 ? S() : x[n * C + c];
+        });
+    }
+};
+template <class S, class A>
+struct MaxBackward {
+    const S *dy, *x;
+    const int* first;
+    S* dx;
+    bool add;
+    int C;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t b) const {
+        each(lanes, C, [&](int c) {
+            const int top = top_row<A>(x + c, first[b], first[b + 1], C);
+            for (std::int64_t n = first[b]; n < first[b + 1]; n++)
+                put(dx[n * C + c], n == top ? A(dy[b * C + c]) : A(0), add);
+        });
+    }
+};
+
 }  // namespace
 
 void gather_rows_forward(View x, Ints rows, View y) {
@@ -81,6 +122,28 @@ void gather_rows_backward(View dy, Ints rows, Grad dx) {
     expect_rows("gather_rows backward", "row", rows, dx.view);
     if (!dx.add) move(dx.view.rows(), View{}, nullptr, nullptr, dx.view, false);
     move(rows.count, dy, nullptr, rows.data, dx.view, dx.add);
+}
+
+void max_rows_forward(View x, Ints first, View y) {
+    expect_shape("max_rows", "y", y, {y.rows(), x.columns()}, x.dtype);
+    expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(y.rows(), Max<S, A>{x.as<S>(), first.data, y.as<S>(), int(x.columns())});
+    });
+}
+
+void max_rows_backward(View dy, View x, Ints first, Grad dx) {
+    expect_shape("max_rows backward", "dy", dy, {dy.rows(), x.columns()}, x.dtype);
+    expect_parts("max_rows backward", "first rows", first, dy.rows(), x.rows(), x);
+    expect_grad("max_rows backward", "dx", dx, x);
+    if (!dx) return;
+    for_type(x.dtype, [&](auto types) {
+        using S = typename decltype(types)::S;
+        using A = typename decltype(types)::A;
+        for_each_row(dy.rows(), MaxBackward<S, A>{dy.as<S>(), x.as<S>(), first.data, dx.view.as<S>(), dx.add, int(x.columns())});
+    });
 }
 
 void store_rows(View x, Ints rows, View y) {

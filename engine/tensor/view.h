@@ -31,6 +31,13 @@ struct View {
     }
 };
 
+// `count` rows of a matrix, from row `begin` on.
+inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
+    v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
+    v.shape = {count, v.columns()};
+    return v;
+}
+
 // Where a backward writes: a gradient with the first-writer rule. `add` false: store, every element, zeros where
 // there is nothing; true: add to what an earlier backward left. An absent gradient is not wanted and not computed.
 struct Grad {

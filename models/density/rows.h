@@ -16,11 +16,4 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
     return v;
 }
 
-// The rows [first, first + n) of f32 x(N,D).
-inline View rows_of(View x, std::int64_t first, std::int64_t n) {
-    x.data = x.as<float>() + first * x.columns();
-    x.shape = {n, x.columns()};
-    return x;
-}
-
 }  // namespace masquerade

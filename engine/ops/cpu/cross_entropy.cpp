@@ -5,6 +5,7 @@
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cpu/gemm.h"
+#include "engine/ops/cpu/logits.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/reference.h"
 #include "engine/ops/cpu/workspace.h"
@@ -13,84 +14,16 @@
 #include <algorithm>
 #include <cstring>
 
-// gcc takes vectors of half the width where it may choose; these loops are long enough for whole ones.
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-#define WHOLE_VECTORS [[gnu::noinline, gnu::noclone, gnu::target("prefer-vector-width=512")]]
-#else
-#define WHOLE_VECTORS [[gnu::noinline, gnu::noclone]]
-#endif
-
 namespace masquerade::cpu {
 namespace {
 
-// A multiple of gemm_depth, so that w1 is the sum that one product over all rows would make.
-constexpr std::int64_t block_rows = 2 * gemm_depth;
 // Rows whose dlogits are summed for b1 before they meet those of other rows; a thread takes so many at a time.
 constexpr std::int64_t chunk_rows = 16;
-constexpr int step_words = 1280;  // of the online rule
 
 using Label = SmoothLabel<float>;
 
 struct Logits {};
 struct ColumnSums {};
-
-View rows_of(View v, std::int64_t begin, std::int64_t count) {
-    v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
-    v.shape = {count, v.columns()};
-    return v;
-}
-
-// The last block may be shorter than gemm_depth only where it is the only one: short products are slow.
-std::int64_t rows_of_next_block(std::int64_t left) {
-    if (left <= block_rows) return left;
-    return left < block_rows + gemm_depth ? gemm_depth : block_rows;
-}
-
-// exp(x) for x that is not above a few times ten: e^-87, 1.6e-38, for everything below.
-inline float exp_from_tiny(float x) { return exp_inside(choose(x < -87.0f, -87.0f, x)); }
-
-WHOLE_VECTORS float largest(const float* x, int count, float top) {
-#pragma omp simd reduction(max : top)
-    for (int i = 0; i < count; i++) top = x[i] > top ? x[i] : top;
-    return top;
-}
-
-// sum exp(x - from), x <= from, in eight running sums. What is taken for e^-87 cannot be seen beside the
-// exp(0) of the row's largest. `next` is what will be read soon.
-WHOLE_VECTORS float sum_of_exp(const float* x, int count, float from, const float* next) {
-    constexpr int sums = 8, at_once = 2 * sums;
-    float s[sums] = {}, total = 0;
-    int i = 0;
-    for (; i + at_once <= count; i += at_once) {
-        __builtin_prefetch(next + i, 0, 2);
-        float e[at_once];
-#pragma omp simd
-        for (int j = 0; j < at_once; j++) e[j] = exp_from_tiny(x[i + j] - from);
-#pragma omp simd
-        for (int j = 0; j < sums; j++) s[j] = s[j] + e[j] + e[sums + j];
-    }
-    for (int end = i + sums; i < end && end <= count; i++) s[i % sums] += exp_from_tiny(x[i] - from);
-    for (; i < count; i++) s[0] += exp_from_tiny(x[i] - from);
-    for (float each : s) total += each;
-    return total;
-}
-
-// log sum exp x by the online rule: what was summed so far is scaled to a larger logit when it comes. Meanwhile
-// the next row, which follows x, is brought near.
-float log_sum_exp(const float* x, int count) {
-    float top = -INFINITY, sum = 0;
-    for (int begin = 0; begin < count; begin += step_words) {
-        int words = std::min(step_words, count - begin);
-        float before = top;
-        top = largest(x + begin, words, top);
-        float from =
-            top == -INFINITY
-                ? 0.0f
-                : top;  // nothing allowed so far: what is summed counts for nothing later, but may not be NaN
-        sum = sum * exp_of(before - from) + sum_of_exp(x + begin, words, from, x + count + begin);
-    }
-    return top + log_of(sum);
-}
 
 // sum x, in running sums whose number alone says in which order
 WHOLE_VECTORS float sum_of(const float* x, int count) {
@@ -179,7 +112,7 @@ void run_block(const View& h, const View& w, const View& b, const int* targets, 
         if (shares) std::fill(columns, columns + V, 0.0f);
         for (std::int64_t r = chunk * chunk_rows; r < std::min(rows, (chunk + 1) * chunk_rows); r++) {
             float* x = logits + r * V;
-            lse[r] = log_sum_exp(x, int(V));
+            lse[r] = log_sum_exp(OneLane{}, x, int(V));
             loss[r] = lse[r] - (label.target - label.other) * x[targets[r]];
             if (label.smooth()) loss[r] -= label.other * sum_of(x, int(V));
             if (shares) turn_into_dlogits<S>(x, int(V), targets[r], label, lse[r], weights[r], columns);
@@ -197,7 +130,7 @@ void forward_fast(const View& h, const View& w, const View& b, Ints targets, con
     const Label label(smoothing, w.rows());
     std::int64_t n = 0;
     do {  // once even where N = 0: zeros must be stored
-        const std::int64_t rows = rows_of_next_block(h.rows() - n);
+        const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Shares block = shares;
         if (block.h1) block.h1 = rows_of(shares.h1, n, rows);
         auto run = h.dtype == DType::bf16 ? run_block<bfloat16> : run_block<float>;

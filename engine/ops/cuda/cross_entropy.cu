@@ -5,14 +5,12 @@
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
+#include "engine/ops/cuda/logits.h"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
-
-// A block of rows: many enough that adding to w1 costs little beside the product, few enough for the memory.
-constexpr std::int64_t most_rows = 2048, most_bytes = std::int64_t(256) << 20;
 
 using Label = SmoothLabel<float>;
 
@@ -23,22 +21,6 @@ struct RoundedLogits {};
 HD float dlogit(float logit, float lse, const Label& label, float weight, bool at_target) {
     const float p = exp_of(logit - lse);
     return weight == 0 ? 0.0f : (p - (at_target ? label.target : label.other)) * weight;
-}
-
-// sum = sum of exp(x - top) over some numbers x, top the largest of them. If there are no numbers, or minus infinities
-// alone, the sum counts for nothing later, but must not be NaN.
-struct Peak {
-    float top, sum;
-};
-HD float from_of(float top) { return top == -INFINITY ? 0.0f : top; }
-// The online rule: what was summed so far is scaled to a larger number when it comes.
-HD Peak with(Peak p, float x) {
-    if (x > p.top) return {x, p.sum * exp_of(p.top - x) + 1};
-    return {p.top, p.sum + exp_of(x - from_of(p.top))};
-}
-HD Peak both(Peak a, Peak b) {
-    const float top = a.top > b.top ? a.top : b.top, from = from_of(top);
-    return {top, a.sum * exp_of(a.top - from) + b.sum * exp_of(b.top - from)};
 }
 
 // A block a row. With dlogits, which may be the logits themselves, it leaves them there; targets, weights, loss and lse
@@ -90,13 +72,6 @@ struct Unrounded {
     }
 };
 
-// `rows` rows of h, from row `begin` on.
-View rows_of(View v, std::int64_t begin, std::int64_t rows) {
-    v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
-    v.shape = {rows, v.columns()};
-    return v;
-}
-
 struct Block {
     View h, w, b;
     const int* targets;
@@ -143,11 +118,9 @@ void run_block(const Block& block) {
 void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
                            View lse, View total, View h1, View w1, View b1) {
     check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
-    const std::int64_t fit = most_bytes / (std::int64_t(sizeof(float)) * std::max<std::int64_t>(w.rows(), 1));
-    const std::int64_t at_once = std::max<std::int64_t>(1, std::min(most_rows, fit));
     std::int64_t n = 0;
     do {  // once even where there are no rows: zeros must be stored
-        const std::int64_t rows = std::min(at_once, h.rows() - n);
+        const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
         Block block{rows_of(h, n, rows),
                     w,
                     b,

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The loss of an insertion decoder, one document at a time: log p of the tokens that its slots ask for, factorised or joint, by
+// one softmax a slot or a mixture of K.                                        Stern et al. 2019, equations 2-4; Yang et al. 2018
+#pragma once
+#include "engine/math/row.h"
+
+namespace masquerade {
+
+// All documents: first (B+1) parts the slots, begin (M+1) the choices. z (J,K), lse (M,K), shares, inner (J); mix and base have a
+// row for every slot or, joint, for every document; mix and place (M) may be null.
+template <class A>
+struct SlotDocuments {
+    const A *z, *lse, *mix, *place, *shares;
+    const int *first, *begin;
+    int K;
+    bool joint;
+    A *base, *inner;
+
+    // log softmax(mix)_k of a row
+    HD A log_pi(std::int64_t row, int k) const {
+        const A* logits = mix + row * K;
+        return mix ? logits[k] - log_sum_exp(OneLane{}, K, [&](int i) { return logits[i]; }) : A(0);
+    }
+    template <class Lanes>
+    HD A place_sum(Lanes lanes, std::int64_t from, int slots) const {
+        return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
+    }
+    // rho_jk, how much of p_j comes from softmax k
+    HD A posterior(std::int64_t row, std::int64_t j, int k) const {
+        return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
+    }
+    // sum_j share_j over the choices of slot m, and sum_j share_j rho_jk
+    HD A weight(std::int64_t m) const {
+        A s(0);
+        for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
+        return s;
+    }
+    HD A taken(std::int64_t row, std::int64_t m, int k) const {
+        A s(0);
+        for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j] * posterior(row, j, k);
+        return s;
+    }
+};
+
+// base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
+// loss = -sum_j share_j (inner_j + place_m - log sum exp place)
+template <class A, class Lanes>
+HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
+    const std::int64_t from = d.first[g];
+    const int slots = int(d.first[g + 1] - from), K = d.K;
+    if (d.joint)
+        for (int k = 0; k < K; k++) {
+            const A n = log_sum_exp(lanes, slots, [&](int i) { return d.lse[(from + i) * K + k]; });
+            if (first(lanes)) d.base[g * K + k] = slots > 0 ? d.log_pi(g, k) - n : A(0);
+        }
+    else
+        each(lanes, slots, [&](int i) {
+            for (int k = 0; k < K; k++) d.base[(from + i) * K + k] = d.log_pi(from + i, k) - d.lse[(from + i) * K + k];
+        });
+    meet(lanes);
+    const A all = d.place_sum(lanes, from, slots);
+    return A(0) - sum(lanes, slots, [&](int i) {
+        const std::int64_t m = from + i, row = d.joint ? g : m;
+        const A where = d.place ? d.place[m] - all : A(0);
+        A s(0);
+        for (std::int64_t j = d.begin[m]; j < d.begin[m + 1]; j++) {
+            d.inner[j] = log_sum_exp(OneLane{}, K, [&](int k) { return d.base[row * K + k] + d.z[j * K + k]; });
+            s += d.shares[j] * (d.inner[j] + where);
+        }
+        return s;
+    });
+}
+
+// Null pointers are gradients that are not wanted.
+template <class A>
+struct SlotGradients {
+    A *z, *lse, *mix, *place;
+    bool add_z, add_lse, add_mix, add_place;
+};
+
+// With w = sum share_j and t_k = sum share_j rho_jk, over the choices of a slot or, joint, of the document, and dloss = g:
+//     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k, or joint g t_k exp(lse_mk - n_k)
+//     dplace_m = g (w_document softmax(place)_m - w_m)
+template <class A, class Lanes>
+HD void slot_loss_row_grad(Lanes lanes, const SlotDocuments<A>& d, std::int64_t document, A g, const SlotGradients<A>& to) {
+    const std::int64_t from = d.first[document];
+    const int slots = int(d.first[document + 1] - from), K = d.K;
+    const A w = sum(lanes, slots, [&](int i) { return d.weight(from + i); });
+    if (d.joint)
+        for (int k = 0; k < K; k++) {
+            const A t = sum(lanes, slots, [&](int i) { return d.taken(document, from + i, k); });
+            const A log_pi = d.log_pi(document, k), n = log_pi - d.base[document * K + k];
+            if (to.mix && first(lanes)) put(to.mix[document * K + k], g * (w * exp_of(log_pi) - t), to.add_mix);
+            if (to.lse)
+                each(lanes, slots, [&](int i) {
+                    const std::int64_t at = (from + i) * K + k;
+                    put(to.lse[at], g * t * exp_of(d.lse[at] - n), to.add_lse);
+                });
+        }
+    const A all = d.place_sum(lanes, from, slots);
+    each(lanes, slots, [&](int i) {
+        const std::int64_t m = from + i, row = d.joint ? document : m;
+        for (int k = 0; k < K; k++) {
+            for (std::int64_t j = d.begin[m]; to.z && j < d.begin[m + 1]; j++)
+                put(to.z[j * K + k], A(0) - g * d.shares[j] * d.posterior(row, j, k), to.add_z);
+            if (d.joint) continue;
+            const A t = d.taken(m, m, k);
+            if (to.lse) put(to.lse[m * K + k], g * t, to.add_lse);
+            if (to.mix) put(to.mix[m * K + k], g * (d.weight(m) * exp_of(d.log_pi(m, k)) - t), to.add_mix);
+        }
+        if (to.place) put(to.place[m], g * (w * exp_of(d.place[m] - all) - d.weight(m)), to.add_place);
+    });
+}
+
+}  // namespace masquerade
