@@ -75,7 +75,8 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike; nothing flows into every third lse.
+// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike, so that gradients of logits reach 3 and
+// cancel; nothing flows into every third lse.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -85,7 +86,7 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     };
     Case c;
     input(c, "h", {M, K * E}, Kind::storage).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
-    input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().any_rows = !biases;
+    input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().at_least(3).any_rows = !biases;
     if (biases) input(c, "b", {V}, arithmetic), input(c, "bias", {G, V}, arithmetic).with_any_rows();
     c.output("z", {J, K}, arithmetic).sums(E).at_least(1);
     c.output("lse", {M, K}, arithmetic).sums(E + V).at_least(1).drawn([](std::vector<double>& numbers, Sequence& random) {
