@@ -189,8 +189,8 @@ void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bia
 
         const View some = rows_of(h, n, rows);
         const auto later = [n](Grad g) { return Grad{g.view, g.add || n > 0}; };
-        linear_backward(dlogits, some, w, dh ? Grad{rows_of(dh.view, n, rows), dh.add} : Grad{}, later(dw), {});
-        if (db) linear_backward(logits, some, w, {}, {}, later(db));
+        linear_backward(dlogits, some, w, dh ? Grad{rows_of(dh.view, n, rows), dh.add} : Grad{}, later(dw), Grad{});
+        if (db) linear_backward(logits, some, w, Grad{}, Grad{}, later(db));
         if (!dbias) return;
         const int parts = int((V + GroupSums<A>::columns - 1) / GroupSums<A>::columns);
         for_each_row(bias.rows() * parts, GroupSums<A>{block, rows, dbias.view.as<A>(), later(dbias).add, parts});
