@@ -14,13 +14,13 @@ Case tanh_case(Sizes n) {
     Case c;
     c.input("x", {n.rows, n.columns}).by_row().from_rounded().drawn(uniform(-6, 6)).at_least(1);
     c.output("y", {n.rows, n.columns}).by_row();
-    c.forward = [](const Call& a) { tanh_forward(a("x"), a("y")); };
-    c.backward = [](const Call& a) { tanh_backward(a.d("y"), a("y"), a.grad("x")); };
+    c.forward = by_names(tanh_forward);
+    c.backward = by_names(tanh_backward);
     c.record = [](const OnTape& a) { tanh(a.tape, a("x"), "y"); };
     return c;
 }
 
-// 0, then where each of some parts ends: from 0 to `most` things in each.
+// Where each of some parts begins, and the end: from 0 to `most` things in each.
 std::vector<int> parts_of(int parts, int most) {
     std::vector<int> first{0};
     for (int g = 0; g < parts; g++) first.push_back(first.back() + (7 * g + most) % (most + 1));
@@ -36,20 +36,23 @@ Case max_rows_case(Sizes n) {
     });
     c.output("y", {n.rows, n.columns});
     c.ints("first", first, false);
-    c.forward = [](const Call& a) { max_rows_forward(a("x"), a.ints("first"), a("y")); };
-    c.backward = [](const Call& a) { max_rows_backward(a.d("y"), a("x"), a.ints("first"), a.grad("x")); };
+    c.forward = by_names(max_rows_forward);
+    c.backward = by_names(max_rows_backward);
     c.record = [](const OnTape& a) { max_rows(a.tape, a("x"), a.ints("first"), "y"); };
     return c;
 }
 
-// Rows of x in two orders; or, all of them, each beside itself.
-Case side_by_side_case(Sizes n, bool twice_all) {
-    const int M = n.rows, N = M + (twice_all ? 0 : n.other);
+// Some rows of x in two orders; or each row beside itself.
+Case side_by_side_case(Sizes n, bool themselves) {
+    const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
-    for (int& row : other) row = twice_all ? row : (row + 1) % N;
-    if (twice_all) std::sort(one.begin(), one.end()), other = one;
-    for (std::size_t m = 0; m < one.size(); m++)
-        both.insert(both.end(), {one[m], other[m]}), first.insert(first.end(), {one[m], -1}), second.insert(second.end(), {-1, other[m]});
+    if (themselves) std::sort(one.begin(), one.end()), other = one;
+    else
+        for (int& row : other) row = (row + 1) % N;
+    for (std::size_t m = 0; m < one.size(); m++) {
+        both.insert(both.end(), {one[m], other[m]});
+        first.insert(first.end(), {one[m], -1}), second.insert(second.end(), {-1, other[m]});
+    }
     const auto halves = [](View y) {
         y.shape = {2 * y.rows(), y.columns() / 2};
         return y;
@@ -68,87 +71,58 @@ Case side_by_side_case(Sizes n, bool twice_all) {
         for (const char* half : {"first", "second"})
             replace_rows_backward(halves(a.d("y")), a.ints(half), Grad{}, Grad{dx.view, true});
     };
-    c.record = [=](const OnTape& a) {
-        twice_all ? twice(a.tape, a("x"), "y") : side_by_side(a.tape, a("x"), one, other, "y");
-    };
+    c.record = [=](const OnTape& a) { themselves ? twice(a.tape, a("x"), "y") : side_by_side(a.tape, a("x"), one, other, "y"); };
     return c;
 }
 
-// `rows` of h, each K rows of `columns`, and `other` words. Two pairs in three rows, some of them alike; every third row has lse
-// without a gradient.
-Case chosen_logits_case(Sizes n, bool b, bool bias, int K) {
-    const int M = n.rows, R = M * K, E = n.columns, V = n.other, J = R > 0 ? R + R / 2 + 1 : 0, G = M / 3 + 2;
-    std::vector<int> groups = some_below(R, G, 1), rows = some_below(J, R, 2);
-    std::sort(groups.begin(), groups.end()), std::sort(rows.begin(), rows.end());
+// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike, so that gradients of logits reach 3 and
+// cancel; nothing flows into every third lse.
+Case chosen_logits_case(Sizes n, bool biases, int K) {
+    const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
+    std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
+    std::sort(groups.begin(), groups.end()), std::sort(slots.begin(), slots.end());
+    const auto input = [sum = E + K * (M + J)](Case& c, const char* name, const Shape& shape, Kind kind) -> Operand& {
+        return c.input(name, shape, kind).drawn(scaled(1)).sums(sum).at_least(1);
+    };
     Case c;
-    c.input("h", {M, K * E}).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V).at_least(1).any_shape = K > 1;
-    c.input("w", {V, E}).as_weight().from_rounded().drawn(scaled(1)).sums(E + R + J).at_least(1).any_rows = !b && !bias;
-    if (b) c.input("b", {V}, arithmetic).drawn(scaled(1)).sums(E + R + J).at_least(1);
-    if (bias) c.input("bias", {G, V}, arithmetic).with_any_rows().drawn(scaled(1)).sums(E + R + J).at_least(1);
-    c.output("z", {J}, arithmetic).sums(E).at_least(1);
-    Operand& lse = c.output("lse", K > 1 ? Shape{M, K} : Shape{M}, arithmetic).sums(E + V).at_least(1);
-    lse.any_shape = K > 1;
-    lse.drawn([](std::vector<double>& numbers, Sequence& random) {
+    input(c, "h", {M, K * E}, Kind::storage).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
+    input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().at_least(3).any_rows = !biases;
+    if (biases) input(c, "b", {V}, arithmetic), input(c, "bias", {G, V}, arithmetic).with_any_rows();
+    c.output("z", {J, K}, arithmetic).sums(E).at_least(1);
+    c.output("lse", {M, K}, arithmetic).sums(E + V).at_least(1).drawn([](std::vector<double>& numbers, Sequence& random) {
         for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 0.6;
     });
-    if (bias) c.ints("groups", groups, false);
-    c.ints("rows", rows, false);
+    c.ints("groups", groups, false);
+    c.ints("slots", slots, false);
     c.ints("tokens", some_below(J, V < 3 ? V : V / 2, 3), false);
-    const auto at_most = [](const Call& a, const char* name) { return a.has(name) ? a(name) : View{}; };
-    const auto wide = [=](View v) {
-        if (K > 1) v.shape = {R, E};
-        return v;
-    };
-    const auto flat = [=](View v) {
-        if (K > 1) v.shape = {R};
-        return v;
-    };
-    c.forward = [=](const Call& a) {
-        chosen_logits_forward(wide(a("h")), a("w"), at_most(a, "b"), at_most(a, "bias"), bias ? a.ints("groups") : Ints{},
-                              a.ints("rows"), a.ints("tokens"), a("z"), flat(a("lse")));
-    };
-    c.backward = [=](const Call& a) {
-        const Grad dh = a.grad("h");
-        chosen_logits_backward(a.d("z"), flat(a.d("lse")), wide(a("h")), a("w"), at_most(a, "b"), at_most(a, "bias"), flat(a("lse")),
-                               bias ? a.ints("groups") : Ints{}, a.ints("rows"), a.ints("tokens"),
-                               dh ? Grad{wide(dh.view), dh.add} : dh, a.grad("w"), b ? a.grad("b") : Grad{},
-                               bias ? a.grad("bias") : Grad{});
-    };
+    c.forward = by_names(chosen_logits_forward);
+    c.backward = by_names(chosen_logits_backward);
     c.record = [=](const OnTape& a) {
-        chosen_logits(a.tape, a("h"), a("w"), b ? a("b") : nullptr, bias ? a("bias") : nullptr, bias ? a.ints("groups") : Ints{},
-                      a.ints("rows"), a.ints("tokens"), "z");
+        chosen_logits(a.tape, a("h"), a("w"), biases ? a("b") : nullptr, biases ? a("bias") : nullptr, a.ints("groups"),
+                      a.ints("slots"), a.ints("tokens"), "z");
     };
     return c;
 }
 
 // `rows` documents of up to `columns` slots, `other` softmaxes, up to three choices a slot.
-Op slot_loss_op(const std::string& use, bool joint, bool mixed, bool placed) {
-    Op op{"slot_loss" + use, [=](Sizes n) {
+Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
+    Op op{text("slot_loss", use), [=](Sizes n) {
         const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
-        const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, long_sum = 3 * n.columns + K;
+        const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, mixes = joint ? B : M;
+        const int sum = 3 * n.columns + K;
         Case c;
-        const auto input = [&](const char* name, const Shape& shape) {
-            c.input(name, shape, arithmetic).sums(long_sum, 6).at_least(1);
-        };
-        input("z", {J, K}), input("lse", {M, K});
-        if (mixed) input("mix", {joint ? B : M, K});
-        if (placed) input("place", {M});
+        for (const auto& [name, shape] : {std::pair<const char*, Shape>{"z", {J, K}}, {"lse", {M, K}}})
+            c.input(name, shape, arithmetic).sums(sum, 6).at_least(1);
+        if (mixed) c.input("mix", {mixes, K}, arithmetic).sums(sum, 6).at_least(1);
+        if (placed) c.input("place", {M}, arithmetic).sums(sum, 6).at_least(1);
         c.constant("shares", {J}, arithmetic).drawn(uniform(0, 1));
-        c.output("loss", {B}, arithmetic).sums(long_sum, 6).at_least(3);
-        c.statistic("base", {joint ? B : M, K}).sums(long_sum, 4).at_least(3);
-        c.statistic("inner", {J}).sums(long_sum, 4).at_least(3);
+        c.output("loss", {B}, arithmetic).sums(sum, 6).at_least(3);
+        c.statistic("base", {mixes, K}).sums(sum, 4).at_least(3);
+        c.statistic("inner", {J}).sums(sum, 4).at_least(3);
         c.ints("first", first, false);
         c.ints("begin", begin, false);
-        const auto at_most = [](const Call& a, const char* name) { return a.has(name) ? a(name) : View{}; };
-        c.forward = [=](const Call& a) {
-            slot_loss_forward(a("z"), a("lse"), at_most(a, "mix"), at_most(a, "place"), a.ints("first"), a.ints("begin"), a("shares"),
-                              joint, a("loss"), a("base"), a("inner"));
-        };
-        c.backward = [=](const Call& a) {
-            slot_loss_backward(a.d("loss"), a("z"), a("lse"), at_most(a, "mix"), at_most(a, "place"), a.ints("first"), a.ints("begin"),
-                               a("shares"), joint, a("base"), a("inner"), a.grad("z"), a.grad("lse"),
-                               mixed ? a.grad("mix") : Grad{}, placed ? a.grad("place") : Grad{});
-        };
+        c.forward = by_names(slot_loss_forward, joint);
+        c.backward = by_names(slot_loss_backward, joint);
         c.record = [=](const OnTape& a) {
             slot_loss(a.tape, {a("z"), a("lse")}, mixed ? a("mix") : nullptr, placed ? a("place") : nullptr,
                       {a.ints("first"), a.ints("begin"), a("shares")}, joint, "ladder");
@@ -164,17 +138,15 @@ Op slot_loss_op(const std::string& use, bool joint, bool mixed, bool placed) {
 }  // namespace
 
 std::vector<Op> insertion_ops() {
-    const auto chosen = [](const char* use, bool b, bool bias, int K) {
-        return Op{text("chosen_logits", use), [=](Sizes n) { return chosen_logits_case(n, b, bias, K); }};
-    };
+    const auto chosen = [](bool biases, int K) { return [=](Sizes n) { return chosen_logits_case(n, biases, K); }; };
     return {
         {"tanh", tanh_case},
         {"max_rows", max_rows_case},
         {"gather_rows, side by side", [](Sizes n) { return side_by_side_case(n, false); }},
         {"gather_rows, twice", [](Sizes n) { return side_by_side_case(n, true); }},
-        chosen("", true, true, 1),
-        chosen(", no bias", false, false, 1),
-        chosen(", mixture", true, false, 2),
+        {"chosen_logits", chosen(true, 1)},
+        {"chosen_logits, no bias", chosen(false, 1)},
+        {"chosen_logits, mixture", chosen(true, 3)},
         slot_loss_op("", false, false, true),
         slot_loss_op(", no place", false, false, false),
         slot_loss_op(", mixture", false, true, true),

@@ -81,12 +81,13 @@ Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // (N): the loss of every row without smoothing, through which nothing flows.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
-// z (J): the logits of some rows of h (R,E) and tokens, lse (R): each row's log of the sum of exp of all its logits. h may be (M,K E):
-// its rows are then m K + k, and lse is (M,K). b, bias may be null; groups are read with bias alone.
+// z (J,K): the logits of choices, a slot (a row of h) and a token each; lse (M,K): each row's log of the sum of exp of all its logits.
+// h (M,E); or (M,K E), K rows for each slot. slots (J) and groups (M) ascend. b, bias (G,V) may be null; groups are read with bias
+// alone.
 struct ChosenLogits {
     Tensor *z, *lse;
 };
-ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints rows, Ints tokens,
+ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints slots, Ints tokens,
                            const std::string& name);
 // (B): each document's loss over the tokens that its slots ask for. Document g has the slots [first[g], first[g+1]), slot m
 // the choices [begin[m], begin[m+1]): first (B+1) from 0 to M, begin (M+1) from 0 to J. shares (J) are constants.
@@ -94,8 +95,7 @@ struct SlotChoices {
     Ints first, begin;
     Tensor* shares;
 };
-// z of the pairs j K + k: choice j in the row m K + k of its slot m. mix (M,K), or (B,K) where joint, null where K is 1;
-// place (M), or null, and null where joint.
+// mix (M,K), or (B,K) where joint, may be null where K is 1; place (M), or null, and null where joint.
 Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices, bool joint,
                   const std::string& name);
 // (1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Logits of chosen rows and tokens, and the log of the sum of exp of every row. Rows go by blocks: the logits of a block for
-// all words are one product, a sweep a row reads them; the backward makes them again, turns them into their gradients and
-// has linear's backward carry those on.
+// Logits of chosen slots and tokens, and the log of the sum of exp of every row: slot m has the rows m K + k. Rows go by blocks:
+// the logits of a block for all words are one product, a sweep a row reads them; the backward makes them again, turns them into
+// their gradients and has linear's backward carry those on.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -33,18 +33,23 @@ template <class A>
 struct Block {
     A* logits;
     const A* bias;
-    Ints groups, rows, tokens;
+    Ints groups, slots, tokens;
     std::int64_t begin;
-    int V;
+    int V, K;
     // The row's logits, complete.
     template <class Lanes>
     HD A* row(Lanes lanes, std::int64_t r) const {
         A* x = logits + r * V;
-        const A* more = bias ? bias + std::int64_t(groups.data[begin + r]) * V : nullptr;
+        const A* more = bias ? bias + std::int64_t(groups.data[(begin + r) / K]) * V : nullptr;
         if (bias) each(lanes, V, [&](int i) { x[i] += more[i]; });
         meet(lanes);
         return x;
     }
+    // The choices [from, to) of the row's slot.
+    HD std::int64_t from(std::int64_t r) const { return count_below(slots, (begin + r) / K); }
+    HD std::int64_t to(std::int64_t r) const { return count_below(slots, (begin + r) / K + 1); }
+    // z or dz of choice j
+    HD std::int64_t at(std::int64_t r, std::int64_t j) const { return j * K + (begin + r) % K; }
 };
 
 template <class A>
@@ -58,8 +63,8 @@ struct Forward {
         if constexpr (std::is_same_v<A, float>) all = log_sum_exp(lanes, x, of.V);
         else all = masquerade::log_sum_exp(lanes, of.V, [&](int i) { return x[i]; });
         if (first(lanes)) lse[of.begin + r] = all;
-        const std::int64_t from = count_below(of.rows, of.begin + r), to = count_below(of.rows, of.begin + r + 1);
-        each(lanes, int(to - from), [&](int j) { z[from + j] = x[of.tokens.data[from + j]]; });
+        const std::int64_t from = of.from(r);
+        each(lanes, int(of.to(r) - from), [&](int j) { z[of.at(r, from + j)] = x[of.tokens.data[from + j]]; });
     }
 };
 
@@ -76,9 +81,8 @@ struct Backward {
         if (g == A(0)) each(lanes, of.V, [&](int i) { x[i] = A(0); });
         else each(lanes, of.V, [&](int i) { x[i] = g * exp_of(x[i] - all); });
         meet(lanes);
-        const std::int64_t from = count_below(of.rows, of.begin + r), to = count_below(of.rows, of.begin + r + 1);
         if (first(lanes))
-            for (std::int64_t j = from; j < to; j++) x[of.tokens.data[j]] += dz[j];
+            for (std::int64_t j = of.from(r), to = of.to(r); j < to; j++) x[of.tokens.data[j]] += dz[of.at(r, j)];
         meet(lanes);
         if (!std::is_same_v<S, A>) store(lanes, of.V, rounded + r * of.V, false, [&](int i) { return x[i]; });
     }
@@ -87,28 +91,32 @@ struct Backward {
 // dbias of one group, a stretch of columns: the rows of the block that belong to it, in order.
 template <class A>
 struct GroupSums {
-    const A* dlogits;
-    Ints groups;  // of the block's rows
+    Block<A> of;
+    std::int64_t rows;
     A* to;
     bool add;
-    int V, parts;
+    int parts;
     static constexpr int columns = 256;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t item) const {
-        const std::int64_t g = item / parts, c = item % parts * columns;
+        const std::int64_t g = item / parts, c = item % parts * columns, V = of.V;
         const int width = int(V - c < columns ? V - c : columns);
-        const std::int64_t begin = count_below(groups, g), end = count_below(groups, g + 1);
+        std::int64_t begin = count_below(of.groups, g) * of.K - of.begin, end = count_below(of.groups, g + 1) * of.K - of.begin;
+        begin = begin > 0 ? begin : 0, end = end < rows ? end : rows;
         A* sums = to + g * V + c;
-        if (!add && begin == end) store(lanes, width, sums, false, [](int) { return A(0); });
+        if (!add && begin >= end) store(lanes, width, sums, false, [](int) { return A(0); });
         for (std::int64_t r = begin; r < end; r++)
-            store(lanes, width, sums, add || r > begin, [&](int i) { return dlogits[r * V + c + i]; });
+            store(lanes, width, sums, add || r > begin, [&](int i) { return of.logits[r * V + c + i]; });
     }
 };
 
-void check(const char* op, const View& h, const View& w, const View& b, const View& bias, const Ints& groups, const Ints& rows,
-           const Ints& tokens, const View& z, const View& lse) {
+// How many rows a slot has.
+int check(const char* op, const View& h, const View& w, const View& b, const View& bias, const Ints& groups, const Ints& slots,
+          const Ints& tokens, const View& z, const View& lse) {
     const DType a = arithmetic_of(h.dtype);
-    expect_shape(op, "w", w, {w.rows(), h.columns()}, h.dtype);
+    const std::int64_t E = w.columns(), K = E > 0 ? h.columns() / E : 0;
+    if (K < 1 || K * E != h.columns() || w.dtype != h.dtype)
+        throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w), "; expected columns a multiple of those of w, and one type"));
     if (b) expect_shape(op, "b", b, {w.rows()}, a);
     if (bias) {
         expect_shape(op, "bias", bias, {bias.rows(), w.rows()}, a);
@@ -116,15 +124,22 @@ void check(const char* op, const View& h, const View& w, const View& b, const Vi
         expect_rows(op, "group", groups, bias);
         expect_ascending(op, "group", groups, bias);
     }
-    expect_count(op, "tokens", tokens, rows.count);
-    expect_rows(op, "row", rows, h);
-    expect_ascending(op, "row", rows, h);
+    expect_count(op, "tokens", tokens, slots.count);
+    expect_rows(op, "slot", slots, h);
+    expect_ascending(op, "slot", slots, h);
     expect_rows(op, "token", tokens, w);
-    expect_shape(op, "z", z, {rows.count}, a);
-    expect_shape(op, "lse", lse, {h.rows()}, a);
+    expect_shape(op, "z", z, {slots.count, K}, a);
+    expect_shape(op, "lse", lse, {h.rows(), K}, a);
+    return int(K);
 }
 
-// f(types, first row, logits of some rows without their bias); once even where there are no rows: zeros must be stored.
+View as_rows(View h, int K) {
+    h.shape = {h.rows() * K, h.columns() / K};
+    return h;
+}
+
+// f(types, first row, logits of some rows of h (M K,E) without their bias); once even where there are no rows: zeros must be
+// stored.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&](auto types) {
@@ -142,43 +157,43 @@ void each_block(const View& h, const View& w, const View& b, F f) {
 
 }  // namespace
 
-void chosen_logits_forward(View h, View w, View b, View bias, Ints groups, Ints rows, Ints tokens, View z, View lse) {
-    check("chosen_logits", h, w, b, bias, groups, rows, tokens, z, lse);
-    each_block(h, w, b, [&](auto types, std::int64_t n, View logits) {
+void chosen_logits_forward(View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse) {
+    const int K = check("chosen_logits", h, w, b, bias, groups, slots, tokens, z, lse);
+    each_block(as_rows(h, K), w, b, [&](auto types, std::int64_t n, View logits) {
         using A = typename decltype(types)::A;
-        const Block<A> block{logits.as<A>(), bias.as<A>(), groups, rows, tokens, n, int(w.rows())};
+        const Block<A> block{logits.as<A>(), bias.as<A>(), groups, slots, tokens, n, int(w.rows()), K};
         for_each_row(logits.rows(), Forward<A>{block, z.as<A>(), lse.as<A>()});
     });
 }
 
-void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints rows, Ints tokens,
+void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots, Ints tokens,
                             Grad dh, Grad dw, Grad db, Grad dbias) {
     const char* op = "chosen_logits backward";
-    check(op, h, w, b, bias, groups, rows, tokens, dz, lse);
+    const int K = check(op, h, w, b, bias, groups, slots, tokens, dz, lse);
     expect_same_shape(op, "dlse", dlse, "lse", lse);
     expect_grad(op, "dh", dh, h);
     expect_grad(op, "db", db, b);
     expect_grad(op, "dbias", dbias, bias);
     if (!dh && !dw && !db && !dbias) return;
+    h = as_rows(h, K);
+    if (dh) dh.view = as_rows(dh.view, K);
     each_block(h, w, b, [&](auto types, std::int64_t n, View logits) {
         using S = typename decltype(types)::S;
         using A = typename decltype(types)::A;
-        const std::int64_t count = logits.rows(), V = w.rows();
+        const std::int64_t rows = logits.rows(), V = w.rows();
         View dlogits = logits;
         dlogits.dtype = dtype_of<S>;
-        if (!std::is_same_v<S, A>) dlogits.data = workspace<Rounded, S>(count * V);
-        const Block<A> block{logits.as<A>(), bias.as<A>(), groups, rows, tokens, n, int(V)};
-        for_each_row(count, Backward<S, A>{block, dz.as<A>(), dlse.as<A>(), lse.as<A>(), dlogits.as<S>()});
+        if (!std::is_same_v<S, A>) dlogits.data = workspace<Rounded, S>(rows * V);
+        const Block<A> block{logits.as<A>(), bias.as<A>(), groups, slots, tokens, n, int(V), K};
+        for_each_row(rows, Backward<S, A>{block, dz.as<A>(), dlse.as<A>(), lse.as<A>(), dlogits.as<S>()});
 
-        const View some = rows_of(h, n, count);
+        const View some = rows_of(h, n, rows);
         const auto later = [n](Grad g) { return Grad{g.view, g.add || n > 0}; };
-        linear_backward(dlogits, some, w, dh ? Grad{rows_of(dh.view, n, count), dh.add} : Grad{}, later(dw), {});
-        if (db) linear_backward(logits, some, w, {}, {}, later(db));
+        linear_backward(dlogits, some, w, dh ? Grad{rows_of(dh.view, n, rows), dh.add} : Grad{}, later(dw), Grad{});
+        if (db) linear_backward(logits, some, w, Grad{}, Grad{}, later(db));
         if (!dbias) return;
-        constexpr int columns = GroupSums<A>::columns;
-        const int parts = int((V + columns - 1) / columns);
-        for_each_row(bias.rows() * parts, GroupSums<A>{logits.as<A>(), {groups.data + n, count}, dbias.view.as<A>(),
-                                                       later(dbias).add, int(V), parts});
+        const int parts = int((V + GroupSums<A>::columns - 1) / GroupSums<A>::columns);
+        for_each_row(bias.rows() * parts, GroupSums<A>{block, rows, dbias.view.as<A>(), later(dbias).add, parts});
     });
 }
 

@@ -157,12 +157,13 @@ OP(cross_entropy_forward, (View h, View w, View b, Ints targets, View weights, d
 // dh = dtotal h1, dw = dtotal w1, db = dtotal b1
 OP(cross_entropy_backward, (View dtotal, View h1, View w1, View b1, Grad dh, Grad dw, Grad db))
 
-// logits[r,c] = h(R,E) . w(V,E) + b(V) + bias(G,V)[groups(R)] are never stored whole:  z(J) = logits[rows(J), tokens(J)],
-// lse(R) = log sum_c exp logits. groups and rows ascend, and a pair may stand there more than once. b and bias may be absent,
-// groups are read with bias alone.  h, w: S;  b, bias, z, lse: A                           Stern et al. 2019, equations 2-8
-OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints rows, Ints tokens, View z, View lse))
-// dlogits[r,c] = dlse_r exp(logits - lse_r) + the sum of dz_j of that row and token.  dw, db, dbias: A
-OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints rows, Ints tokens,
+// Slot m has K rows of h(M,K E), row r = m K + k; logits[r,c] = h_r . w(V,E)_c + b(V)_c + bias(G,V)[groups(M)_m, c] are never stored
+// whole:  z(J,K) = logits[slots(J) K + k, tokens(J)],  lse(M,K) = log sum_c exp logits. groups and slots ascend, a pair of slot and
+// token may stand there more than once. b and bias may be absent, groups are read with bias alone.  h, w: S;  b, bias, z, lse: A
+//                                                                                     Stern et al. 2019, equations 2-8
+OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse))
+// dlogits[r,c] = dlse_r exp(logits - lse_r) + the sum of dz_jk of that row and token.  dw, db, dbias: A
+OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots, Ints tokens,
                             Grad dh, Grad dw, Grad db, Grad dbias))
 
 // loss(B) = -sum of share_j log p_j over the choices j of the slots of a document: slots [first[g], first[g+1]), first (B+1) from 0

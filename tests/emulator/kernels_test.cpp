@@ -80,6 +80,9 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.head_scores_forward && table.head_scores_backward && table.feature_map_forward));
     CHECK((table.feature_map_backward && table.normalise_backward));
     CHECK((table.local_lambda_forward && table.local_lambda_backward));
+    CHECK((table.tanh_forward && table.tanh_backward && table.max_rows_forward && table.max_rows_backward));
+    CHECK((table.chosen_logits_forward && table.chosen_logits_backward));
+    CHECK((table.slot_loss_forward && table.slot_loss_backward));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {
@@ -140,30 +143,29 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     CHECK(a.bytes() == b.bytes());
 }
 
-// Rows go by blocks of 2,048: those of the last one as those of the first, w1 and b1 as sums over all. A row has 1,024
-// threads at most: each of them goes over several words.
-TEST_CASE("kernels: cross-entropy of more rows than a block has, and of more words than threads") {
+// Rows go by blocks of 2,048: those of the last one as those of the first, the gradients of w and b as sums over all. A row has
+// 1,024 threads at most, or 32: each of them goes over several words.
+TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
         for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
                                    {Sizes{2, 2, 2500}, "cross_entropy"},
-                                   {Sizes{2, 2, 2500}, "cross_entropy, smoothed"}}) {
+                                   {Sizes{2, 2, 2500}, "cross_entropy, smoothed"},
+                                   {Sizes{2 * 2048 + 3, 2, 3}, "chosen_logits"},
+                                   {Sizes{1400, 2, 3}, "chosen_logits, mixture"},
+                                   {Sizes{2, 2, 2500}, "chosen_logits"}}) {
             const Case c = prepared(row_of(name), sizes);
             CAPTURE(sizes.other);
             Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);
-            exact.forward();
+            exact.forward(), exact.backward();
             AsCuda emulated;
-            kernels.forward();
+            kernels.forward(), kernels.backward();
             for (std::size_t i = 0; i < c.operands.size(); i++) {
-                if (!c.operands[i].written()) continue;
-                double worst = 0, size = c.operands[i].floor;
-                const View &found = kernels.values[i].view(), &right = exact.values[i].view();
-                for (std::int64_t k = 0; k < right.count(); k++) {
-                    const double error = std::abs(number(found, k).real() - number(right, k).real());
-                    worst = error <= worst ? worst : error;
-                    size = std::max(size, std::abs(number(right, k).real()));
-                }
-                CAPTURE(c.operands[i].name);
-                CHECK(worst <= bound_of(c.operands[i], type) * size);
+                const Operand& o = c.operands[i];
+                if (!o.written() && o.role != Role::input) continue;
+                const View &found = (o.written() ? kernels.values[i] : *kernels.others[i]).view(),
+                           &right = (o.written() ? exact.values[i] : *exact.others[i]).view();
+                CAPTURE(o.name);
+                CHECK(error_of(found, right, o.floor) <= bound_of(o, type));
             }
         }
 }
