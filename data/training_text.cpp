@@ -75,23 +75,20 @@ TrainingText no_text() {
     return t;
 }
 
-// 50,000 pairs to train on and 5,000 held out. The hash tells whether the task still makes the same.
+// The hash tells whether the task still makes the same pairs.
 TrainingText made_text(const PairOptions& made) {
     TrainingText t;
     t.origin.name = text("made by task ", made.task);
     t.origin.pairs = true;
     t.origin.made = made;
     std::string all;
-    const auto make = [&](int count, bool held_out, std::vector<std::string>& sources, std::vector<std::string>& targets) {
-        for (int i = 0; i < count; i++) {
-            auto [source, target] = made_pair(made, std::uint64_t(i), held_out);
-            all += source + '\t' + target + '\n';
-            sources.push_back(std::move(source));
-            targets.push_back(std::move(target));
-        }
-    };
-    make(50000, false, t.train, t.train_targets);
-    make(5000, true, t.held_out, t.held_out_targets);
+    constexpr std::uint64_t train = 50000, held_out = 5000;
+    for (std::uint64_t i = 0; i < train + held_out; i++) {
+        auto [source, target] = made_pair(made, i < train ? i : i - train, i >= train);
+        all += source + '\t' + target + '\n';
+        (i < train ? t.train : t.held_out).push_back(std::move(source));
+        (i < train ? t.train_targets : t.held_out_targets).push_back(std::move(target));
+    }
     t.origin.lines = t.train.size();
     t.origin.hash = hash_of(all);
     return t;

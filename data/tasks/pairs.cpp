@@ -30,11 +30,13 @@ void same(std::vector<int>&) {}
 void reversed(std::vector<int>& v) { std::reverse(v.begin(), v.end()); }
 void sorted(std::vector<int>& v) { std::sort(v.begin(), v.end()); }
 
-const StarLevel& level_of(const PairOptions& o) {
-    for (const StarLevel& level : star_levels())
-        if (level.name == o.level) return level;
-    throw BadUsage(text("star_graph has no level ", o.level, "; there are easy, medium, hard"));
+template <class Row>
+const Row& row_of(const std::vector<Row>& all, const std::string& name, const char* what) {
+    for (const Row& row : all)
+        if (row.name == name) return row;
+    throw BadUsage(text("there is no ", what, " ", name));
 }
+const StarLevel& level_of(const PairOptions& o) { return row_of(star_levels(), o.level, "level of star_graph"); }
 
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
@@ -77,10 +79,10 @@ std::string as_text(const std::vector<int>& words) {
 
 const std::vector<PairTask>& pair_tasks() {
     static const std::vector<PairTask> all = {
-        {"copy", "the source", size_of_words, changed<same>},
-        {"reverse", "the source from its end", size_of_words, changed<reversed>},
-        {"sort", "the words of the source by their numbers", size_of_words, changed<sorted>},
-        {"star_graph", "the way from one node to another", size_of_star, star_graph},
+        {"copy", size_of_words, changed<same>},
+        {"reverse", size_of_words, changed<reversed>},
+        {"sort", size_of_words, changed<sorted>},
+        {"star_graph", size_of_star, star_graph},
     };
     return all;
 }
@@ -94,9 +96,7 @@ const std::vector<StarLevel>& star_levels() {
 const PairTask& find_pair_task(const PairOptions& o) {
     if (o.length < 0 || o.length > 4096 || o.words < 2 || o.words > 65536)
         throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words, found ", o.length, ", ", o.words));
-    for (const PairTask& task : pair_tasks())
-        if (task.name == o.task) return task;
-    throw BadUsage(text("there is no task of pairs ", o.task, "; there are copy, reverse, sort, star_graph"));
+    return row_of(pair_tasks(), o.task, "task of pairs");
 }
 
 WordList pair_words(const PairOptions& o) {

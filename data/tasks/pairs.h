@@ -22,12 +22,12 @@ struct PairTask {
     struct Size {
         int words, source, target;
     };
-    const char *name, *what;
+    const char* name;
     Size (*size)(const PairOptions&);
     WordPair (*make)(const PairOptions&, Sequence& random);
 };
 const std::vector<PairTask>& pair_tasks();
-const PairTask& find_pair_task(const PairOptions& o);  // BadUsage: there is none, or its sizes make no pair
+const PairTask& find_pair_task(const PairOptions& o);  // BadUsage
 
 // Star graphs: `degree` arms meet in one node, the centre. An arm has shortest..longest nodes, the centre among them, and
 // `ahead` of them at least lie behind the centre. Nodes have names from `nodes`.

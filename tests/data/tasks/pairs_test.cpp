@@ -182,5 +182,5 @@ TEST_CASE("pairs: a run's record finds its pairs again, and refuses those of ano
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(words_of("cpy", 1, 2)); }), "there is no task of pairs cpy");
     o = words_of("star_graph", 1, 2);
     o.level = "huge";
-    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "star_graph has no level huge");
+    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "there is no level of star_graph huge");
 }
