@@ -75,6 +75,25 @@ TrainingText no_text() {
     return t;
 }
 
+// The hash tells whether the task still makes the same pairs.
+TrainingText made_text(const PairOptions& made) {
+    TrainingText t;
+    t.origin.name = text("made by task ", made.task);
+    t.origin.pairs = true;
+    t.origin.made = made;
+    std::string all;
+    constexpr std::uint64_t train = 50000, held_out = 5000;
+    for (std::uint64_t i = 0; i < train + held_out; i++) {
+        auto [source, target] = made_pair(made, i < train ? i : i - train, i >= train);
+        all += source + '\t' + target + '\n';
+        (i < train ? t.train : t.held_out).push_back(std::move(source));
+        (i < train ? t.train_targets : t.held_out_targets).push_back(std::move(target));
+    }
+    t.origin.lines = t.train.size();
+    t.origin.hash = hash_of(all);
+    return t;
+}
+
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
         throw BadInput(text(file, " has changed since the run was started; what goes on with a run needs the same text"));
@@ -82,10 +101,11 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 
 }  // namespace
 
-TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted) {
-    if (wanted == TextKind::none) {
+TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted,
+                                const PairOptions& made) {
+    if (wanted == TextKind::none || made.any()) {
         if (!file.empty() || !held_out_file.empty()) throw BadUsage("--data and --dev: this model makes its own examples (task=...)");
-        return no_text();
+        return made.any() ? made_text(made) : no_text();
     }
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);
     const bool here = std::filesystem::exists("corpus/SOURCE.json");
@@ -106,10 +126,11 @@ TrainingText find_training_text(const std::string& file, const std::string& held
 
 TrainingText read_again(const TextOrigin& origin) {
     if (origin.file.empty() && origin.lines == 0) return no_text();
-    TrainingText t = origin.file.empty() ? grammar_text(origin.held_out_file)
-                                         : text_of(origin.name, origin.file, origin.held_out_file,
+    TrainingText t = origin.made.any()     ? made_text(origin.made)
+                     : origin.file.empty() ? grammar_text(origin.held_out_file)
+                                           : text_of(origin.name, origin.file, origin.held_out_file,
                                                    origin.pairs ? TextKind::pairs : TextKind::sentences);
-    expect_same(origin.file, t.origin.hash, origin.hash);
+    expect_same(origin.made.any() ? "task " + origin.made.task : origin.file, t.origin.hash, origin.hash);
     if (origin.held_out_hash != 0) expect_same(origin.held_out_file, t.origin.held_out_hash, origin.held_out_hash);
     return t;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/tasks/pairs.h"
+
 namespace masquerade {
 
 struct TextOrigin {
@@ -14,6 +16,7 @@ struct TextOrigin {
     std::uint64_t lines = 0, hash = 0;  // of `file`
     bool pairs = false;               // source<TAB>target a line: the targets are read, too
     std::uint64_t held_out_hash = 0;  // of `held_out_file`; 0: none, or a run that did not keep it
+    PairOptions made = {};            // the task that made the pairs; then there is no file
 };
 
 struct TrainingText {
@@ -27,9 +30,9 @@ enum class TextKind { sentences, pairs, any, none };
 
 // The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a note.
 // If there is no held-out file, one line in fifty is held out, chosen by its own hash. If only sentences are wanted, pairs
-// give their sources; if pairs are wanted, a file of sentences still gives sentences.
+// give their sources; if pairs are wanted, a file of sentences still gives sentences. If a task makes pairs, they are the text.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
-                                TextKind wanted = TextKind::sentences);
+                                TextKind wanted = TextKind::sentences, const PairOptions& made = {});
 // The same text again; BadInput where the file has changed.
 TrainingText read_again(const TextOrigin& origin);
 

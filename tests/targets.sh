@@ -200,6 +200,22 @@ train seq2seq $small layers=1 --data changing.tsv --steps 2 --out changing > /de
 echo 'one more	line' >> changing.tsv
 refuses 'a text that has changed' 1 'changing.tsv has changed since the run was started' train --resume changing --steps 4
 
+# ---- pairs that a task makes ----
+made="task=reverse length=3 words=8 $small batch_tokens=400 learning_rate=4e-3 schedule_steps=800"
+for model in unilm seq2seq; do
+    train $model $made layers=2 --precision f32 --steps 20 --out made-$model > report
+    is "$model: a task makes its text" 1 "$(grep -c '50000 pairs to train on, 5000 held out; vocabulary 13' report)"
+    train --resume made-$model --steps 500 > /dev/null
+    evaluate made-$model --limit 500 > table
+    is "$model: has learned to reverse held-out words" 100.000 "$(awk '$1 == "exact" { print $2 }' table)"
+    is "$model: writes it" 'w1 w7 w4|w0|' "$(printf 'w4 w7 w1\nw0\n' | generate made-$model | tr '\n' '|')"
+done
+refuses 'a task and a text' 2 'makes its own examples' train seq2seq task=copy $on_pairs --steps 1 --out refused
+refuses 'a task and a vocabulary' 2 'brings its vocabulary' train seq2seq task=copy --vocab seq2seq/vocab.txt --steps 1 --out refused
+refuses 'a task and weights of another text' 1 'the vocabulary is not that of task copy' \
+    train seq2seq task=copy --init seq2seq --steps 1 --out refused
+refuses 'a task that is none' 2 'none|copy|reverse|sort|star_graph is expected' train seq2seq task=cpy --steps 1 --out refused
+
 # ---- one stack's other objectives, and runs that start with another's weights ----
 train unilm $small layers=2 objective=lm --data sentences.txt --steps 60 --out lm > /dev/null
 is 'lm: samples' 3 "$(generate lm --count 3 --seed 2 | wc -l)"

@@ -12,13 +12,17 @@
 namespace masquerade {
 
 inline nlohmann::json json_of(const TextOrigin& o) {
-    return {{"name", o.name},
+    nlohmann::json json = {{"name", o.name},
             {"file", o.file},
             {"held_out_file", o.held_out_file},
             {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
             {"lines", o.lines},
             {"hash", fmt::format("{:016x}", o.hash)},
             {"pairs", o.pairs}};
+    const PairOptions& m = o.made;
+    if (m.any())
+        json["made"] = {{"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level}, {"seed", m.seed}};
+    return json;
 }
 
 // `path` is named in errors.
@@ -26,13 +30,19 @@ inline TextOrigin origin_of(const std::string& run_json, const std::string& path
     const auto run = parse_input<BadInput>(run_json, path);
     try {
         const nlohmann::json& d = run.at("data");
+        PairOptions made;
+        if (d.contains("made")) {
+            const nlohmann::json& m = d["made"];
+            made = {m.at("task"), m.at("length"), m.at("words"), m.at("level"), m.at("seed")};
+        }
         return {d.at("name"),
                 d.at("file"),
                 d.at("held_out_file"),
                 d.at("lines"),
                 std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
                 d.value("pairs", false),
-                std::stoull(d.value("held_out_hash", "0"), nullptr, 16)};
+                std::stoull(d.value("held_out_hash", "0"), nullptr, 16),
+                made};
     } catch (const std::exception&) {
         throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
     }

@@ -118,7 +118,10 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.precision.empty()) config.set("precision=" + a.precision);
     if (common.seed_given) config.set("seed=" + std::to_string(common.seed));
     const TargetSettings* const targets = settings->targets();
-    p.text = find_training_text(a.data, a.dev, targets && !targets->mixture().has(Objective::pairs) ? TextKind::any : p.kind->reads);
+    PairOptions made = targets ? targets->made : PairOptions();
+    made.seed = settings->train.seed;
+    p.text = find_training_text(a.data, a.dev, targets && !targets->mixture().has(Objective::pairs) ? TextKind::any : p.kind->reads,
+                                made);
     if (!a.vocab.empty() && !settings->words().empty())
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
     Vocabulary vocabulary = initial           ? initial->vocabulary()

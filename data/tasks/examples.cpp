@@ -27,14 +27,12 @@ class MadeExamples : public Examples {
         example(0, true);  // refuses options that make none
     }
 
-    // An example is held out by the hash of its tokens: one in sixteen, whoever draws it.
     Solved example(std::uint64_t number, bool held_out) const override {
         Sequence random(held_out ? 0 : seed_, held_out ? "examples.held_out" : "examples.train", std::uint32_t(number),
                         std::uint32_t(number >> 32));
         for (int tries = 0; tries < 2000; tries++) {
             Solved s = kind_.make(options_, random);
-            const std::uint64_t h = hash_of({reinterpret_cast<const char*>(s.tokens.data()), s.tokens.size() * sizeof(int)});
-            if (((h ^ h >> 32) % 16 == 0) == held_out) return s;
+            if (is_held_out(s.tokens) == held_out) return s;
         }
         throw BadUsage(text("task ", name, " has too few examples to hold some out; choose a larger length or vocabulary"));
     }
@@ -55,6 +53,11 @@ class MadeExamples : public Examples {
 };
 
 }  // namespace
+
+bool is_held_out(const std::vector<int>& tokens) {
+    const std::uint64_t h = hash_of({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int)});
+    return (h ^ h >> 32) % 16 == 0;
+}
 
 const std::vector<TaskKind>& task_kinds() {
     static const std::vector<TaskKind::Clue> of_listops = {{"root", "from the first operator alone", root_operator},

@@ -57,6 +57,9 @@ struct Baseline {
     double right;  // share of the questions
 };
 
+// Whether an example with these tokens is held out, whoever draws it: by their hash, one in sixteen.
+bool is_held_out(const std::vector<int>& tokens);
+
 class Examples {
   public:
     virtual ~Examples() = default;

@@ -9,11 +9,27 @@
 namespace masquerade {
 
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
+    std::vector<std::string> tasks = {"none"}, levels;
+    for (const PairTask& task : pair_tasks()) tasks.push_back(task.name);
+    for (const StarLevel& level : star_levels()) levels.push_back(level.name);
+    c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text", tasks);
+    c.add("length", &made.length, "copy, reverse, sort: words at most", 0, 4096);
+    c.add("words", &made.words, "copy, reverse, sort: different words", 2, 65536);
+    c.add("level", &made.level, "star_graph: its size", levels);
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &target_type, "segment id of a target", 0, 65535);
+    const auto longest = [this] { return made.any() ? find_pair_task(made).size(made) : PairTask::Size{}; };
+    c.follows("max_length", [=, start = max_length] { max_length = std::max(start, longest().source + 2); });
+    c.follows("max_target", [=, start = max_target] { max_target = std::max(start, longest().target + 1); });
     declare_foreign(c, stack);
+}
+
+TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
+    : Run(s, std::move(v), storage, device), mixture(s.mixture()) {
+    if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
+        throw BadInput(masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
 }
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {

@@ -21,6 +21,7 @@ struct PartLoss {
 
 struct TargetSettings : RunSettings {
     std::string objective;
+    PairOptions made;                      // the task that makes its pairs, in place of a text
     int max_length = 64;                   // tokens of a source, [CLS] and [SEP] among them
     int max_target = 24;                   // tokens of a target, its [SEP] among them
     int source_type = 0, target_type = 1;  // segment ids
@@ -28,6 +29,7 @@ struct TargetSettings : RunSettings {
     bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
     TargetSettings* targets() override { return this; }
+    std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
@@ -36,7 +38,7 @@ struct TargetSettings : RunSettings {
   protected:
     // Refuses segment ids that the stack has no row for.
     void expect_types(const BackboneOptions& stack) const;
-    // Lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
+    // The task, lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
     void declare_reading(Config& config, BackboneOptions& stack);
     // Declares what follows the settings of its objectives; `smooths`: its labels can be smoothed.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
@@ -84,8 +86,7 @@ class TargetRun : public Run {
     const ObjectiveMixture mixture;
 
   protected:
-    TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device)
-        : Run(settings, std::move(vocabulary), storage, device), mixture(settings.mixture()) {}
+    TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // it is trained on this text
     // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.
     virtual std::unique_ptr<SourceReader> backward_reader(int) const { return nullptr; }

@@ -2,8 +2,8 @@
 // Writing by insertion (Stern et al. 2019, sections 5.1, 5.2, 6.1): a canvas of k tokens has k + 1 slots, and a round inserts
 // a token into one slot or into many. The model alone computes; here nothing but its scores of slots is read.
 //
-// What is written is a function of (start, scores, options). Ties: the end before a token, then the lowest slot; of equal
-// tokens of a slot the model names the lowest.
+// The result is a function of (start, scores, options). If scores are equal, the end wins, then the lowest slot; the model
+// names the lowest of equal tokens in a slot.
 #pragma once
 #include <climits>
 #include <string>
@@ -17,7 +17,7 @@ struct Canvas {
     std::vector<char> closed = {};  // (k + 1) slots into which nothing may be inserted; empty: none
 };
 
-// Of slot l: its best token c that is neither the end nor forbidden, and log probabilities.
+// Slot l: its best token c that is neither the end nor forbidden, and log probabilities.
 struct SlotScore {
     int token;
     double content;  // log p(c|l); -infinity: no token is allowed

@@ -19,6 +19,35 @@ TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is l
     CHECK(std::string(model_of_run(folder.file("straight")).name) == "seq2seq");
 }
 
+TEST_CASE("seq2seq run: a task makes its pairs, room for them and its words; a resume meets the same pairs") {
+    TemporaryFolder folder;
+    Seq2SeqSettings s = tiny_seq2seq("seq2seq");
+    Config keys;
+    s.declare(keys);
+    keys.set("words=12");
+    CHECK(s.max_length == 16);
+    CHECK(s.max_target == 12);
+    for (const char* pair : {"task=sort", "length=20", "words=12"}) keys.set(pair);
+    CHECK(s.max_length == 22);
+    CHECK(s.max_target == 21);
+    keys.set("max_target=30");
+    CHECK(s.max_target == 30);
+    const auto loaded = check_resume<Seq2SeqRun>(s, 20, folder);
+    CHECK(loaded->settings.made.task == "sort");
+    CHECK(loaded->settings.made.length == 20);
+    CHECK(loaded->settings.max_length == 22);
+    CHECK(loaded->tokenizer.vocabulary().lines() == Vocabulary(s.words()).lines());
+    const std::vector<Sentence> one = loaded->sentences({"w11 w0"}, {""});
+    CHECK(one[0].ids == std::vector<int>{2, 16, 5, 3});
+    CHECK(one[0].target == std::vector<int>{3});
+    CHECK(std::isfinite(loaded->losses({&one[0]}, true)[0].loss.per_token));
+    CHECK_SAYS(message_of<BadInput>([&] { Seq2SeqRun(s, train_vocabulary(questions().train, 200)); }),
+               "the vocabulary is not that of task sort");
+    keys.set("task=star_graph");
+    keys.set("level=hard");
+    CHECK(s.max_length == 114);
+}
+
 TEST_CASE(
     "seq2seq run: what it was trained on says what it needs, what it can write and which losses it has") {
     const TrainingText text = questions();

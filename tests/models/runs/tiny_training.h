@@ -59,6 +59,11 @@ inline TrainingText questions() {
     return t;
 }
 
+// The pairs of its task, or questions.
+inline TrainingText text_of(const TargetSettings& s) {
+    return s.made.any() ? find_training_text("", "", TextKind::pairs, s.made) : questions();
+}
+
 template <class R>
 struct TinyTraining {
     TrainingText text;
@@ -67,9 +72,11 @@ struct TinyTraining {
     std::unique_ptr<Task> task;
     Trainer trainer;
     template <class Settings>
-    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps, TrainingText about = questions())
+    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps) : TinyTraining(s, std::move(where), steps, text_of(s)) {}
+    template <class Settings>
+    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps, TrainingText about)
         : text(std::move(about)),
-          run(s, train_vocabulary(text.train, s.vocabulary), s.precision),
+          run(s, s.made.any() ? Vocabulary(s.words()) : train_vocabulary(text.train, s.vocabulary), s.precision),
           folder(std::move(where)),
           task(run.task(text)),
           trainer(run.parameters, *task, folder, limited(s, steps)) {

@@ -215,7 +215,7 @@ TEST_CASE("canvas: a canvas that may not go on has not ended, and the last round
     CHECK_FALSE(w.ended);
     CHECK(w.rounds == 4);
     CHECK(write_one(short_of_it, o).ended);  // as long as may be, and done
-    // Of three slots two have room: the best by log p(c,l).
+    // Two of three slots have room: the best by log p(c,l).
     Fixed three({{}, {}, {{5, -1, -9, -2}, {6, -1, -9, -1}, {7, -1, -9, -1.5}}});
     o.longest = 4;
     CHECK(write_one(three, o, {0, {1, 2}}).tokens == std::vector<int>{1, 6, 2, 7});

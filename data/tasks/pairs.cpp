@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "data/tasks/pairs.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/base/error.h"
+#include "tokenizer/vocabulary.h"
+
+namespace masquerade {
+namespace {
+
+template <class T>
+void shuffle(std::vector<T>& v, Sequence& random) {
+    for (std::size_t i = v.size(); i > 1; i--) std::swap(v[i - 1], v[random.below(std::uint32_t(i))]);
+}
+
+PairTask::Size size_of_words(const PairOptions& o) { return {o.words, o.length, o.length}; }
+
+// 0 to `length` words, all lengths alike; the target is `change` of the source.
+template <void (*change)(std::vector<int>&)>
+WordPair changed(const PairOptions& o, Sequence& random) {
+    WordPair p;
+    p.first.resize(random.below(std::uint32_t(o.length) + 1));
+    for (int& word : p.first) word = int(random.below(std::uint32_t(o.words)));
+    change(p.second = p.first);
+    return p;
+}
+void same(std::vector<int>&) {}
+void reversed(std::vector<int>& v) { std::reverse(v.begin(), v.end()); }
+void sorted(std::vector<int>& v) { std::sort(v.begin(), v.end()); }
+
+template <class Row>
+const Row& row_of(const std::vector<Row>& all, const std::string& name, const char* what) {
+    for (const Row& row : all)
+        if (row.name == name) return row;
+    throw BadUsage(text("there is no ", what, " ", name));
+}
+const StarLevel& level_of(const PairOptions& o) { return row_of(star_levels(), o.level, "level of star_graph"); }
+
+PairTask::Size size_of_star(const PairOptions& o) {
+    const StarLevel& s = level_of(o);
+    return {s.nodes, 2 * s.degree * (s.longest - 1) + 2, s.longest};
+}
+
+// Arms point through the centre. Source: the edges in random order, two words each, then where the first arm starts and ends;
+// target: the nodes of that arm.
+WordPair star_graph(const PairOptions& o, Sequence& random) {
+    const StarLevel& s = level_of(o);
+    std::vector<int> names(static_cast<std::size_t>(s.nodes));
+    std::iota(names.begin(), names.end(), 0);
+    shuffle(names, random);
+    const int centre = names.back();
+    names.pop_back();
+    std::vector<std::pair<int, int>> edges;
+    WordPair p;
+    for (int arm = 0; arm < s.degree; arm++) {
+        std::vector<int> nodes(std::size_t(s.shortest) + random.below(std::uint32_t(s.longest - s.shortest + 1)), centre);
+        const std::size_t place = random.below(std::uint32_t(nodes.size()) - std::uint32_t(s.ahead));
+        for (std::size_t i = 0; i < nodes.size(); i++) {
+            if (i != place) nodes[i] = names.back(), names.pop_back();
+            if (i > 0) edges.emplace_back(nodes[i - 1], nodes[i]);
+        }
+        if (arm == 0) p.second = nodes;
+    }
+    shuffle(edges, random);
+    for (const auto& [from, to] : edges) p.first.insert(p.first.end(), {from, to});
+    p.first.insert(p.first.end(), {p.second.front(), p.second.back()});
+    return p;
+}
+
+std::string as_text(const std::vector<int>& words) {
+    std::string line;
+    for (int word : words) line += text(line.empty() ? "w" : " w", word);
+    return line;
+}
+
+}  // namespace
+
+const std::vector<PairTask>& pair_tasks() {
+    static const std::vector<PairTask> all = {
+        {"copy", size_of_words, changed<same>},
+        {"reverse", size_of_words, changed<reversed>},
+        {"sort", size_of_words, changed<sorted>},
+        {"star_graph", size_of_star, star_graph},
+    };
+    return all;
+}
+
+// The sizes of Patel et al. 2025, "Insertion Language Models"; the first form is that of Bachmann and Nagarajan 2024.
+const std::vector<StarLevel>& star_levels() {
+    static const std::vector<StarLevel> all = {{"easy", 3, 5, 5, 4, 20}, {"medium", 3, 3, 6, 2, 20}, {"hard", 5, 6, 12, 5, 56}};
+    return all;
+}
+
+const PairTask& find_pair_task(const PairOptions& o) {
+    if (o.length < 0 || o.length > 4096 || o.words < 2 || o.words > 65536)
+        throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words, found ", o.length, ", ", o.words));
+    return row_of(pair_tasks(), o.task, "task of pairs");
+}
+
+WordList pair_words(const PairOptions& o) {
+    WordList all(special_tokens, special_tokens + first_word);
+    for (int i = 0, count = find_pair_task(o).size(o).words; i < count; i++) all.push_back(text("w", i));
+    return all;
+}
+
+std::pair<std::string, std::string> made_pair(const PairOptions& o, std::uint64_t number, bool held_out) {
+    const PairTask& task = find_pair_task(o);
+    Sequence random(held_out ? 0 : o.seed, held_out ? "pairs.held_out" : "pairs.train", std::uint32_t(number),
+                    std::uint32_t(number >> 32));
+    for (int tries = 0; tries < 2000; tries++) {
+        const WordPair p = task.make(o, random);
+        if (is_held_out(p.first) == held_out) return {as_text(p.first), as_text(p.second)};
+    }
+    throw BadUsage(text("task ", o.task, " has too few pairs to hold some out; choose a larger length or more words"));
+}
+
+}  // namespace masquerade
