@@ -18,6 +18,7 @@ namespace {
 // Another legal value, where neither the next number nor the next word is one.
 std::string special_value(const std::string& model, const std::string& key) {
     if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
+    if (key == "task") return model == "classify" ? "recall" : "sort";
     for (auto [name, value] :
          std::initializer_list<std::pair<const char*, const char*>>{{"width", "32"},
                                                                     {"heads", "4"},
@@ -26,7 +27,7 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
                                                                     {"vocabulary", "150"},
                                                                     {"prior_sentences", "50"},
-                                                                    {"task", "recall"},
+                                                                    {"level", "hard"},
                                                                     {"dashes", "9"},
                                                                     {"seed", "18446744073709551615"},
                                                                     {"batch_tokens", "150"},
