@@ -56,6 +56,16 @@ void gelu_linear_backward(const Record& r) {
 void convert_forward(const Record& r) { masquerade::convert_forward(r.x(), r.y()); }
 void convert_backward(const Record& r) { masquerade::convert_backward(r.dy(), r.dx()); }
 
+View in_shape_of(View view, const View& other) {
+    view.shape = other.shape;
+    return view;
+}
+void reshape_forward(const Record& r) { masquerade::convert_forward(in_shape_of(r.x(), r.y()), r.y()); }
+void reshape_backward(const Record& r) {
+    const Grad dx = r.dx();
+    masquerade::convert_backward(in_shape_of(r.dy(), dx.view), dx);
+}
+
 void add_forward(const Record& r) { masquerade::add_forward(r.x(0), r.x(1), r.y()); }
 void add_backward(const Record& r) {
     Grad da = r.dx(0), db = r.dx(1);
@@ -130,6 +140,12 @@ Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
     if (x->dtype == type) return x;
     return t.run(Record("convert").reads({x}).makes({t.declare(name, x->shape, type)})
               .by(record::convert_forward, record::convert_backward));
+}
+
+Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {
+    Tensor* y = t.declare(name, shape, x->dtype);
+    if (y->count() != x->count()) throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
+    return t.run(Record("reshape").reads({x}).makes({y}).by(record::reshape_forward, record::reshape_backward));
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {

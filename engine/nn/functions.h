@@ -13,6 +13,8 @@ Tensor* linear(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& n
 Tensor* linear_unrounded(Tape& tape, Tensor* x, Tensor* w, Tensor* b, const std::string& name);
 // x in another storage type; x itself where it has it.
 Tensor* convert(Tape& tape, Tensor* x, DType type, const std::string& name);
+// The same numbers in another shape.
+Tensor* reshape(Tape& tape, Tensor* x, const Shape& shape, const std::string& name);
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
 Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);

@@ -35,7 +35,7 @@ InsertionTransformer::Slots InsertionTransformer::slots(Tape& tape, Tensor* x, c
     for (int row : batch.asked.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // no slot has row 0 on its right
     first.resize(batch.parts.size() + 1, batch.asked.size());
     for (std::size_t g = 0; g + 1 < first.size(); g++)
-        documents.insert(documents.end(), std::size_t((first[g + 1] - first[g]) * K), int(g));
+        documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
     Slots s;
     s.first = &tape.hold(std::move(first));
     s.documents = &tape.hold(std::move(documents));
@@ -45,7 +45,7 @@ InsertionTransformer::Slots InsertionTransformer::slots(Tape& tape, Tensor* x, c
     Tensor* g = nullptr;  // (documents,E)
     if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
     if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
-    if (!options.joint) s.place = linear_unrounded(tape, h, query_, nullptr, "place");
+    if (!options.joint) s.place = reshape(tape, linear_unrounded(tape, h, query_, nullptr, "query"), {h->rows()}, "place");
     s.h = h;
     if (K == 1) return s;
     s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
@@ -53,34 +53,31 @@ InsertionTransformer::Slots InsertionTransformer::slots(Tape& tape, Tensor* x, c
     return s;
 }
 
-ChosenLogits InsertionTransformer::chosen(Tape& tape, const Slots& s, const std::vector<int>& rows, const std::vector<int>& words) const {
-    return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents), tape.ints(rows), tape.ints(words),
+ChosenLogits InsertionTransformer::chosen(Tape& tape, const Slots& s, const std::vector<int>& of,
+                                          const std::vector<int>& words) const {
+    return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents), tape.ints(of), tape.ints(words),
                          "slots.logits");
 }
 
 Tensor* InsertionTransformer::logits(Tape& tape, const Slots& s) const {
-    return linear_unrounded(tape, s.h, words_, head_stack().word_bias(), "slots.all_logits");
+    Tensor* each = reshape(tape, s.h, {s.h->rows() * options.mixture, words_->columns()}, "slots.each");
+    return linear_unrounded(tape, each, words_, head_stack().word_bias(), "slots.all_logits");
 }
 
 Backbone::MeanLoss InsertionTransformer::loss(Tape& tape, const Batch& batch, double) const {
     const Choices& choices = batch.asked.choices;
-    const int K = options.mixture;
-    std::vector<int> rows, words;  // of choice j and part k of the mixture: j K + k
+    std::vector<int> of;  // the slot of each choice
     for (int m = 0; m < batch.asked.size(); m++)
-        for (int j = choices.begin[std::size_t(m)]; j < choices.begin[std::size_t(m) + 1]; j++)
-            for (int k = 0; k < K; k++) {
-                rows.push_back(m * K + k);
-                words.push_back(choices.tokens[std::size_t(j)]);
-            }
-    const Slots s = slots(tape, this->rows(tape, batch), batch);
-    const ChosenLogits z = chosen(tape, s, tape.hold(std::move(rows)), tape.hold(std::move(words)));
+        of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
+    const Slots s = slots(tape, rows(tape, batch), batch);
+    const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
     const DType a = arithmetic_of(tape.dtype);
     Tensor* shares = tape.constant("slots.shares", {choices.size()}, a, choices.shares.data());
     Backbone::MeanLoss mean;
     mean.losses = slot_loss(tape, z, s.mix, s.place, {tape.ints(*s.first), tape.ints(choices.begin), shares}, options.joint, "slots.losses");
     std::vector<double> weights(batch.parts.size(), 0);
     std::fill_n(weights.begin(), batch.documents, 1.0 / batch.documents);
-    mean.total = weighted_sum(tape, mean.losses, tape.constant("slots.each", {std::int64_t(weights.size())}, a, weights.data()), "loss");
+    mean.total = weighted_sum(tape, mean.losses, tape.constant("slots.weights", {std::int64_t(weights.size())}, a, weights.data()), "loss");
     tape.retain(mean.losses);
     tape.retain(mean.total);
     return mean;

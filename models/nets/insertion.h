@@ -36,13 +36,13 @@ class InsertionTransformer : public TargetNet {
         Tensor* h;                // (M, K E)
         Tensor* bias = nullptr;   // (documents, V) of contextual_bias
         Tensor* mix = nullptr;    // (M,K) or, jointly, (documents,K) of a mixture
-        Tensor* place = nullptr;  // (M,1) unless joint
+        Tensor* place = nullptr;  // (M) unless joint
         const std::vector<int>* first = nullptr;      // (documents+1) slots of document g: [first[g], first[g+1])
-        const std::vector<int>* documents = nullptr;  // (M K) of the rows of h
+        const std::vector<int>* documents = nullptr;  // (M)
     };
     Slots slots(Tape& tape, Tensor* rows, const Batch& batch) const;
-    // z of chosen words in rows m K + k of h, and the log of the sum of exp of all.
-    ChosenLogits chosen(Tape& tape, const Slots& slots, const std::vector<int>& rows, const std::vector<int>& words) const;
+    // z (J,K) of chosen words of slots, and the log of the sum of exp of all, (M,K).
+    ChosenLogits chosen(Tape& tape, const Slots& slots, const std::vector<int>& of, const std::vector<int>& words) const;
     Tensor* logits(Tape& tape, const Slots& slots) const;  // (M K, V) without the bias, for writing
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
