@@ -31,7 +31,7 @@ std::vector<int> parts_of(int parts, int most) {
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
     Case c;
-    c.input("x", {first.back(), n.columns}).drawn([](std::vector<double>& numbers, Sequence& random) {
+    c.input("x", {first.back(), n.columns}).with_any_rows().drawn([](std::vector<double>& numbers, Sequence& random) {
         for (double& x : numbers) x = (double(random.below(9)) - 4) / 4;
     });
     c.output("y", {n.rows, n.columns});

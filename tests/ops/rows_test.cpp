@@ -2,10 +2,12 @@
 // Row numbers and positions are looked at before anything is read or written by them.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "engine/base/error.h"
 #include "engine/ops/ops.h"
+#include "tests/ops/values.h"
 
 using namespace masquerade;
 
@@ -50,4 +52,18 @@ TEST_CASE("rotary: a position beyond the table is an error") {
     CHECK_THROWS_WITH_AS(rotary_forward(x.view, ints(positions), turns.view, 4, y.view),
                          "rotary: position 5 at place 1, expected in [0, 5), the rows of turns", Error);
     CHECK_NOTHROW(rotary_forward(x.view, ints(good), turns.view, 4, y.view));
+}
+
+TEST_CASE("rows: of equal maxima the lowest row has the gradient; NaN is the maximum, and no rows are 0") {
+    const std::vector<int> first{0, 3, 3, 5};
+    Values x(DType::f32, {5, 2}), y(DType::f32, {3, 2}, NAN), dy(DType::f32, {3, 2}, 1), dx(DType::f32, {5, 2}, NAN);
+    const double numbers[] = {1, 2, 3, 0, 3, 2, -1, -2, -5, NAN};
+    for (int i = 0; i < 10; i++) x.set(i, numbers[i]);
+    const Ints parts{first.data(), 4};
+    cpu::max_rows_forward(x.view(), parts, y.view());
+    cpu::max_rows_backward(dy.view(), x.view(), parts, dx.grad());
+    const double maxima[] = {3, 2, 0, 0, -1}, gradients[] = {0, 1, 1, 0, 0, 0, 1, 0, 0, 1};
+    for (int i = 0; i < 5; i++) CHECK(y[i] == maxima[i]);
+    CHECK(std::isnan(y[5]));
+    for (int i = 0; i < 10; i++) CHECK(dx[i] == gradients[i]);
 }
