@@ -144,7 +144,7 @@ Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
 
 Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {
     Tensor* y = t.declare(name, shape, x->dtype);
-    if (y->count() != x->count()) throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
+    if (shape.count() != x->shape.count()) throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
     return t.run(Record("reshape").reads({x}).makes({y}).by(record::reshape_forward, record::reshape_backward));
 }
 

@@ -57,7 +57,9 @@ Whole whole(Inserter& m, const Batch& b) {
     m.tape.begin("whole");
     const InsertionTransformer::Slots s = m.model.slots(m.tape, m.model.rows(m.tape, b), b);
     const auto rows = [](Tensor* t) { return t ? Model::rows(t) : Rows(); };
-    const Rows z = rows(m.model.logits(m.tape, s)), bias = rows(s.bias), mix = rows(s.mix), place = rows(s.place);
+    const Rows z = rows(m.model.logits(m.tape, s)), bias = rows(s.bias), mix = rows(s.mix);
+    std::vector<double> place;
+    for (int l = 0; s.place && l < b.asked.count; l++) place.push_back(number_at(s.place->view(), l));
     m.tape.end();
     const InsertionOptions& o = m.model.options;
     const std::size_t K = std::size_t(o.mixture), M = std::size_t(b.asked.count);
@@ -76,7 +78,7 @@ Whole whole(Inserter& m, const Batch& b) {
         for (std::size_t k = 0; k < K; k++)
             for (int c = 0; c < V; c++) of[l][k] += std::exp(logit(l, k, c));
         for (std::size_t k = 0; k < K; k++) all[k] += of[l][k];
-        if (!place.empty()) places += std::exp(place[l][0]);
+        if (!place.empty()) places += std::exp(place[l]);
     }
     Whole w;
     for (std::size_t l = 0; l < M; l++) {
@@ -85,7 +87,7 @@ Whole whole(Inserter& m, const Batch& b) {
         for (int c = 0; c < V; c++) {
             for (std::size_t k = 0; k < K; k++)
                 p[std::size_t(c)] += pi(l, k) * std::exp(logit(l, k, c)) / (o.joint ? all[k] : of[l][k]);
-            if (!o.joint) p[std::size_t(c)] *= std::exp(place[l][0]) / places;
+            if (!o.joint) p[std::size_t(c)] *= std::exp(place[l]) / places;
             sum += p[std::size_t(c)];
         }
         w.place.push_back(std::log(sum));
@@ -103,7 +105,7 @@ TEST_CASE("insertion: the gradient of every variant and form against the complex
     for (const Named& form : forms)
         for (bool pre_norm : {false, true})
             for (const InsertionOptions& o : variants(form.form != InsertionForm::two_stacks, pre_norm)) {
-                INFO(form.objective, " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
+                INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
                 const std::vector<Sentence> text = pairs(3, 2);
                 ObjectiveOptions by = inserting();
                 by.insertion.canvases = 2;
@@ -117,7 +119,7 @@ TEST_CASE("insertion: the gradient of every variant and form against the complex
 TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a decoder scores slots by it") {
     for (const Named& form : forms)
         for (const InsertionOptions& o : variants(form.form != InsertionForm::two_stacks)) {
-            INFO(form.objective, " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
+            INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
             Inserter m(o, DType::f64);
             const std::vector<Sentence> text = pairs(4, 5);
             const ObjectiveOptions by = inserting();
@@ -167,17 +169,20 @@ TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a dec
 TEST_CASE("insertion: a canvas alone == in any batch, padded or not") {
     for (const Named& form : forms)
         for (const InsertionOptions& o : variants(form.form != InsertionForm::two_stacks)) {
-            INFO(form.objective, " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture);
+            INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture);
             Inserter m(o);
             const std::vector<Sentence> text = pairs(9, 3);
             const Batch all = find(form.objective).batch(pointers_to(text), 2, inserting(), 32);
             const auto losses = [&](const Batch& b) {
                 m.tape.begin("losses");
-                const Rows each = Model::rows(m.model.losses(m.tape, b).each);
+                const TargetNet::Losses found = m.model.losses(m.tape, b);
+                std::vector<double> each;
+                for (int d = 0; d < found.count; d++) each.push_back(number_at(found.each->view(), d));
                 m.tape.end();
                 return each;
             };
-            const Rows together = losses(all);
+            const std::vector<double> together = losses(all);
+            REQUIRE(together.size() == text.size());
             for (std::size_t d = 0; d < text.size(); d++)
                 CHECK(losses(find(form.objective).batch({&text[d]}, 2, inserting()))[0] == together[d]);
         }
@@ -223,14 +228,16 @@ TEST_CASE("insertion: every attention that honours the masks trains and writes: 
 
 TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in parallel and from a part of them") {
     for (const Named& form : forms) {
-        INFO(form.objective);
+        INFO(std::string(form.objective));
         InsertionOptions o = variants(form.form != InsertionForm::two_stacks)[0];
         Inserter m(o);
         const std::vector<Sentence> text = pairs(3, 21);
-        const ObjectiveOptions by = inserting();
+        ObjectiveOptions by = inserting();
+        by.insertion.tau = 0.25;
+        by.insertion.canvases = 4;
         const Objective& objective = find(form.objective);
-        const double last = learned(m, 900, [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });
-        CHECK(last < 2.5);  // the entropy of the order stays
+        const double last = learned(m, 700, [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });
+        CHECK(last < 0.7);  // the entropy of the order stays
         InsertionDecoder decoder(m.model, objective, form.form, by, {0, 1, 2, 3, 4});
         decoder.read(pointers_to(text));
         for (bool parallel : {false, true})
@@ -243,6 +250,7 @@ TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in par
                 const std::vector<Written> all = write_canvases(decoder, starts, how);
                 for (std::size_t i = 0; i < text.size(); i++) {
                     std::vector<int> expected(text[i].target.begin(), text[i].target.end() - 1);
+                    INFO("last ", last, " parallel ", parallel, " begun ", begun, " ", all[i].tokens.size(), " of ", expected.size());
                     CHECK(all[i].tokens == expected);
                     CHECK(all[i].ended);
                     if (parallel) CHECK(all[i].rounds <= fewest_rounds(int(expected.size())) + 1);
