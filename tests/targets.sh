@@ -245,14 +245,48 @@ refuses 'a vocabulary of its own' 2 '--init brings its vocabulary' \
 refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --steps 1 --out refused
 refuses 'a run of another model' 1 'seq2seq is a run of seq2seq; --init of unilm takes a run of unilm' \
     train unilm --init seq2seq $on_pairs --steps 1 --out refused
-refuses '--init of univae' 2 '--init is of ./train unilm and ./train seq2seq' train univae --init lm --steps 1 --out refused
+refuses '--init of univae' 2 '--init is of models that write targets: unilm, seq2seq and insertion' train univae --init lm --steps 1 --out refused
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?
 is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"
-refuses 'seq2seq is no unilm' 2 'two stacks have no objective unilm; there are seq2seq, mass' \
+refuses 'seq2seq is no unilm' 2 'there is no objective unilm of this model; there are seq2seq, mass' \
     train seq2seq objective=unilm $on_pairs --steps 1 --out refused
 refuses 'no run' 1 'none' generate none
 refuses 'no run' 1 'none' evaluate none
+
+# ---- insertion ----
+train insertion $small layers=1 decoder_layers=1 $on_pairs --precision f32 canvases=4 learning_rate=3e-3 --steps 500 --out insertion > report
+is 'insertion: status' 0 $?
+is 'insertion: end' 1 "$(grep -c '^done after 500 steps' report)"
+for how in '' --parallel '--parallel --threshold 0.5' '--end-penalty 1' '--rounds 9' --apart; do
+    is "insertion $how: a line for a line" 9 "$(generate insertion $how < sources.txt | wc -l)"
+done
+is 'insertion: most are right' 1 "$(($(generate insertion --end-penalty 1 < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"
+is 'insertion: rounds are shown' 'the first in brackets' "$(generate insertion --parallel --show-rounds < sources.txt | head -n 1 |
+    grep -q '^  1 \[[a-z]*\]' && echo the first in brackets)"
+is 'insertion: a canvas is kept' 'red, then box' "$(printf 'the grey cup is made of oak\tred box\n' | generate insertion --canvas |
+    grep -q 'red.*box' && echo red, then box)"
+is 'insertion: closed slots' 'red box' "$(printf 'the red box is made of tin\t_ red _ box _\n' | generate insertion --canvas)"
+is 'insertion: rounds are measured' 'rounds rounds.fewest passes ended' \
+    "$(evaluate insertion --parallel | awk '/^(rounds|passes|ended)/ { print $1 }' | xargs)"
+refuses 'insertion has no beams' 2 '\-\-beam is of models that write token by token' generate insertion --beam 4
+refuses 'insertion: nothing to count' 2 '\-\-count is of models of one text' generate insertion --count 3
+refuses 'a threshold of nothing' 2 'a threshold chooses slots of parallel insertion' generate insertion --threshold 0.5
+printf 'a\tthe red box the red box the red box\n' > long.tsv
+refuses 'a long canvas' 1 'is longer than the longest target' generate insertion --canvas < long.tsv
+refuses 'seq2seq does not insert' 2 '\-\-parallel is an option of insertion, and seq2seq is a run of seq2seq' generate seq2seq --parallel
+refuses 'seq2seq has no rounds' 2 '\-\-end-penalty is an option of insertion' evaluate seq2seq --end-penalty 2
+train insertion $small layers=1 decoder_layers=1 $on_pairs finalization=sequence --steps 2 --out sequence > /dev/null
+refuses 'sequence finalization is serial' 2 'parallel insertion needs slot finalization' generate sequence --parallel
+refuses 'an order of no file' 1 'none.txt' train insertion $small $on_pairs order=none.txt --steps 2 --out refused
+seq 10 > order.txt
+refuses 'an order of another vocabulary' 1 'order.txt has 10 numbers, expected one for each of' \
+    train insertion $small $on_pairs order=order.txt --steps 2 --out refused
+refuses 'two objectives' 2 'insertion has one objective, found 2' train insertion $small $on_pairs objective=insertion:1,kermit:1 --steps 2 --out refused
+refuses 'kermit has two sides' 2 'order=left_to_right is of the other objectives' \
+    train insertion $small $on_pairs objective=kermit order=left_to_right --steps 2 --out refused
+train insertion --init lm objective=insertion-one-stack $on_pairs --steps 1 batch_tokens=200 --out inserted > warm.txt
+is 'insertion starts with one stack: slots are new' 1 "$(grep -c 'new.*slots' warm.txt)"
 
 # ---- Ctrl-C ----
 "$root/train" --device cpu unilm $small layers=2 $on_pairs --minutes 5 --out stopped > report & pid=$!

@@ -98,7 +98,7 @@ std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSe
     if (a.init.empty()) return nullptr;
     TargetSettings* const ours = settings.targets();
     if (!ours)
-        throw BadUsage(text("--init is of ./train unilm and ./train seq2seq: ", kind.name,
+        throw BadUsage(text("--init is of models that write targets: unilm, seq2seq and insertion; ", kind.name,
                             " does not start with the weights of another model"));
     if (!a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
     std::unique_ptr<Start> start = Start::open(a.init, kind.name);

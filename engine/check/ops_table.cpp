@@ -290,6 +290,17 @@ Case normalise_clamped_case(Sizes n) {
     return c;
 }
 
+Case scale_columns_case(Sizes n) {
+    Case c;
+    c.input("x", {n.rows, n.columns}).by_row();
+    c.input("w", {n.columns}, arithmetic).sums(n.rows);
+    c.output("y", {n.rows, n.columns}).by_row();
+    c.forward = by_names(scale_columns_forward);
+    c.backward = by_names(scale_columns_backward);
+    c.record = [](const OnTape& a) { scale_columns(a.tape, a("x"), a("w"), "y"); };
+    return c;
+}
+
 // Two heads of `columns` numbers and `other` vectors; p is a weight, or an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
@@ -543,6 +554,7 @@ const std::vector<Op>& ops_table() {
             {"gather_rows, none", [](Sizes n) { return gather_rows_case(n, true); }},
             {"replace_rows", replace_rows_case},
             {"store_rows", store_rows_case},
+            {"scale_columns", scale_columns_case},
             {"normalise", [](Sizes n) { return normalise_case(n, 1, arithmetic); }},
             {"normalise, heads", [](Sizes n) { return normalise_case(n, 3, Kind::storage); }},
             {"normalise, clamped", normalise_clamped_case},

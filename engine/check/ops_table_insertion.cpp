@@ -43,6 +43,21 @@ Case max_rows_case(Sizes n) {
 }
 
 // Some rows of x in two orders; or each row beside itself.
+Case reshape_case(Sizes n) {
+    const int N = n.rows, C = n.columns;
+    Case c;
+    c.input("x", {N, 2 * C}).with_any_rows();
+    c.output("y", {2 * N, C}).with_any_shape();
+    const auto as_x = [=](View y) {
+        y.shape = {N, 2 * C};
+        return y;
+    };
+    c.forward = [=](const Call& a) { convert_forward(a("x"), as_x(a("y"))); };
+    c.backward = [=](const Call& a) { convert_backward(as_x(a.d("y")), a.grad("x")); };
+    c.record = [=](const OnTape& a) { reshape(a.tape, a("x"), {2 * N, C}, "y"); };
+    return c;
+}
+
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
@@ -142,6 +157,7 @@ std::vector<Op> insertion_ops() {
     return {
         {"tanh", tanh_case},
         {"max_rows", max_rows_case},
+        {"convert, reshape", reshape_case},
         {"gather_rows, side by side", [](Sizes n) { return side_by_side_case(n, false); }},
         {"gather_rows, twice", [](Sizes n) { return side_by_side_case(n, true); }},
         {"chosen_logits", chosen(true, 1)},

@@ -56,6 +56,12 @@ void gelu_linear_backward(const Record& r) {
 void convert_forward(const Record& r) { masquerade::convert_forward(r.x(), r.y()); }
 void convert_backward(const Record& r) { masquerade::convert_backward(r.dy(), r.dx()); }
 
+void scale_columns_forward(const Record& r) { masquerade::scale_columns_forward(r.x(0), r.x(1), r.y()); }
+void scale_columns_backward(const Record& r) {
+    Grad dx = r.dx(0), dw = r.dx(1);
+    masquerade::scale_columns_backward(r.dy(), r.x(0), r.x(1), dx, dw);
+}
+
 View in_shape_of(View view, const View& other) {
     view.shape = other.shape;
     return view;
@@ -140,6 +146,11 @@ Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
     if (x->dtype == type) return x;
     return t.run(Record("convert").reads({x}).makes({t.declare(name, x->shape, type)})
               .by(record::convert_forward, record::convert_backward));
+}
+
+Tensor* scale_columns(Tape& t, Tensor* x, Tensor* w, const std::string& name) {
+    return t.run(Record("scale_columns").reads({x, w}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x, w})
+              .by(record::scale_columns_forward, record::scale_columns_backward));
 }
 
 Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {

@@ -27,6 +27,8 @@ struct Activation {
 Activation linear_gelu(Tape& tape, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
                        const std::string& gelu_name);
 Tensor* gelu_linear(Tape& tape, const Activation& x, Tensor* w, Tensor* b, const std::string& name);
+// (N,C) x with column c times w[c]
+Tensor* scale_columns(Tape& tape, Tensor* x, Tensor* w, const std::string& name);
 Tensor* add(Tape& tape, Tensor* a, Tensor* b, const std::string& name);
 // The identity when the rate is 0 or the tape is not training.
 Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const std::string& name);

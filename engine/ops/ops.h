@@ -38,6 +38,10 @@ OP(linear_gelu_forward, (View x, View w, View b, GeluKind kind, View u, View a))
 // dw = dy^T a,  db = column sums of dy
 OP(gelu_linear_backward, (View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db))
 
+// y(N,C) = x(N,C) w(C), column by column.  x, y: S;  w: A
+OP(scale_columns_forward, (View x, View w, View y))
+OP(scale_columns_backward, (View dy, View x, View w, Grad dx, Grad dw))
+
 // y = a + b
 OP(add_forward, (View a, View b, View y))
 OP(add_backward, (View dy, Grad da, Grad db))

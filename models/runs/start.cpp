@@ -107,6 +107,10 @@ std::string in_one_stack(const std::string& path) {
 // decoder.layer.0.cross.query.weight, decoder.layer.0.norm_cross.bias
 bool of_cross_attention(const std::string& path) { return path.find("cross.") != path.npos; }
 
+bool of_slots(const std::string& path) {
+    return begins(path, "slots.") || begins(path, "order.") || path == "head.dense.weight";
+}
+
 std::string layers(int taken, int there) {
     return taken == there ? text("all ", there, " layers")
                           : text("the first ", taken, " of ", there, " layers");
@@ -152,12 +156,15 @@ std::string Start::give_weights(TargetRun& run) const {
     const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
     const bool from_one = !theirs.decoder;
+    bool slots = false;
     for (const Tensor& own : run.parameters.all()) {
         const Tensor* given = weights().find(from_one ? in_one_stack(own.path) : own.path);
-        if (!given && !of_cross_attention(own.path))
+        if (given && given->shape != own.shape && own.path == "head.dense.weight") given = nullptr;  // that of slots reads two rows
+        if (!given && !of_cross_attention(own.path) && !of_slots(own.path))
             throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
         if (given && (has_head() || !begins(own.path, "head.")))
             copy(weights().master(*given), run.parameters.master(own));
+        slots |= !given && of_slots(own.path);
     }
     run.parameters.round();
 
@@ -169,6 +176,7 @@ std::string Start::give_weights(TargetRun& run) const {
     if (has_head()) taken += ", head";
     if (!has_head()) fresh += ", head";
     if (ours.decoder && from_one) fresh += ", cross-attention";
+    if (slots) fresh += ", slots";
     return fresh.empty() ? taken : text(taken, "; new: ", fresh.substr(2));
 }
 

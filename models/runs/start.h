@@ -4,6 +4,7 @@
 //   from \ to      unilm   seq2seq
 //   unilm          all     one stack: encoder and decoder each take its layers; cross-attention is new   Rothe et al. 2020
 //   seq2seq        -       all
+//   insertion: what seq2seq takes, or all of a run of insertion, or one stack where it has one; its slots are new
 //   Hugging Face   all     one stack
 #pragma once
 #include "models/runs/target_run.h"

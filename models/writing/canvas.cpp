@@ -29,6 +29,25 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
+// To insert c before, between or behind a run of c's makes the same canvas: one of these slots stands for all that want c. A token
+// is missing there if it is missing in any of them: p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)), both in [0,1].
+void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
+    for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
+        const int c = canvas.tokens[l];
+        while (to < canvas.tokens.size() && canvas.tokens[to] == c) to++;
+        std::vector<SlotScore*> want;
+        for (std::size_t i = l; i <= to; i++)
+            if (scores[i].token == c && (canvas.closed.empty() || !canvas.closed[i])) want.push_back(&scores[i]);
+        if (want.size() < 2) continue;
+        double content = 0, lacking = 0, both = 0;
+        for (SlotScore* s : want) {
+            content += std::exp(s->content), lacking += 1 - std::exp(s->end), both += std::exp(joint(*s));
+            s->content = -INFINITY;
+        }
+        *want[0] = {c, std::log(std::min(content, 1.0)), std::log(std::max(1 - lacking, 0.0)), std::log(both / std::min(content, 1.0))};
+    }
+}
+
 // The slots that a round inserts into, the best first; none: the canvas ends.
 std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canvas, const CanvasOptions& o) {
     std::vector<int> slots;
@@ -78,13 +97,14 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
     while (!open.empty()) {
         std::vector<const Canvas*> asked;
         for (std::size_t i : open) asked.push_back(&starts[i]);
-        const auto scores = model.score(asked);
+        auto scores = model.score(asked);
         if (scores.size() != asked.size()) throw Error(text("the model scored ", scores.size(), " canvases of ", asked.size()));
         std::vector<std::size_t> still_open;
         for (std::size_t n = 0; n < open.size(); n++) {
             Canvas& canvas = starts[open[n]];
             Written& w = all[open[n]];
             check(canvas, scores[n].size());
+            if (!o.apart) alike(canvas, scores[n]);
             std::vector<int> slots = chosen(scores[n], canvas, o);
             w.ended = slots.empty();
             const int room = w.rounds < o.most_rounds ? std::max(0, o.longest - int(canvas.tokens.size())) : 0;

@@ -33,6 +33,7 @@ KernelAttention::KernelAttention(Parameters& p, const std::string& layer, const 
     const auto make = [s, path](std::uint64_t seed, std::uint32_t draw) {
         return random_features(s.options.features, s.heads, s.width / s.heads, {}, seed, path, draw);
     };
+    if (kind == Kind::rfa) sharpness_ = p.add(layer + "." + name + ".sharpness", {s.width}, {Init::ones});
     random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, make, s.options.redraw});
 }
 
@@ -43,6 +44,7 @@ Tensor* KernelAttention::features(Tape& tape, Tensor* x, const std::string& name
     if (kind_ == Kind::rfa) x = normalise(tape, x, name + ".unit", H);
     const double scale = kind_ == Kind::rfa ? 1 : std::pow(double(shape_.width / H), -0.25);
     Tensor* w = convert(tape, random_, tape.dtype, name + ".random");
+    if (sharpness_) w = scale_columns(tape, w, sharpness_, name + ".scaled");
     return feature_map(tape, head_scores(tape, x, w, H, scale, name + ".projections"), has_norm(map_) ? x : nullptr, H, scale, map_, name);
 }
 

@@ -267,3 +267,28 @@ TEST_CASE("canvas: the rounds are drawn, new words in brackets, at most 80 colum
     CHECK(drawn.find("\n     öööö") != std::string::npos);
     CHECK(drawn.find("  6  ") != std::string::npos);
 }
+
+// "7" of which a 7 is missing: either slot wants it with p = 1/2. Apart both insert it where the end is a little less likely, or
+// neither does; together one does.
+TEST_CASE("canvas: slots beside equal tokens decide together") {
+    for (double end : {0.45, 0.55}) {
+        const SlotScore half{7, std::log(1 - end), std::log(end), std::log(0.5)};
+        Fixed model({{{7, -0.1, -5, 0}}, {half, half}});
+        for (bool in_parallel : {false, true}) {
+            CanvasOptions o = in_parallel ? parallel() : CanvasOptions();
+            const Written together = write_one(model, o);
+            CHECK(together.tokens == std::vector<int>{7, 7});
+            CHECK(together.came == std::vector<int>{2, 1});
+            CHECK(together.score == doctest::Approx(-0.1 + std::log(in_parallel ? std::min(1.0, 2 * (1 - end)) : 1 - end)).epsilon(1e-12));
+            o.apart = true;
+            CHECK(write_one(model, o).tokens.size() == (end > 0.5 ? 1 : in_parallel ? 3 : 2));
+        }
+    }
+    // A slot that wants another token, or is closed, or lies beside another token, decides for itself.
+    const SlotScore third{7, std::log(0.3), std::log(0.6), std::log(0.25)}, other{8, std::log(0.5), std::log(0.4), std::log(0.25)};
+    Fixed model({{}, {}, {third, third, other}, {third, third, third, third}});
+    CHECK(write_one(model, parallel(), {0, {7, 9}}).tokens == std::vector<int>{7, 7, 9, 8});
+    CHECK(write_one(model, parallel(), {0, {7, 9}, {1, 0, 1}}).tokens == std::vector<int>{7, 9});
+    CHECK(write_one(model, parallel(), {0, {7, 7, 5}}).tokens == std::vector<int>{7, 7, 7, 5});
+    CHECK(write_one(model, parallel(), {0, {5, 7, 5}}).tokens == std::vector<int>{5, 7, 7, 5});
+}
