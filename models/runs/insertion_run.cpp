@@ -241,6 +241,7 @@ std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& so
     CanvasOptions how = options.canvas;
     const bool sequence = settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;
     how.finalization = sequence ? Finalization::sequence : Finalization::slot;
+    check(how);
     how.longest = std::min(options.maximum, settings.max_target) - 1;
     std::vector<int> forbidden = special_tokens();
     forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());

@@ -9,7 +9,6 @@
 #include "engine/base/error.h"
 
 namespace masquerade {
-namespace {
 
 void check(const CanvasOptions& o) {
     if (o.parallel && o.finalization == Finalization::sequence)
@@ -19,6 +18,8 @@ void check(const CanvasOptions& o) {
         throw BadUsage(text("insertion needs a threshold, a length and rounds of 0 or more and a finite end penalty, found ",
                             o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty));
 }
+
+namespace {
 
 void check(const Canvas& canvas, std::size_t scored) {
     const std::size_t slots = canvas.tokens.size() + 1;

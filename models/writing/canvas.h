@@ -44,6 +44,7 @@ struct CanvasOptions {
     int longest = 128;       // tokens of a canvas at most: a round inserts the best of what has room
     int most_rounds = INT_MAX;
 };
+void check(const CanvasOptions& options);  // BadUsage: options that contradict each other
 
 struct Written {
     std::vector<int> tokens;
@@ -54,7 +55,7 @@ struct Written {
     int passes() const { return rounds + 1; }  // of the model: the last says that nothing more is inserted
 };
 
-// Canvases that are done are not passed to the model again. BadUsage: options that contradict each other.
+// Canvases that are done are not passed to the model again. Options are checked.
 std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts, const CanvasOptions& options);
 
 // Fewest rounds to n tokens: floor(log2 n) + 1; 0 for none.

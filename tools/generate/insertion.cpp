@@ -20,6 +20,7 @@ void InsertionWriting::generate(const InsertionRun& run) const {
             throw BadUsage(text(option->get_name(), " is of models that write token by token; insertion takes --maximum, --forbid and the options of insertion"));
     if (searching.count > 0) throw BadUsage("--count is of models of one text; insertion writes a target for each line of standard input");
     options.canvas = canvas;
+    run.insert({}, options, {});  // what is refused is refused before a line is read
     each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {
         std::vector<std::string> sources;
         std::vector<Canvas> starts;
