@@ -54,12 +54,12 @@ refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; ex
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
-refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq, classify' inspect program bert
-refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; classify; ops: linear' \
+refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq, insertion, classify' inspect program bert
+refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; insertion; classify; ops: linear' \
     inspect gradients bert
 refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64
 refuses 'a setting of another model' 2 'unknown setting decoder_layers' inspect gradients unilm decoder_layers=2
 refuses 'a size that cannot be' 2 'width 5 does not divide into 2 heads' inspect program seq2seq width=5
-refuses 'an objective that is not' 2 'there is no objective unlm; there are mlm, lm' inspect gradients unilm objective=unlm
+refuses 'an objective that is not' 2 'there is no objective unlm of this model; there are mlm, lm' inspect gradients unilm objective=unlm
 refuses 'two models' 2 'seq2seq is neither a model, which comes first' inspect program unilm seq2seq
 finish inspect
