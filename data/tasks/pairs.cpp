@@ -15,6 +15,8 @@ void shuffle(std::vector<T>& v, Sequence& random) {
     for (std::size_t i = v.size(); i > 1; i--) std::swap(v[i - 1], v[random.below(std::uint32_t(i))]);
 }
 
+constexpr int bar = -1;  // a word that is no wN: |
+
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words, o.length, o.length}; }
 
 // 0 to `length` words, all lengths alike; the target is `change` of the source.
@@ -40,11 +42,11 @@ const StarLevel& level_of(const PairOptions& o) { return row_of(star_levels(), o
 
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
-    return {s.nodes, 2 * s.degree * (s.longest - 1) + 2, s.longest};
+    return {s.nodes, 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
-// Arms point through the centre. Source: the edges in random order, two words each, then where the first arm starts and ends;
-// target: the nodes of that arm.
+// Arms point through the centre. Source: the edges in random order, two words and a bar each, then where the first arm starts and
+// ends; target: the nodes of that arm. Without bars nothing near a word would say which of its neighbours shares its edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(static_cast<std::size_t>(s.nodes));
@@ -64,14 +66,14 @@ WordPair star_graph(const PairOptions& o, Sequence& random) {
         if (arm == 0) p.second = nodes;
     }
     shuffle(edges, random);
-    for (const auto& [from, to] : edges) p.first.insert(p.first.end(), {from, to});
+    for (const auto& [from, to] : edges) p.first.insert(p.first.end(), {from, to, bar});
     p.first.insert(p.first.end(), {p.second.front(), p.second.back()});
     return p;
 }
 
 std::string as_text(const std::vector<int>& words) {
     std::string line;
-    for (int word : words) line += text(line.empty() ? "w" : " w", word);
+    for (int word : words) line += (line.empty() ? "" : " ") + (word == bar ? "|" : text("w", word));
     return line;
 }
 
@@ -101,7 +103,9 @@ const PairTask& find_pair_task(const PairOptions& o) {
 
 WordList pair_words(const PairOptions& o) {
     WordList all(special_tokens, special_tokens + first_word);
-    for (int i = 0, count = find_pair_task(o).size(o).words; i < count; i++) all.push_back(text("w", i));
+    const PairTask::Size size = find_pair_task(o).size(o);
+    for (int i = 0; i < size.words; i++) all.push_back(text("w", i));
+    if (size.bars) all.push_back("|");
     return all;
 }
 

@@ -17,10 +17,12 @@ struct PairOptions {
 
 using WordPair = std::pair<std::vector<int>, std::vector<int>>;  // numbers of the words of source and target
 
-// A row of the table. `size` says how many words there are, and how many a source and a target have at most.
+// A row of the table. `size` says how many words there are, beside | where it has bars, and how many a source and a target have
+// at most.
 struct PairTask {
     struct Size {
         int words, source, target;
+        bool bars = false;
     };
     const char* name;
     Size (*size)(const PairOptions&);

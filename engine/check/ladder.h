@@ -178,7 +178,7 @@ class Call {
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
     void want(std::size_t operand, bool wanted) { unwanted_[operand] = !wanted; }
-    void add(std::size_t operand) { added_[operand] = true; }
+    void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
     // Indexed by operand: the value; the cotangent (outputs) or the gradient (inputs), null if there is none.

@@ -45,10 +45,11 @@ constexpr std::uint16_t many_warps = 0xffff;
 
 // Accesses of whole words are noted by words, others by bytes; each is checked against both.
 constexpr std::uintptr_t page = 4096, word = 4;
-struct Page {
-    Cell words[page / word], bytes[page];
+struct alignas(64) Page {
     Tick words_used, bytes_used;  // the last launch with such accesses
+    Cell words[page / word], bytes[page];
 };
+constexpr std::size_t pages_at_once = 16;  // one after the other, so that their cells lie in different sets of the cache
 
 struct Watch {
     Tick launch = 1, block = 1,
@@ -59,7 +60,7 @@ struct Watch {
         {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
     std::vector<std::pair<Tick, uint3> > blocks;
     std::unordered_map<std::uintptr_t, Page*> pages;
-    std::vector<std::unique_ptr<Page> > all;
+    std::vector<std::unique_ptr<Page[]> > all;
     std::vector<Page*> free;
     std::uintptr_t last_number[64] = {};
     Page* last[64] = {};
@@ -69,7 +70,10 @@ struct Watch {
         if (last_number[slot] != number) {
             Page*& found = pages[number];
             if (!found) {
-                if (free.empty()) free.push_back(all.emplace_back(std::make_unique<Page>()).get());
+                if (free.empty()) {
+                    Page* fresh = all.emplace_back(std::make_unique<Page[]>(pages_at_once)).get();
+                    for (std::size_t i = 0; i < pages_at_once; i++) free.push_back(fresh + i);
+                }
                 found = free.back();
                 free.pop_back();
             }
@@ -92,6 +96,7 @@ std::string name_of_block(Tick tick) {
 
 enum Does { reads, writes, changes };
 struct Access {
+    const Thread& self;
     std::uintptr_t address;
     std::size_t size;
     Does does;
@@ -114,20 +119,19 @@ struct Access {
 };
 
 // Whether what the lane of the running thread's warp did in that stretch lies behind a barrier.
-bool behind(int lane, Tick between) {
-    const Thread& self = *running;
+bool behind(const Thread& self, int lane, Tick between) {
     return lane == self.lane || watch.known[self.number][lane] > between;
 }
 
 // The accesses that the cell remembers against this one.
 void check(const Cell& cell, const Access& a) {
     const Watch& w = watch;
-    const Thread& self = *running;
+    const Thread& self = a.self;
     const bool both_atomic = cell.atomic && a.does == changes;
     if (!a.shared && cell.written >= w.launch && cell.written < w.block && !both_atomic)
         a.fail(text(" that block ", name_of_block(cell.written), " wrote; nothing orders blocks"));
     if (cell.written == w.now && cell.writer != self.number && !both_atomic)
-        if (cell.writer / 32 != self.warp || !behind(cell.writer % 32, cell.written_between))
+        if (cell.writer / 32 != self.warp || !behind(self, cell.writer % 32, cell.written_between))
             a.race(cell.writer, "wrote");
     if (a.does == reads) return;
     if (!a.shared)
@@ -138,13 +142,12 @@ void check(const Cell& cell, const Access& a) {
     if (cell.warp == many_warps) a.fail(" that threads of several warps read; no barrier lies between");
     for (unsigned left = cell.lanes; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
-        if (cell.warp != self.warp || !behind(lane, cell.read_between)) a.race(cell.warp * 32 + lane, "read");
+        if (cell.warp != self.warp || !behind(self, lane, cell.read_between)) a.race(cell.warp * 32 + lane, "read");
     }
 }
 
-void note_read(Cell& cell) {
+void note_read(Cell& cell, const Thread& self) {
     const Watch& w = watch;
-    const Thread& self = *running;
     const Tick between = w.between[self.number];
     const unsigned own = 1u << self.lane;
     if (cell.read == w.now && cell.warp != self.warp) {
@@ -156,7 +159,7 @@ void note_read(Cell& cell) {
     if (!fresh && cell.read_between != between) {  // all who read before may lie behind a barrier
         fresh = true;
         for (unsigned left = cell.lanes; left; left &= left - 1)
-            fresh = fresh && behind(__builtin_ctz(left), cell.read_between);
+            fresh = fresh && behind(self, __builtin_ctz(left), cell.read_between);
     }
     cell.lanes = fresh ? own : cell.lanes | own;
     cell.read_between = fresh ? between : std::min(cell.read_between, between);
@@ -164,12 +167,12 @@ void note_read(Cell& cell) {
     cell.warp = std::uint16_t(self.warp);
 }
 
-void note(Cell& cell, Does does) {
-    if (does == reads) return note_read(cell);
+void note(Cell& cell, const Access& a) {
+    if (a.does == reads) return note_read(cell, a.self);
     cell.written = watch.now;
-    cell.written_between = watch.between[running->number];
-    cell.writer = std::uint16_t(running->number);
-    cell.atomic = does == changes;
+    cell.written_between = watch.between[a.self.number];
+    cell.writer = std::uint16_t(a.self.number);
+    cell.atomic = a.does == changes;
 }
 
 // One word, or one byte.
@@ -189,18 +192,20 @@ void access_one(const Access& a, std::uintptr_t address, bool whole) {
     }
     if (a.shared && a.does != writes && !written) a.fail(" that no thread of the block has written");
     (whole ? p.words_used : p.bytes_used) = w.launch;
-    note(whole ? of_word : *of_bytes, a.does);
+    note(whole ? of_word : *of_bytes, a);
 }
 
 void access(const void* pointer, std::size_t size, Does does) {
-    if (!running || !places.watched || running->fiber->holds(pointer)) return;
+    const Thread* const self = running;
+    if (!self || !places.watched) return;
     const char* at = static_cast<const char*>(pointer);
-    if (places.parameters.hold(at) || built_in.hold(at)) return;
+    const bool on_stack = places.stacks.hold(at);
+    if (on_stack ? self->fiber->holds(at) : places.parameters.hold(at) || built_in.hold(at)) return;
     counted.accesses++;
-    const Access a{std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
+    const Access a{*self, std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
     if (places.shared.hold(at) && at + size > places.asked.end)
         a.fail(text(" past the ", places.asked.end - places.asked.begin, " bytes that the launch asked for"));
-    if (places.stacks.hold(at)) a.fail(" that is another thread's own");
+    if (on_stack) a.fail(" that is another thread's own");
     const std::uintptr_t end = a.address + size;
     const bool whole = a.address % word == 0 && size % word == 0;
     for (std::uintptr_t i = a.address; i < end; i += whole ? word : 1) access_one(a, i, whole);

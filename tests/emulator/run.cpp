@@ -16,7 +16,7 @@ BUILT_IN dim3 blockDim, gridDim;
 
 namespace masquerade::emulator {
 
-thread_local Thread* running = nullptr;
+__thread Thread* running = nullptr;
 Counts counted;
 Places places;
 

@@ -34,8 +34,8 @@ std::vector<int> numbers(const std::string& line) {
     std::istringstream words(line);
     std::vector<int> all;
     for (std::string word; words >> word;) {
-        REQUIRE(word[0] == 'w');
-        all.push_back(std::stoi(word.substr(1)));
+        REQUIRE((word[0] == 'w' || word == "|"));
+        all.push_back(word == "|" ? -1 : std::stoi(word.substr(1)));
     }
     return all;
 }
@@ -56,8 +56,9 @@ TEST_CASE("pairs: of every row, pairs are fixed by seed and number, within their
         PairOptions other = o;
         other.seed = 2;
         const PairTask::Size size = find_pair_task(o).size(o);
-        CHECK(pair_words(o).size() == std::size_t(size.words + 5));
-        CHECK(pair_words(o).back() == text("w", size.words - 1));
+        CHECK(pair_words(o).size() == std::size_t(size.words + 5 + size.bars));
+        CHECK(pair_words(o)[std::size_t(size.words + 4)] == text("w", size.words - 1));
+        CHECK((pair_words(o).back() == "|") == size.bars);
         std::set<std::string> held_out, train;
         std::size_t longest[2] = {};
         int differ = 0;
@@ -70,6 +71,7 @@ TEST_CASE("pairs: of every row, pairs are fixed by seed and number, within their
             train.insert({t.first, made_pair(other, i, false).first});
             for (const auto& [source, target] : {h, t}) {
                 for (int word : numbers(source)) CHECK(word < size.words);
+                if (!size.bars) CHECK(source.find('|') == source.npos);
                 longest[0] = std::max(longest[0], numbers(source).size());
                 longest[1] = std::max(longest[1], numbers(target).size());
             }
@@ -115,7 +117,10 @@ TEST_CASE("pairs: a star graph has its arms, and the target is the only way from
         int in_order = 0;
         for (std::uint64_t i = 0; i < 300; i++) {
             const auto pair = made_pair(o, i, false);
-            const std::vector<int> source = numbers(pair.first), path = numbers(pair.second);
+            std::vector<int> source = numbers(pair.first);
+            const std::vector<int> path = numbers(pair.second);
+            for (std::size_t e = 2; e + 1 < source.size(); e += 3) CHECK(source[e] == -1);  // a bar behind each edge
+            source.erase(std::remove(source.begin(), source.end(), -1), source.end());
             std::map<int, std::vector<int>> after;
             std::map<int, int> before;
             std::set<int> nodes(source.begin(), source.end());
