@@ -40,11 +40,13 @@ int main(int argc, char** argv) {
     LatentMeasuring latents(choice);
     TargetMeasuring targets(choice);
     bool json = false;
+    int average = 1;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](CLI::App& app) {
             add_option(app, "run", choice.run, "RUN", "run folder, or one of its steps")->required();
             add_option(app, "--data", choice.data, "FILE", "other text than what the run held out");
+            number_option(app, "--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
             number_option(app, "--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
             app.add_flag("--json", json, "the same as JSON");
             latents.declare(app);
@@ -53,6 +55,7 @@ int main(int argc, char** argv) {
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(choice.run);
             const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
+            if (average > 1) run->average_checkpoints(average);
             UniVaeRun* const from = run->latents();
             const TargetRun* const writer = run->targets();
             if (!from) refuse_options(latents.own, choice.run, kind.name);

@@ -11,12 +11,14 @@ int main(int argc, char** argv) {
     LatentWriting latents(searching);
     TargetWriting targets(searching);
     InsertionWriting insertion(searching);
+    int average = 1;
     return run_program(
         argc, argv, "generate",
         "Writes by a run: univae samples, or writes lines of standard input again; unilm, seq2seq and insertion "
         "write a target for every line of standard input.",
         [&](CLI::App& app) {
             add_option(app, "run", searching.folder, "RUN", "run folder, or one of its steps")->required();
+            number_option(app, "--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
             searching.declare(app);
             latents.declare(app);
             targets.declare(app);
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(searching.folder);
             const std::unique_ptr<Run> run = kind.load(searching.folder, false, common.device);
+            if (average > 1) run->average_checkpoints(average);
             if (UniVaeRun* from = run->latents()) {
                 refuse_options(targets.own, searching.folder, kind.name);
                 refuse_options(insertion.own, searching.folder, kind.name);

@@ -64,7 +64,7 @@ struct Prepared {
 // Changes settings of a run that goes on: those of its optimiser and of its checkpoints.
 json changed(RunSettings& settings, const std::vector<std::string>& words) {
     static const std::vector<std::string> may_change = {"learning_rate",  "warmup",         "clip",
-                                                        "schedule_start", "schedule_steps", "save_every"};
+                                                        "schedule_start", "schedule_steps", "save_every", "keep"};
     Config keys;
     settings.declare(keys);
     json changes = json::object();

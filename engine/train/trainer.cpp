@@ -48,6 +48,7 @@ void TrainOptions::declare(Config& c) {
     c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed", 0,
           1000000000);
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
+    c.add("keep", &keep, "the last checkpoints that stay, beside the best one; --average takes their mean", 1, 1000000);
     c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
     c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
     c.add("tf32", &tf32,
@@ -68,6 +69,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
+    folder_.keep = int(options.keep);
     if (parameters.device() != Device::cpu)
         cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);

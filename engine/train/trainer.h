@@ -26,6 +26,7 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t steps = 0;       // stop after so many; 0: no limit
     double minutes = 10;          // stop after so long; 0: no limit
     std::int64_t save_every = 0;  // steps; 0: every minute
+    std::int64_t keep = 3;        // checkpoints that stay, and the best one
     std::uint64_t seed = 1;
     std::string recompute;  // scopes to compute again in the backward: "decoder.layer.*"
     bool plan_memory = true;

@@ -44,9 +44,10 @@ class ClassifyTask : public Task {
     void save(const std::string& folder) const override { run_.save_config(folder); }
 
   private:
-    // Measures held-out examples of about 200,000 tokens; once a step.
+    // Measures held-out examples of about 200,000 tokens, or a hundred; once a step.
     const std::vector<Measure>& held_out() {
-        if (shown_.empty()) shown_ = run_.measures(std::uint64_t(std::clamp(200000 / run_.source->longest, 100, 1000)));
+        if (shown_.empty())
+            shown_ = run_.measures(std::uint64_t(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out)));
         return shown_;
     }
 
@@ -85,6 +86,7 @@ void ClassifySettings::declare(Config& c) {
     declare_mask(c);
     declare_backbone(c, model);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    c.add("held_out", &held_out, "held-out examples that are measured at a checkpoint, at most; fewer of long ones", 1, 100000000);
     declare_training(c);
 }
 

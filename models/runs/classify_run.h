@@ -15,6 +15,7 @@ struct ClassifySettings : RunSettings {
     static std::vector<std::string> objectives() { return {}; }
     TaskOptions task;
     BackboneOptions model;
+    int held_out = 1000;
 
     ClassifySettings();
     const char* family() const override { return name; }

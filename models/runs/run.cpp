@@ -10,6 +10,7 @@
 #include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "engine/base/write_file.h"
+#include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
@@ -115,6 +116,27 @@ std::vector<int> Run::special_tokens() const {
     for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
         if (id >= 0) all.push_back(id);
     return all;
+}
+
+void Run::average_checkpoints(int count) {
+    const RunFolder folder = RunFolder::open(std::filesystem::path(step_folder).parent_path().string());
+    std::vector<std::int64_t> steps = folder.steps();
+    steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
+    if (int(steps.size()) < count)
+        throw BadUsage(masquerade::text("a mean of ", count, " checkpoints is asked for, and ", folder.path(), " has ", steps.size(),
+                                        " up to step ", step, "; ./train keep=", count, " keeps more"));
+    steps.erase(steps.begin(), steps.end() - count);
+    std::vector<TensorFile> files;
+    for (std::int64_t s : steps) files.emplace_back(folder.step_folder(s) + "/model.safetensors");
+    for (const Tensor& p : parameters.all()) {
+        std::vector<double> sum(std::size_t(p.shape.count())), one(sum.size());
+        for (const TensorFile& file : files) {
+            file.convert_to(p.path, {one.data(), DType::f64, Device::cpu, p.shape});
+            for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i] / count;
+        }
+        write_numbers(parameters.master(p), sum.data());
+    }
+    parameters.round();
 }
 
 void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {

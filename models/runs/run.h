@@ -85,6 +85,8 @@ class Run {
     void save_config(const std::string& folder);
     // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
+    // The weights become the mean of those of the last `count` checkpoints, the loaded one the last. BadUsage where there are fewer.
+    void average_checkpoints(int count);
     // vocab.txt, and tokenizer.json if the settings do not say all of the tokenizer: one that --init brought.
     void save_tokenizer(const RunFolder& folder) const;
     // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".

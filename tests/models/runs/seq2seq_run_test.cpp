@@ -45,7 +45,7 @@ TEST_CASE("seq2seq run: a task makes its pairs, room for them and its words; a r
                "the vocabulary is not that of task sort");
     keys.set("task=star_graph");
     keys.set("level=hard");
-    CHECK(s.max_length == 114);
+    CHECK(s.max_length == 169);
 }
 
 TEST_CASE(

@@ -50,7 +50,8 @@ inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {
                                                                     {"learning_rate", "0.005"},
                                                                     {"schedule_start", "40"},
                                                                     {"schedule_steps", "80"},
-                                                                    {"prior_sentences", "0"}})
+                                                                    {"prior_sentences", "0"},
+                                                                    {"held_out", "20"}})
         if (keys.has(key)) keys.set(key, value);
     return s;
 }
