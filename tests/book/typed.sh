@@ -4,7 +4,7 @@
 # end well. Trainings are made small: two steps of a small model, on text that is made here. Programs as `make` left them.
 # Not typed: make, gdb (transcripts.sh), what measures (./bench, compare.py), scripts of tests/, and commands on what the reader is
 # to write.
-# RUN is a run, of UniVAE on the pages of UniVAE, else of UniLM; FOLDER a checkpoint of Hugging Face's.
+# RUN is a run, of UniVAE on the pages of UniVAE, of insertion on its own, else of UniLM; FOLDER a checkpoint of Hugging Face's.
 set -uo pipefail
 root=${root:-$PWD} pages=$PWD
 work=$(mktemp -d)
@@ -36,7 +36,7 @@ commands() {
             rest = ""
             gsub(/ +#.*/, "", text)
             if (text ~ yours) next
-            if (text ~ /^(\.\/[a-z]+|make|echo|printf|cut|build\/release\/corpus)( |$)/) print FILENAME "\t" from "\t" text
+            if (text ~ /^(\.\/[a-z]+|make|echo|printf|cut|paste|build\/release\/corpus)( |$)/) print FILENAME "\t" from "\t" text
         }' "$@"
 }
 
@@ -57,7 +57,7 @@ small_form() {
                     *latent_layers=0*) part+=" $small --steps 2 --minutes 0" ;;
                     *) part+=" $small $model --steps 2 --minutes 0" ;;
                 esac
-                case $part in *--data* | *--fit-prior*) ;; *) [[ $words == '' || $words == classify ]] || part+=" --data pairs.tsv" ;; esac ;;
+                case $part in *--data* | *--fit-prior* | *task=*) ;; *) [[ $words == '' || $words == classify ]] || part+=" --data pairs.tsv" ;; esac ;;
             ./evaluate*)
                 part=$(sed -E 's/ --(limit|importance) [0-9]+//g' <<< "$part")" --limit 4"
                 case $page in *prior.md | *univae*) part+=" --samples 4 --importance 2" ;; esac ;;
@@ -77,23 +77,25 @@ furnish() {
     cp -r "$work/corpus" .
     awk 'BEGIN { for (i = 1; i <= 200; i++) print "the red cup of number " i " is made of tin\ttin cup " i }' > pairs.tsv
     cut -f 1 pairs.tsv | tee text.txt text other-text my_sentences.txt > sources.txt
-    head -n 5 pairs.tsv | tee couplets.dev.tsv corpus/titles.dev.tsv > /dev/null
+    head -n 5 pairs.tsv | tee dev.tsv couplets.dev.tsv corpus/titles.dev.tsv > /dev/null
     cp pairs.tsv couplets.train.tsv && cp pairs.tsv corpus/titles.train.tsv
     head -n 5 text.txt | tee my_held_out.txt lines.txt > endings.txt
     cp "$root/tests/golden/tokenizer/vocab.txt" .
     cp -r "$root/tests/golden/hugging_face/roformer_char" FOLDER
     case $page in
         *prior.md | *univae*) cp -r "$work/univae" RUN ;;
+        *insertion.md) cp -r "$work/insertion" RUN ;;
         *) cp -r "$work/unilm" RUN ;;
     esac
 }
 
 "$root/build/release/corpus" grammar --out "$work/corpus" > /dev/null || exit 1
 page=README.md
-mkdir "$work/unilm" "$work/univae"
+mkdir "$work/unilm" "$work/univae" "$work/insertion"
 furnish none
 ./train $small $univae --steps 2 --minutes 0 --out "$work/univae" > /dev/null 2>&1 &&
-    ./train unilm objective=unilm:2,lm-reverse:1 rotary=false $small --data pairs.tsv --steps 2 --minutes 0 --out "$work/unilm" > /dev/null 2>&1 ||
+    ./train unilm objective=unilm:2,lm-reverse:1 rotary=false $small --data pairs.tsv --steps 2 --minutes 0 --out "$work/unilm" > /dev/null 2>&1 &&
+    ./train insertion $small --data pairs.tsv --steps 2 --minutes 0 --out "$work/insertion" > /dev/null 2>&1 ||
     { echo "typed.sh: no run to start with"; exit 1; }
 cd "$pages" && commands "$@" > "$work/commands"
 wrong=0 last=""
