@@ -258,7 +258,7 @@ refuses 'no run' 1 'none' evaluate none
 train insertion $small layers=1 decoder_layers=1 $on_pairs --precision f32 deviation=0.125 learning_rate=5e-3 schedule_steps=2500 --steps 2500 --out insertion > report
 is 'insertion: status' 0 $?
 is 'insertion: end' 1 "$(grep -c '^done after 2500 steps' report)"
-for how in '' --parallel '--parallel --threshold 0.5' '--end-penalty 1' '--rounds 9' --apart; do
+for how in '' --parallel '--parallel --threshold 0.5' '--end-penalty 1' '--sure-end 0.5' '--rounds 9' --apart; do
     is "insertion $how: a line for a line" 9 "$(generate insertion $how < sources.txt | wc -l)"
 done
 is 'insertion: most are right' 1 "$(($(generate insertion --end-penalty 1 < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"

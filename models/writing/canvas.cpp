@@ -14,9 +14,11 @@ void check(const CanvasOptions& o) {
     if (o.parallel && o.finalization == Finalization::sequence)
         throw BadUsage("parallel insertion needs slot finalization: a model of sequence finalization does not say which slots end");
     if (o.threshold != 0 && !o.parallel) throw BadUsage("a threshold chooses slots of parallel insertion, and this is serial");
-    if (!(o.threshold >= 0) || !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
-        throw BadUsage(text("insertion needs a threshold, a length and rounds of 0 or more and a finite end penalty, found ",
-                            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty));
+    if (o.sure_end > 0 && o.finalization == Finalization::sequence)
+        throw BadUsage("how sure an end must be is asked of slots, and a model of sequence finalization does not say which slots end");
+    if (!(o.threshold >= 0) || !(o.sure_end >= 0 && o.sure_end <= 1) || !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
+        throw BadUsage(text("insertion needs a threshold, a length and rounds of 0 or more, a finite end penalty and a sure end in [0,1], found ",
+                            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end));
 }
 
 namespace {
@@ -59,7 +61,8 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
         const double end = s.end - o.end_penalty;
         best_end = std::max(best_end, s.place + end);
         if (!canvas.closed.empty() && canvas.closed[l]) continue;
-        if (s.content > (o.finalization == Finalization::slot ? end : -INFINITY)) slots.push_back(int(l));
+        const bool ends = s.end > -INFINITY && s.end >= std::log(o.sure_end) && end >= s.content;
+        if (s.content > -INFINITY && (o.finalization == Finalization::sequence || !ends)) slots.push_back(int(l));
     }
     const auto score = [&](int l) { return joint(scores[std::size_t(l)]); };
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) { return score(a) > score(b); });

@@ -40,6 +40,7 @@ struct CanvasOptions {
     bool parallel = false;   // a round inserts into every slot that does not end; else into the best of them by log p(c,l)
     double threshold = 0;    // parallel: only where p(c|l) reaches it, and at the best; 0: all, above 1: the best alone
     double end_penalty = 0;  // beta, taken off log p(end)
+    double sure_end = 0;     // a slot ends only where p(end|l) reaches it, beside being likelier than every token
     bool apart = false;      // slots beside equal tokens decide apart, as in the paper; else together: see alike() in canvas.cpp
     int longest = 128;       // tokens of a canvas at most: a round inserts the best of what has room
     int most_rounds = INT_MAX;

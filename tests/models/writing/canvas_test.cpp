@@ -237,6 +237,12 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     o.threshold = 0.5;
     CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("this is serial"), BadUsage);
     CHECK_THROWS_WITH_AS(write_one(model, parallel(NAN)), doctest::Contains("of 0 or more"), BadUsage);
+    o = {};
+    o.sure_end = 1.5;
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("a sure end in [0,1], found 0, 128, 2147483647, 0, 1.5"), BadUsage);
+    o.sure_end = 0.5;
+    o.finalization = Finalization::sequence;
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("how sure an end must be"), BadUsage);
     Fixed broken({{{5, NAN, -1, 0}}});
     CHECK_THROWS_WITH_AS(write_one(broken, {}), doctest::Contains("slot 0 has a score that is not a number"), BadInput);
     Fixed few(std::vector<std::vector<SlotScore>>(1));
@@ -291,4 +297,24 @@ TEST_CASE("canvas: slots beside equal tokens decide together") {
     CHECK(write_one(model, parallel(), {0, {7, 9}, {1, 0, 1}}).tokens == std::vector<int>{7, 9});
     CHECK(write_one(model, parallel(), {0, {7, 7, 5}}).tokens == std::vector<int>{7, 7, 7, 5});
     CHECK(write_one(model, parallel(), {0, {5, 7, 5}}).tokens == std::vector<int>{5, 7, 7, 5});
+}
+
+// The end has p = 0.4, more than any one word, and less than the words together.
+TEST_CASE("canvas: a slot that must be sure of its end goes on until it is") {
+    const SlotScore unsure{7, std::log(0.3), std::log(0.4), 0}, sure{8, std::log(0.1), std::log(0.8), std::log(0.5)};
+    Fixed model({{unsure}, {sure, sure}});
+    CHECK(write_one(model, {}).tokens.empty());
+    for (bool in_parallel : {false, true}) {
+        CanvasOptions o = in_parallel ? parallel() : CanvasOptions();
+        o.sure_end = 0.4;
+        CHECK(write_one(model, o).tokens.empty());
+        o.sure_end = 0.5;
+        CHECK(write_one(model, o).tokens == std::vector<int>{7});
+        o.sure_end = 0.4;
+        o.end_penalty = 1;
+        CHECK(write_one(model, o).tokens == std::vector<int>{7});
+        o.sure_end = 0.5;
+        o.end_penalty = -1;  // the penalty decides which is likelier, not how sure it is
+        CHECK(write_one(model, o).tokens == std::vector<int>{7});
+    }
 }
