@@ -42,7 +42,6 @@ Case max_rows_case(Sizes n) {
     return c;
 }
 
-// Some rows of x in two orders; or each row beside itself.
 Case reshape_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
@@ -58,6 +57,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
+// Some rows of x in two orders; or each row beside itself.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;

@@ -129,6 +129,7 @@ void Run::average_checkpoints(int count) {
     std::vector<TensorFile> files;
     for (std::int64_t s : steps) files.emplace_back(folder.step_folder(s) + "/model.safetensors");
     for (const Tensor& p : parameters.all()) {
+        if (!p.needs_grad) continue;  // a state stays that of the last: a mean of drawn features is no draw
         std::vector<double> sum(std::size_t(p.shape.count())), one(sum.size());
         for (const TensorFile& file : files) {
             file.convert_to(p.path, {one.data(), DType::f64, Device::cpu, p.shape});

@@ -61,7 +61,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
         const double end = s.end - o.end_penalty;
         best_end = std::max(best_end, s.place + end);
         if (!canvas.closed.empty() && canvas.closed[l]) continue;
-        const bool ends = s.end > -INFINITY && s.end >= std::log(o.sure_end) && end >= s.content;
+        const bool ends = s.end >= std::log(o.sure_end) && end >= s.content;
         if (s.content > -INFINITY && (o.finalization == Finalization::sequence || !ends)) slots.push_back(int(l));
     }
     const auto score = [&](int l) { return joint(scores[std::size_t(l)]); };
