@@ -69,7 +69,8 @@ library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
-# g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow.
+# g++ 12 sees an overflow in fmt 9's own parser, and overlaps in its own strings of C++20, that are not there: -Wno-stringop-overflow,
+# -Wno-restrict.
 # Never -ffast-math or -Ofast: NaN and infinity must mean what they say, and a sum keeps its order.
 # g++ tunes for vectors of 256 bits even where 512 are to be had; rows of numbers gain a third by the wide ones.
 optimise_release := -O3 -g1 $(WIDE_VECTORS)
@@ -80,7 +81,7 @@ optimise_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
-flags := -std=c++17 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
+flags := -std=c++20 -I. -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-restrict $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) $(FMT_LIB) -ldl
 # The one name that a device library finds in the program that opens it: tests/cuda/library/fake.cpp computes by it.
@@ -95,7 +96,7 @@ cuda_sources := $(row_ops) $(wildcard engine/ops/cuda/*.cu)
 cuda_objects := $(patsubst %,$(CUDA_BUILD)/%.o,$(basename $(cuda_sources)))
 and_source    = $(if $(filter 90 $(lastword $(CUDA_ARCHS)),$1),$(comma)compute_$1)
 comma        := ,
-nvcc_flags   := -std=c++17 -I. --expt-relaxed-constexpr -O3 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
+nvcc_flags   := -std=c++20 -I. --expt-relaxed-constexpr -O3 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
                 $(foreach arch,$(CUDA_ARCHS),-gencode 'arch=compute_$(arch),code=[sm_$(arch)$(call and_source,$(arch))]') \
                 $(NVCC_STRICT)
 ifeq ($(NVCC_WORKS),1)

@@ -243,9 +243,11 @@ refuses 'more layers' 1 'has 2 layers to give, and layers is 3; choose at most 2
 refuses 'a vocabulary of its own' 2 '--init brings its vocabulary' \
     train unilm --init lm --vocab lm/vocab.txt $on_pairs --steps 1 --out refused
 refuses 'no folder' 1 'there is no folder none' train unilm --init none $on_pairs --steps 1 --out refused
-refuses 'a run of another model' 1 'seq2seq is a run of seq2seq; --init of unilm takes a run of unilm' \
+refuses 'two stacks in one' 1 'has an encoder and a decoder, and this model is one stack' \
     train unilm --init seq2seq $on_pairs --steps 1 --out refused
-refuses '--init of univae' 2 '--init is of models that write targets: unilm, seq2seq and insertion' train univae --init lm --steps 1 --out refused
+refuses 'keep_tokens of nothing' 2 'keep_tokens makes the vocabulary of --init smaller' train unilm $on_pairs keep_tokens=true --steps 1 --out refused
+train univae --init lm --data sentences.txt --steps 1 keep_tokens=true max_length=20 latent_layers=1 batch_tokens=200 --out latents > warm.txt
+is 'what is new in a UniVAE' 1 "$(grep -c 'embedding, head; new: latents; [0-9]* of [0-9]* tokens' warm.txt)"
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?
 is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"

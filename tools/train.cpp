@@ -11,6 +11,7 @@
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
 #include "models/runs/start.h"
+#include "models/runs/target_run.h"
 #include "tools/new_model.h"
 #include "tools/origin.h"
 #include "tools/program.h"
@@ -93,24 +94,13 @@ Prepared resumed(const Arguments& a, const Common& common) {
     return p;
 }
 
-// The start of a new run; null if it starts from nothing.
-std::unique_ptr<Start> start_of(const Arguments& a, const ModelKind& kind, RunSettings& settings) {
-    if (a.init.empty()) return nullptr;
-    TargetSettings* const ours = settings.targets();
-    if (!ours)
-        throw BadUsage(text("--init is of models that write targets: unilm, seq2seq and insertion; ", kind.name,
-                            " does not start with the weights of another model"));
-    if (!a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
-    std::unique_ptr<Start> start = Start::open(a.init, kind.name);
-    start->adopt(*ours);
-    return start;
-}
-
 Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
     p.kind = &kind_of(a.words);
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
-    const std::unique_ptr<Start> initial = start_of(a, *p.kind, *settings);
+    if (!a.init.empty() && !a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
+    const std::unique_ptr<Start> initial = a.init.empty() ? nullptr : Start::open(a.init);
+    if (initial) initial->adopt(*settings);
     Config config;
     settings->declare(config);
     if (!a.config.empty()) config.load(a.config);
@@ -124,6 +114,8 @@ Prepared started(const Arguments& a, const Common& common) {
                                 made);
     if (!a.vocab.empty() && !settings->words().empty())
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
+    if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
+    if (settings->keep_tokens) initial->keep(p.text);
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
@@ -133,7 +125,7 @@ Prepared started(const Arguments& a, const Common& common) {
         options.lower = !settings->cased;  // of the weights, unless the user said otherwise
         p.run->tokenizer = WordPiece(initial->vocabulary(), options, initial->tokenizer().added());
         p.initial =
-            text(initial->source(), "\n        ", initial->give_weights(*p.run->targets()));
+            text(initial->source(), "\n        ", initial->give_weights(*p.run));
     }
     p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
@@ -224,8 +216,7 @@ int main(int argc, char** argv) {
             add_option(app, "--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
             add_option(app, "--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
             add_option(app, "--init", a.init, "FOLDER",
-                       "unilm and seq2seq: start with the weights and the vocabulary of this run (of "
-                       "unilm; for seq2seq of either), or of a BERT or RoFormer of Hugging Face's");
+                       "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
             add_option(app, "--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             add_option(app, "--resume", a.resume, "DIR", "go on with this run");
             add_option(app, "--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");

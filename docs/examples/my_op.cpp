@@ -33,9 +33,7 @@ struct SwishGrad {
 
 void swish_forward(View x, View y) {
     expect_same_shape("swish", "x", x, "y", y);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         cpu::store_points(x.count(), y.as<S>(), false, Swish<S, A>{x.as<S>()});
     });
 }
@@ -44,9 +42,7 @@ void swish_backward(View dy, View x, Grad dx) {
     expect_same_shape("swish backward", "dy", dy, "x", x);
     expect_grad("swish backward", "dx", dx, x);
     if (!dx) return;
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         cpu::store_points(x.count(), dx.view.as<S>(), dx.add, SwishGrad<S, A>{dy.as<S>(), x.as<S>()});
     });
 }

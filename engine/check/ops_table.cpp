@@ -373,14 +373,15 @@ Case gaussian_sample_case(Sizes n) {
     return c;
 }
 
-Case gaussian_kl_case(Sizes n) {
+Case gaussian_kl_case(Sizes n, bool prior) {
     const int B = n.rows, Z = n.columns;
     Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows);
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, prior ? 8 : 2);
+    if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, 8);
     c.output("kl", {B}, arithmetic).by_row().sums(Z);
     c.forward = by_names(gaussian_kl_forward);
     c.backward = by_names(gaussian_kl_backward);
-    c.record = [](const OnTape& a) { gaussian_kl(a.tape, a("x"), "kl"); };
+    c.record = [prior](const OnTape& a) { gaussian_kl(a.tape, a("x"), prior ? a("prior") : nullptr, "kl"); };
     return c;
 }
 
@@ -569,7 +570,8 @@ const std::vector<Op>& ops_table() {
             features("elu", FeatureKind::elu, false),
             {"vmf_sample", vmf_sample_case},
             {"gaussian_sample", gaussian_sample_case},
-            {"gaussian_kl", gaussian_kl_case},
+            {"gaussian_kl", [](Sizes n) { return gaussian_kl_case(n, false); }},
+            {"gaussian_kl, a prior", [](Sizes n) { return gaussian_kl_case(n, true); }},
             {"cross_entropy", [](Sizes n) { return cross_entropy_case(n, true); }},
             {"cross_entropy, no bias", [](Sizes n) { return cross_entropy_case(n, false); }},
             {"cross_entropy, smoothed", [](Sizes n) { return cross_entropy_case(n, true, 0.1); }},
@@ -581,7 +583,7 @@ const std::vector<Op>& ops_table() {
             {"apollo", [](Sizes n) { return apollo_case(n, 0); }},
             {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
         };
-        for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops()}) all.insert(all.end(), more.begin(), more.end());
+        for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()}) all.insert(all.end(), more.begin(), more.end());
         return all;
     }();
     return table;

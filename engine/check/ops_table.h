@@ -75,6 +75,7 @@ std::function<void(const Call&)> by_names(masquerade::detail::Call<slot>, Others
 std::vector<Op> attention_ops();
 std::vector<Op> state_ops();
 std::vector<Op> insertion_ops();
+std::vector<Op> code_ops();
 std::vector<Op> bucket_ops();  // lsh_attention, sinkhorn
 
 }  // namespace masquerade::ladder

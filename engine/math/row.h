@@ -132,22 +132,39 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(0, 1)) = 1/2 sum(mu^2 + exp(l) - l - 1)
+// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p; 0 | 0 where it is null
+template <class A>
+struct GaussianTerm {
+    A apart, narrow, ratio;  // mu - m, exp(-p), l - p
+    HD GaussianTerm(const A* x, const A* prior, int i, int Z) {
+        const A p = prior ? clamped_log_variance(prior[Z + i]) : A(0);
+        apart = prior ? x[i] - prior[i] : x[i];
+        narrow = prior ? exp_of(-p) : A(1);
+        ratio = clamped_log_variance(x[Z + i]) - p;
+    }
+};
 template <class A, class Lanes>
-HD void gaussian_kl_row(Lanes lanes, const A* x, A* kl, int Z) {
+HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int Z) {
     A k = sum(lanes, Z, [&](int i) {
-        A l = clamped_log_variance(x[Z + i]);
-        return A(0.5) * (x[i] * x[i] + exp_of(l) - l - A(1));
+        const GaussianTerm<A> t(x, prior, i, Z);
+        return A(0.5) * (t.apart * t.apart * t.narrow + exp_of(t.ratio) - t.ratio - A(1));
     });
     if (first(lanes)) *kl = k;
 }
-// dmu = dkl mu,   dl = dkl (exp(l) - 1) / 2
+// dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
+// dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
 template <class A, class Lanes>
-HD void gaussian_kl_row_grad(Lanes lanes, A dkl, const A* x, A* dx, bool add, int Z) {
+HD void gaussian_kl_row_grad(Lanes lanes, A dkl, const A* x, const A* prior, A* dx, bool add, A* dprior, bool add_prior, int Z) {
     each(lanes, Z, [&](int i) {
-        A l = clamped_log_variance(x[Z + i]);
-        put(dx[i], dkl * x[i], add);
-        put(dx[Z + i], inside_clamp(x[Z + i]) * dkl * A(0.5) * (exp_of(l) - A(1)), add);
+        const GaussianTerm<A> t(x, prior, i, Z);
+        const A dmu = dkl * t.apart * t.narrow, variance = exp_of(t.ratio);
+        if (dx) {
+            put(dx[i], dmu, add);
+            put(dx[Z + i], inside_clamp(x[Z + i]) * dkl * A(0.5) * (variance - A(1)), add);
+        }
+        if (!dprior) return;
+        put(dprior[i], -dmu, add_prior);
+        put(dprior[Z + i], inside_clamp(prior[Z + i]) * dkl * A(0.5) * (A(1) - t.apart * t.apart * t.narrow - variance), add_prior);
     });
 }
 

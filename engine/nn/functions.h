@@ -77,7 +77,23 @@ Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, c
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
-Tensor* gaussian_kl(Tape& tape, Tensor* x, const std::string& name);
+Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name);  // prior may be null: N(0, 1)
+// y (B,Z) of x (B,Z) by st (B,2 (Z/2)), with the log of its determinant, (B); the log of w's, (1).
+struct Coupled {
+    Tensor *y, *log_det;
+};
+Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
+Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
+Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det, const std::string& name);  // (B)
+// q (B,Z) of y (B,Z), through which nothing flows; code (B,groups).
+struct NearestCode {
+    Tensor *q, *code;
+};
+NearestCode nearest_code(Tape& tape, Tensor* y, Tensor* codes, int groups, const std::string& name);
+Tensor* nearest_level(Tape& tape, Tensor* t, int levels, const std::string& name);  // so, too
+Tensor* straight_through(Tape& tape, Tensor* y, Tensor* q, const std::string& name);
+// (B): weight |y - q|^2; nothing flows to q.
+Tensor* distance(Tape& tape, Tensor* y, Tensor* q, double weight, const std::string& name);
 // (1): sum_n weight_n loss_n, weights (N) constants; b may be null. The gradients of h, w and b are made by the forward,
 // for those of them that need one: where only losses are read, token_losses() is three times cheaper. `losses`, if not
 // null, receives (N), for reading: nothing flows through it. Label smoothing is part of both.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Latents and losses.
+// Losses.
 #include "engine/nn/functions.h"
 
 namespace masquerade {
@@ -13,23 +13,6 @@ struct CrossEntropyAttributes {
 
 // The records' functions: named, so that a debugger shows and breaks on them.
 namespace record {
-
-void normalise_forward(const Record& r) { masquerade::normalise_forward(r.x(), r.as<int>(), r.y(0), r.y(1)); }
-void normalise_backward(const Record& r) {
-    masquerade::normalise_backward(r.dy(), r.y(0), r.y(1), r.as<int>(), r.dx());
-}
-
-void vmf_sample_forward(const Record& r) { masquerade::vmf_sample_forward(r.x(0), r.x(1), r.x(2), r.y()); }
-void vmf_sample_backward(const Record& r) {
-    masquerade::vmf_sample_backward(r.dy(), r.x(0), r.x(1), r.x(2), r.dx(0));
-}
-
-void gaussian_sample_forward(const Record& r) { masquerade::gaussian_sample_forward(r.x(0), r.x(1), r.y()); }
-void gaussian_sample_backward(const Record& r) {
-    masquerade::gaussian_sample_backward(r.dy(), r.x(0), r.x(1), r.dx(0));
-}
-void gaussian_kl_forward(const Record& r) { masquerade::gaussian_kl_forward(r.x(), r.y()); }
-void gaussian_kl_backward(const Record& r) { masquerade::gaussian_kl_backward(r.dy(), r.x(), r.dx()); }
 
 // The outputs are total, loss, lse and what is wanted of h1, w1, b1.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
@@ -53,28 +36,6 @@ void weighted_sum_forward(const Record& r) { masquerade::weighted_sum_forward(r.
 void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(r.dy(), r.x(1), r.dx(0)); }
 
 }  // namespace record
-
-Tensor* normalise(Tape& t, Tensor* x, const std::string& name, int heads) {
-    Tensor *y = t.declare(name, x->shape, x->dtype),
-           *inverse = t.declare(name + ".inverse", {x->rows(), heads}, arithmetic_of(x->dtype));
-    return t.run(Record("normalise").reads({x}).makes({y, inverse}).keeps({y, inverse})
-              .by(record::normalise_forward, record::normalise_backward, heads));
-}
-
-Tensor* vmf_sample(Tape& t, Tensor* mu, Tensor* w, Tensor* e, const std::string& name) {
-    return t.run(Record("vmf_sample").reads({mu, w, e}).makes({t.declare(name, mu->shape, mu->dtype)}).keeps({mu, w, e})
-              .by(record::vmf_sample_forward, record::vmf_sample_backward));
-}
-
-Tensor* gaussian_sample(Tape& t, Tensor* x, Tensor* e, const std::string& name) {
-    return t.run(Record("gaussian_sample").reads({x, e}).makes({t.declare(name, e->shape, x->dtype)}).keeps({x, e})
-              .by(record::gaussian_sample_forward, record::gaussian_sample_backward));
-}
-
-Tensor* gaussian_kl(Tape& t, Tensor* x, const std::string& name) {
-    return t.run(Record("gaussian_kl").reads({x}).makes({t.declare(name, {x->rows()}, x->dtype)}).keeps({x})
-              .by(record::gaussian_kl_forward, record::gaussian_kl_backward));
-}
 
 Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
                       const std::string& name, Tensor** losses, double smoothing) {

@@ -41,8 +41,7 @@ void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule ru
     expect_shape("adamw", "norm", norm, {1}, p.dtype);
     expect_shape("adamw", "control", control, {3}, p.dtype);
     if (rounded.data) expect_shape("adamw", "rounded", rounded, p.shape, DType::bf16);
-    for_type(p.dtype, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(p.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(
             (p.count() + at_once - 1) / at_once,
             Step<A>{p.as<A>(), g.as<A>(), m.as<A>(), v.as<A>(), norm.as<A>(), control.as<A>(), A(rule.beta1),

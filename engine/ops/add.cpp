@@ -22,9 +22,7 @@ struct Same {
 void add_forward(View a, View b, View y) {
     expect_same_shape("add", "a", a, "b", b);
     expect_same_shape("add", "a", a, "y", y);
-    for_type(a.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(a.dtype, [&]<class S, class A>(Types<S, A>) {
         store_points(a.count(), y.as<S>(), false, Sum<S, A>{a.as<S>(), b.as<S>()});
     });
 }
@@ -34,8 +32,7 @@ void add_backward(View dy, Grad da, Grad db) {
     for (const Grad& d : {da, db}) {
         expect_grad("add backward", "dx", d, dy);
         if (!d) continue;
-        for_type(dy.dtype, [&](auto types) {
-            using S = typename decltype(types)::S;
+        for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
             store_points(dy.count(), d.view.as<S>(), d.add, Same<S>{dy.as<S>()});
         });
     }

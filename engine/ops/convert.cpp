@@ -26,9 +26,7 @@ void convert(const char* op, const View& x, const Grad& y) {
     if (x.shape != y.view.shape || arithmetic_of(x.dtype) != arithmetic_of(y.view.dtype))
         throw Error(text(op, ": ", seen("from", x), " but ", seen("to", y.view),
                          "; expected one shape, and one type or bf16 and f32"));
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         if constexpr (std::is_same_v<A, float>) {
             if (y.view.dtype == DType::bf16) run<S, bfloat16>(x, y);
             else run<S, float>(x, y);

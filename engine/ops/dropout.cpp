@@ -23,9 +23,7 @@ struct DropRow {
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {
     expect_shape("dropout", "y", y.view, x.shape, x.dtype);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Drop<A> drop = checked_drop<A>("dropout", x, rows, rule);
         for_each_row(x.rows(), DropRow<S, A>{drop, x.as<S>(), y.view.as<S>(), y.add, int(x.columns())});
     });

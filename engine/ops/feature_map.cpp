@@ -11,11 +11,9 @@ namespace {
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;
-    for_type((x ? x : t).dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type((x ? x : t).dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto k) {
-            f(types, k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
+            f(Types<S, A>{}, k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
         };
         using K = FeatureKind;
         switch (kind) {
@@ -43,10 +41,8 @@ void check(const char* op, const View& t, const View& x, int heads, FeatureKind 
 
 void feature_map_forward(View t, View x, int heads, double scale, FeatureKind kind, View y) {
     check("feature_map", t, x, heads, kind, "y", y);
-    for_rows(t, x, heads, scale, kind, [&](auto types, auto k, auto rows) {
-        using T = decltype(types);
-        using Run = FeatureForward<k(), typename T::S, typename T::A>;
-        for_each_row(t.rows() * heads, Run{rows, y.as<typename T::A>()});
+    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(Types<S, A>, auto k, auto rows) {
+        for_each_row(t.rows() * heads, FeatureForward<k(), S, A>{rows, y.as<A>()});
     });
 }
 
@@ -55,9 +51,7 @@ void feature_map_backward(View dy, View t, View x, int heads, double scale, Feat
     check(op, t, x, heads, kind, "dy", dy);
     expect_grad(op, "dt", dt, t);
     expect_grad(op, "dx", dx, x);
-    for_rows(t, x, heads, scale, kind, [&](auto types, auto k, auto rows) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(Types<S, A>, auto k, auto rows) {
         for_each_row(t.rows() * heads, FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add,
                                                                   dx.view.as<S>(), dx.add});
     });

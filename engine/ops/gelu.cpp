@@ -24,9 +24,7 @@ struct Backward {
 
 void gelu_forward(View x, GeluKind kind, View y) {
     expect_same_shape("gelu", "x", x, "y", y);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         if (kind == GeluKind::tanh) store_points(x.count(), y.as<S>(), false, Forward<S, A, true>{x.as<S>()});
         else store_points(x.count(), y.as<S>(), false, Forward<S, A, false>{x.as<S>()});
     });
@@ -36,9 +34,7 @@ void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
     expect_same_shape("gelu backward", "dy", dy, "x", x);
     expect_grad("gelu backward", "dx", dx, x);
     if (!dx) return;
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         S* to = dx.view.as<S>();
         if (kind == GeluKind::tanh)
             store_points(x.count(), to, dx.add, Backward<S, A, true>{dy.as<S>(), x.as<S>()});

@@ -37,8 +37,7 @@ void head_scores_forward(View x, View p, int heads, double scale, View y) {
     const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
     for (int h = 0; h < heads; h++)
         multiply_part(N, R, D, factor(at(x, h * D)), transposed(factor(at(p, h * D))), product(at(y, h * R)));
-    for_type(y.dtype, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         store_points(y.count(), y.as<A>(), false, Scaled<A, A>{y.as<A>(), A(scale)});
     });
 }
@@ -49,9 +48,7 @@ void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad
     expect_grad(op, "dx", dx, x);
     if (dp) expect_shape(op, "dp", dp.view, p.shape, dp.view.dtype == p.dtype ? p.dtype : dy.dtype);
     const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         // p times the scale, then dp over the scale
         A* numbers = workspace<Vectors, A>(Count(p.count()));
         const View beside{numbers, dy.dtype, p.device, p.shape, p.path};

@@ -78,23 +78,25 @@ struct GaussianSampleBackward {
 
 template <class A>
 struct GaussianKl {
-    const A* x;
+    const A *x, *prior;
     A* kl;
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        gaussian_kl_row(lanes, x + n * 2 * Z, kl + n, Z);
+        gaussian_kl_row(lanes, x + n * 2 * Z, prior ? prior + n * 2 * Z : nullptr, kl + n, Z);
     }
 };
 template <class A>
 struct GaussianKlBackward {
-    const A *dkl, *x;
-    A* dx;
-    bool add;
+    const A *dkl, *x, *prior;
+    A *dx, *dprior;
+    bool add, add_prior;
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        gaussian_kl_row_grad(lanes, dkl[n], x + n * 2 * Z, dx + n * 2 * Z, add, Z);
+        const std::int64_t at = n * 2 * Z;
+        gaussian_kl_row_grad(lanes, dkl[n], x + at, prior ? prior + at : nullptr, dx ? dx + at : nullptr, add,
+                             dprior ? dprior + at : nullptr, add_prior, Z);
     }
 };
 
@@ -103,7 +105,7 @@ template <class F>
 void for_latent(const char* op, const View& v, F f) {
     if (v.dtype != arithmetic_of(v.dtype))
         throw Error(text(op, ": ", seen("x", v), "; latents are kept in f32, not in a storage type"));
-    for_type(v.dtype, [&](auto types) { f(typename decltype(types)::A{}); });
+    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A{}); });
 }
 
 // x holds mu and the log variance side by side.
@@ -124,9 +126,7 @@ int columns_of_head(const char* op, const View& x, int heads, const View& invers
 void normalise_forward(View x, int heads, View y, View inverse) {
     const int Z = columns_of_head("normalise", x, heads, inverse);
     expect_same_shape("normalise", "x", x, "y", y);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(x.rows() * heads, Normalise<S, A>{x.as<S>(), y.as<S>(), inverse.as<A>(), Z});
     });
 }
@@ -136,9 +136,7 @@ void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
     expect_same_shape("normalise backward", "dy", dy, "y", y);
     expect_grad("normalise backward", "dx", dx, y);
     if (!dx) return;
-    for_type(y.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(y.rows() * heads, NormaliseBackward<S, A>{dy.as<S>(), y.as<S>(), inverse.as<A>(), dx.view.as<S>(),
                                                                dx.add, Z});
     });
@@ -148,8 +146,7 @@ void vmf_sample_forward(View mu, View w, View e, View z) {
     expect_same_shape("vmf_sample", "mu", mu, "e", e);
     expect_same_shape("vmf_sample", "mu", mu, "z", z);
     expect_shape("vmf_sample", "w", w, {mu.rows()}, mu.dtype);
-    for_latent("vmf_sample", mu, [&](auto a) {
-        using A = decltype(a);
+    for_latent("vmf_sample", mu, [&]<class A>(A) {
         for_each_row(mu.rows(), VmfSample<A>{mu.as<A>(), w.as<A>(), e.as<A>(), z.as<A>(), int(mu.columns())});
     });
 }
@@ -160,8 +157,7 @@ void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu) {
     expect_shape("vmf_sample backward", "w", w, {mu.rows()}, mu.dtype);
     expect_grad("vmf_sample backward", "dmu", dmu, mu);
     if (!dmu) return;
-    for_latent("vmf_sample backward", mu, [&](auto a) {
-        using A = decltype(a);
+    for_latent("vmf_sample backward", mu, [&]<class A>(A) {
         for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(),
                                                      dmu.view.as<A>(), dmu.add, int(mu.columns())});
     });
@@ -171,8 +167,7 @@ void gaussian_sample_forward(View x, View e, View z) {
     std::int64_t Z = half_of("gaussian_sample", x);
     expect_shape("gaussian_sample", "e", e, {x.rows(), Z}, x.dtype);
     expect_same_shape("gaussian_sample", "e", e, "z", z);
-    for_latent("gaussian_sample", x, [&](auto a) {
-        using A = decltype(a);
+    for_latent("gaussian_sample", x, [&]<class A>(A) {
         for_each_row(x.rows(), GaussianSample<A>{x.as<A>(), e.as<A>(), z.as<A>(), int(Z)});
     });
 }
@@ -182,31 +177,31 @@ void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
     expect_same_shape("gaussian_sample backward", "dz", dz, "e", e);
     expect_grad("gaussian_sample backward", "dx", dx, x);
     if (!dx) return;
-    for_latent("gaussian_sample backward", x, [&](auto a) {
-        using A = decltype(a);
+    for_latent("gaussian_sample backward", x, [&]<class A>(A) {
         for_each_row(x.rows(), GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(),
                                                          dx.add, int(Z)});
     });
 }
 
-void gaussian_kl_forward(View x, View kl) {
+void gaussian_kl_forward(View x, View prior, View kl) {
     std::int64_t Z = half_of("gaussian_kl", x);
+    if (prior) expect_same_shape("gaussian_kl", "x", x, "prior", prior);
     expect_shape("gaussian_kl", "kl", kl, {x.rows()}, x.dtype);
-    for_latent("gaussian_kl", x, [&](auto a) {
-        using A = decltype(a);
-        for_each_row(x.rows(), GaussianKl<A>{x.as<A>(), kl.as<A>(), int(Z)});
+    for_latent("gaussian_kl", x, [&]<class A>(A) {
+        for_each_row(x.rows(), GaussianKl<A>{x.as<A>(), prior.as<A>(), kl.as<A>(), int(Z)});
     });
 }
 
-void gaussian_kl_backward(View dkl, View x, Grad dx) {
+void gaussian_kl_backward(View dkl, View x, View prior, Grad dx, Grad dprior) {
     std::int64_t Z = half_of("gaussian_kl backward", x);
     expect_shape("gaussian_kl backward", "dkl", dkl, {x.rows()}, x.dtype);
+    if (prior) expect_same_shape("gaussian_kl backward", "x", x, "prior", prior);
     expect_grad("gaussian_kl backward", "dx", dx, x);
-    if (!dx) return;
-    for_latent("gaussian_kl backward", x, [&](auto a) {
-        using A = decltype(a);
-        for_each_row(x.rows(),
-                     GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), dx.view.as<A>(), dx.add, int(Z)});
+    expect_grad("gaussian_kl backward", "dprior", dprior, x);
+    if (!dx && !dprior) return;
+    for_latent("gaussian_kl backward", x, [&]<class A>(A) {
+        for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), prior.as<A>(), dx.view.as<A>(), dprior.view.as<A>(),
+                                                     dx.add, dprior.add, int(Z)});
     });
 }
 

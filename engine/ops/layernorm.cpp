@@ -129,9 +129,7 @@ void check_backward(const char* op, const View& dy, const View& x, const View& w
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
     check_forward("layernorm", x, w, b, y, mean, rstd);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(x.rows(), Forward<S, A>{x.as<S>(), w.as<A>(), b.as<A>(), y.as<S>(), mean.as<A>(),
                                              rstd.as<A>(), int(x.columns()), eps});
     });
@@ -140,9 +138,7 @@ void layernorm_forward(View x, View w, View b, double eps, View y, View mean, Vi
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
     check_backward("layernorm backward", dy, x, w, mean, rstd, dw, db);
     expect_grad("layernorm backward", "dx", dx, x);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Gradient<S, A> gradient{dy.as<S>(),   x.as<S>(),    w.as<A>(),
                                 mean.as<A>(), rstd.as<A>(), int(x.columns())};
         run_backward(x.rows(), gradient, Backward<S, A>{gradient, dx.view.as<S>(), dx.add}, dw, db);
@@ -154,9 +150,7 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
     expect_same_shape("residual_norm", "x", x, "f", f);
     expect_same_shape("residual_norm", "x", x, "s", s);
     check_forward("residual_norm", x, w, b, y, mean, rstd);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Forward<S, A> norm{s.as<S>(),    w.as<A>(),    b.as<A>(),        y.as<S>(),
                            mean.as<A>(), rstd.as<A>(), int(x.columns()), eps};
         Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
@@ -169,9 +163,7 @@ void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, Vi
     check_backward("residual_norm backward", dy, s, w, mean, rstd, dw, db);
     expect_grad("residual_norm backward", "dx", dx, s);
     expect_grad("residual_norm backward", "df", df, s);
-    for_type(s.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
         Gradient<S, A> gradient{dy.as<S>(),   s.as<S>(),    w.as<A>(),
                                 mean.as<A>(), rstd.as<A>(), int(s.columns())};
         Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);

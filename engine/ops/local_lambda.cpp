@@ -97,9 +97,7 @@ LocalRows<S, A> rows_of(const std::vector<int>& near, const View& q, const View&
 void local_lambda_forward(View q, View e, Views v, const SegmentGraph& graph, int heads, View y) {
     const int reach = reach_of("local_lambda", q, e, v, graph, heads, y);
     const std::vector<int> near = near_keys(graph, int(y.rows()), reach);
-    for_type(y.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         const std::int64_t rows = y.rows() * heads;
         A* weights = workspace<WeightTag, A>(std::size_t(rows * e.rows()));
         for_each_row(rows, Forward<S, A>{rows_of<S, A>(near, q, e, v, heads), weights, y.as<S>()});
@@ -113,9 +111,7 @@ void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph&
     expect_weight_grad(op, "de", de, e);
     for (int s = 0; s < dv.count; s++) expect_grad(op, "dv", dv[s], v[s]);
     const std::vector<int> near = near_keys(graph, int(dy.rows()), reach), queries = queries_near(near, v);
-    for_type(dy.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
         const std::size_t numbers = std::size_t(dy.rows() * heads * e.rows());
         A *weights = workspace<WeightTag, A>(numbers), *asked = workspace<AskedTag, A>(numbers);
         const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);

@@ -224,9 +224,7 @@ void lsh_attention_forward(View q, View k, View v, View rotations, const Segment
     const char* op = "lsh_attention";
     check_call(op, q, k, v, rotations, rule, y, lse);
     const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
         for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
     });
@@ -241,9 +239,7 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     expect_grad(op, "dk", dk, k);
     expect_grad(op, "dv", dv, v);
     const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
         for_each_row(q.rows() * rule.attention.heads,
                      Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(), dv.view.as<S>(), dq.add, dk.add, dv.add});

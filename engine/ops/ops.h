@@ -146,9 +146,40 @@ OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu))
 //                                                                            Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z))
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
-// kl(B) = 1/2 sum(mu^2 + exp(l) - l - 1), l the clamped log variance
-OP(gaussian_kl_forward, (View x, View kl))
-OP(gaussian_kl_backward, (View dkl, View x, Grad dx))
+// kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), l and p the clamped log variances; prior(B,2Z) = m | p may be
+// absent: 0.  all A
+OP(gaussian_kl_forward, (View x, View prior, View kl))
+OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
+
+// A flow's blocks.                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
+// x(B,Z) = a | b, b the last Z/2 numbers, st(B,2 (Z/2)) = r | t:  y(B,Z) = a | b exp(s) + t,  s = 2 tanh(r / 2),
+// log_det(B) = sum of s.  all A
+OP(coupling_forward, (View x, View st, View y, View log_det))
+OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
+// log_det(1) = log |det w|, w(Z,Z), with its inverse(Z,Z); left(Z,Z) is work.  dw = dlog_det inverse^T.  all A
+OP(log_det_forward, (View w, View left, View inverse, View log_det))
+OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
+// kl(B) = log q - log p at z = mu + exp(l/2) e, x(B,2Z) = mu | l clamped as above, u(B,Z) = the flow of z, p = N(u; 0, 1) |du/dz|:
+//     1/2 sum(u^2 - e^2 - l) - log_dets(B) - log_det(1); e a constant.  all A
+OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl))
+OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
+
+// Of each of the groups of D = Z / groups numbers of y(B,Z), the nearest row of its own part of codes(groups M, D): its number in
+// the part, the lowest of equals, code(B,groups), and the row itself, q(B,Z). No backward.  all A     van den Oord et al. 2017
+OP(nearest_code_forward, (View y, View codes, int groups, View code, View q))
+// q(B,Z): the nearest to t of `levels` numbers from -1 to 1, at equal distances. No backward.  all A    Mentzer et al. 2023
+OP(nearest_level_forward, (View t, int levels, View q))
+// z(B,Z) = q, and dy = dz, as if z were y.  all A                                                       Bengio et al. 2013
+OP(straight_through_forward, (View y, View q, View z))
+OP(straight_through_backward, (View dz, Grad dy))
+// distance(B) = weight |y - q|^2, q(B,Z) a constant.  all A
+OP(distance_forward, (View y, View q, double weight, View distance))
+OP(distance_backward, (View ddistance, View y, View q, double weight, Grad dy))
+// One step of codes(groups M, D) with their counts(groups M) and sums, like codes, over the documents of weight(B) > 0, which come
+// first:  count = decay count + (1-decay) n,  sum = decay sum + (1-decay) s,  row = sum / count,  n and s the number and the sum of
+// the y that the row is nearest to, by code(B,groups). A dead row (CodeRule) becomes a drawn y, its count even.  all A
+//                                                                             van den Oord et al. 2017, appendix A.1
+OP(learn_codes, (View y, View code, View weights, CodeRule rule, View codes, View counts, View sums))
 
 // logits = h(N,C) w(V,C)^T + b(V) are never stored whole. lse(N) = log sum exp logits,
 // loss(N) = lse - (1-e) logits[target] - e/V sum logits, e in [0,1) the label smoothing: the loss that is trained on, for

@@ -26,9 +26,7 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
     check_rotary(x, positions, turns, columns);
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
     const std::int64_t D = turns.columns();
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
             for_each_row(x.rows(), Turn<S, A, adds()>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
                                                       y.view.as<S>(), columns, int(D), int(x.columns())});

@@ -25,8 +25,7 @@ struct Move {
 
 // `count` moves; a null view is a zero source.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
-    for_type(y.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(count, Move<S>{x.as<S>(), from, to, y.as<S>(), add, int(y.columns())});
     });
 }
@@ -127,9 +126,7 @@ void gather_rows_backward(View dy, Ints rows, Grad dx) {
 void max_rows_forward(View x, Ints first, View y) {
     expect_shape("max_rows", "y", y, {y.rows(), x.columns()}, x.dtype);
     expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(y.rows(), Max<S, A>{x.as<S>(), first.data, y.as<S>(), int(x.columns())});
     });
 }
@@ -139,9 +136,7 @@ void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     expect_parts("max_rows backward", "first rows", first, dy.rows(), x.rows(), x);
     expect_grad("max_rows backward", "dx", dx, x);
     if (!dx) return;
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(dy.rows(), MaxBackward<S, A>{dy.as<S>(), x.as<S>(), first.data, dx.view.as<S>(), dx.add, int(x.columns())});
     });
 }
@@ -157,8 +152,7 @@ void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_shape("replace_rows", "u", u, {u.rows(), x.columns()}, x.dtype);
     expect_count("replace_rows", "entries of which", which, x.rows());
     expect_rows("replace_rows", "row of u", which, u, true);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(x.rows(), Replace<S>{x.as<S>(), u.as<S>(), which.data, y.as<S>(), int(x.columns())});
     });
 }
@@ -168,8 +162,7 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_shape("replace_rows backward", "du", du.view, {du.view.rows(), dy.columns()}, dy.dtype);
     expect_count("replace_rows backward", "entries of which", which, dy.rows());
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
-    for_type(dy.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(dy.rows(), Divide<S>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
                                              int(dy.columns())});
     });

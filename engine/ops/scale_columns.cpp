@@ -40,9 +40,7 @@ struct WeightTerm {
 void scale_columns_forward(View x, View w, View y) {
     expect_shape("scale_columns", "w", w, {x.columns()}, arithmetic_of(x.dtype));
     expect_same_shape("scale_columns", "x", x, "y", y);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         store_points(x.count(), y.as<S>(), false, Forward<S, A>{x.as<S>(), w.as<A>(), int(x.columns())});
     });
 }
@@ -51,9 +49,7 @@ void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     expect_same_shape("scale_columns backward", "dy", dy, "x", x);
     expect_grad("scale_columns backward", "dx", dx, x);
     expect_grad("scale_columns backward", "dw", dw, w);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         for_each_row_and_sums(x.rows(), C, Backward<S, A>{dy.as<S>(), w.as<A>(), C, dx.view.as<S>(), dx.add},
                               ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {dy.as<S>(), x.as<S>(), C}});

@@ -227,9 +227,8 @@ Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, co
 
 void sinkhorn_forward(View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y) {
     const std::vector<int> numbers = check_call("sinkhorn", q, kv, graph, rule, y);
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        for_each_row(y.rows(), Mix<S, typename decltype(types)::A>{sorted<S, typename decltype(types)::A>(q, kv, rule, numbers), y.as<S>()});
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+        for_each_row(y.rows(), Mix<S, A>{sorted<S, A>(q, kv, rule, numbers), y.as<S>()});
     });
 }
 
@@ -237,9 +236,7 @@ void sinkhorn_backward(View dy, View q, View kv, const SegmentGraph& graph, Sink
     const std::vector<int> numbers = check_call("sinkhorn backward", q, kv, graph, rule, dy);
     expect_grad("sinkhorn backward", "dq", dq, q);
     expect_grad("sinkhorn backward", "dkv", dkv, kv);
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto m = sorted<S, A>(q, kv, rule, numbers);
         for_each_row(std::int64_t(m.plan.blocks) * m.heads, WeightsGrad<S, A>{m, dy.as<S>()});
         for_each_long_row(std::int64_t(m.plan.segments) * m.heads, NormaliseGrad<S, A>{m});

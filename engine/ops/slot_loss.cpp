@@ -46,8 +46,7 @@ void for_documents(const char* op, const View& z, const View& lse, const View& m
                          "; expected a mix for several columns, and no place where joint"));
     expect_parts(op, "first slots", first, B, M, z);
     expect_parts(op, "first choices", begin, M, J, z);
-    for_type(a, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(a, [&]<class S, class A>(Types<S, A>) {
         f(SlotDocuments<A>{z.as<A>(), lse.as<A>(), mix.as<A>(), place.as<A>(), shares.as<A>(), first.data, begin.data, int(K),
                            joint, base.as<A>(), inner.as<A>()});
     });

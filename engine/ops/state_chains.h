@@ -158,9 +158,7 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
 // f(S, type of x, A), as values.
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
-    for_type(type, [&](auto types) {
-        using S = typename decltype(types)::S;
-        using A = typename decltype(types)::A;
+    for_type(type, [&]<class S, class A>(Types<S, A>) {
         if (rule.read == StateRead::attend) f(S(), S(), A());
         else f(S(), A(), A());
     });

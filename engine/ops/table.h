@@ -52,6 +52,14 @@ struct SinkhornRule {
     double temperature = 1;
 };
 
+// Codebooks that follow what is near: moving averages by `decay`; a row with less than `dead` of an even share becomes one of
+// the rows of the batch, drawn from the stream.
+struct CodeRule {
+    int groups = 1;
+    double decay = 0.99, dead = 0.1;
+    Stream stream;
+};
+
 struct AdamWRule {
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-8;
     double decay = 0;  // decoupled weight decay

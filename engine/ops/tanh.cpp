@@ -21,9 +21,8 @@ struct Backward {
 
 void tanh_forward(View x, View y) {
     expect_same_shape("tanh", "x", x, "y", y);
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        store_points(x.count(), y.as<S>(), false, Forward<S, typename decltype(types)::A>{x.as<S>()});
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+        store_points(x.count(), y.as<S>(), false, Forward<S, A>{x.as<S>()});
     });
 }
 
@@ -31,9 +30,8 @@ void tanh_backward(View dy, View y, Grad dx) {
     expect_same_shape("tanh backward", "dy", dy, "y", y);
     expect_grad("tanh backward", "dx", dx, y);
     if (!dx) return;
-    for_type(y.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
-        store_points(y.count(), dx.view.as<S>(), dx.add, Backward<S, typename decltype(types)::A>{dy.as<S>(), y.as<S>()});
+    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
+        store_points(y.count(), dx.view.as<S>(), dx.add, Backward<S, A>{dy.as<S>(), y.as<S>()});
     });
 }
 

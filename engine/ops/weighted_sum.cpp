@@ -30,8 +30,7 @@ struct Backward {
 void weighted_sum_forward(View x, View weights, View y) {
     expect_same_shape("weighted_sum", "x", x, "weights", weights);
     expect_shape("weighted_sum", "y", y, {1}, x.dtype);
-    for_type(x.dtype, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(1, Forward<A>{x.as<A>(), weights.as<A>(), y.as<A>(), int(x.count())});
     });
 }
@@ -40,8 +39,7 @@ void weighted_sum_backward(View dy, View weights, Grad dx) {
     expect_shape("weighted_sum backward", "dy", dy, {1}, weights.dtype);
     expect_grad("weighted_sum backward", "dx", dx, weights);
     if (!dx) return;
-    for_type(weights.dtype, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(weights.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_point(weights.count(), Backward<A>{dy.as<A>(), weights.as<A>(), dx.view.as<A>(), dx.add});
     });
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The kinds of latents, and the table of them.
 //   vmf       mu = y / |y|, z ~ vMF(mu, kappa) with kappa fixed, prior uniform on the sphere: KL is a constant
+//   power_spherical  the same, z ~ (1 + mu.z)^kappa
 //   gaussian  y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
+//   gaussian_chain  the same with the prior of a layer by the samples of the layers below, learned
+//   flow      the same with a prior that a flow makes of N(0, 1), learned
+//   fsq       z = tanh y, each number rounded to one of L levels; prior uniform: KL is a constant
+//   vq        z = the nearest row of a codebook, for each group of numbers; prior uniform: KL is a constant
 //   none      z = y: the plain auto-encoder (UniAE)
 #include <algorithm>
 #include <cmath>
 
-#include "models/latent/latent.h"
-#include "models/latent/vmf.h"
+#include "models/latent/kinds.h"
+#include "models/latent/sphere.h"
 
 namespace masquerade {
 namespace {
-
-Tensor* noise_of(Tape& tape, const Tensor* y, const std::vector<float>& e, int Z) {
-    return tape.constant("e", {y->rows(), Z}, y->dtype, e.data());
-}
 
 class None : public Latent {
   public:
@@ -25,37 +26,13 @@ class None : public Latent {
     bool has_density() const override { return false; }
 };
 
-class Gaussian : public Latent {
+class OnSphere : public Latent {
   public:
-    using Latent::Latent;
-    int inputs() const override { return 2 * options.size; }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>&) const override {
-        const int Z = options.size;
-        LatentSample s;
-        s.y = y;
-        s.kl = gaussian_kl(tape, y, "kl");  // (B)
-        // The mean path is a sample without noise.
-        const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
-        s.z = gaussian_sample(tape, y, noise_of(tape, y, noise ? noise->e[std::size_t(layer)] : zero, Z), "z");
-        return s;
-    }
-    double log_ratio(const double* z, const double* y) const override {
-        double sum = 0;
-        for (int i = 0; i < options.size; i++) {
-            double l = std::clamp(y[options.size + i], -8.0, 8.0), d = z[i] - y[i];
-            sum += 0.5 * (z[i] * z[i] - d * d * std::exp(-l) - l);
-        }
-        return sum;
-    }
-};
-
-class Vmf : public Latent {
-  public:
-    Vmf(const LatentOptions& o, const Latent* before)
+    OnSphere(const LatentOptions& o, const Latent* before)
         : Latent(o),
-          vmf_(before ? static_cast<const Vmf*>(before)->vmf_
-                      : std::make_shared<const VonMisesFisher>(o.size, o.kappa)) {}
+          around_(before ? static_cast<const OnSphere*>(before)->around_
+                         : std::make_shared<const SphereDistribution>(
+                               o.size, o.kappa, o.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical)) {}
     double out_deviation() const override { return 1; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>&) const override {
@@ -67,15 +44,15 @@ class Vmf : public Latent {
         s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise->e[std::size_t(layer)], options.size), "z");
         return s;
     }
-    double radial(double u) const override { return vmf_->quantile(u); }
-    double constant_kl() const override { return vmf_->kl(); }
-    double log_ratio(const double* z, const double* y) const override {
+    double radial(double u) const override { return around_->quantile(u); }
+    double constant_kl() const override { return around_->kl(); }
+    double log_ratio(const double* z, const double* y, const double*) const override {
         double dot = 0, norm = 0;
         for (int i = 0; i < options.size; i++) {
             dot += z[i] * y[i];
             norm += y[i] * y[i];
         }
-        return vmf_->log_density(dot / std::max(std::sqrt(norm), 1e-6)) - vmf_->log_uniform_density();
+        return around_->log_density(dot / std::max(std::sqrt(norm), 1e-6)) - around_->log_uniform_density();
     }
     void project(double* z) const override {
         double square = 0;
@@ -98,24 +75,28 @@ class Vmf : public Latent {
     }
 
   private:
-    std::shared_ptr<const VonMisesFisher> vmf_;
+    std::shared_ptr<const SphereDistribution> around_;
 };
 
-using Made = std::shared_ptr<const Latent>;
 template <class Kind>
-Made make(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
+MadeLatent make(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
     return std::make_shared<Kind>(o);
 }
-Made make_vmf(Parameters*, const std::string&, const LatentOptions& o, const Latent* before) {
-    return std::make_shared<Vmf>(o, before);
+MadeLatent make_on_sphere(Parameters*, const std::string&, const LatentOptions& o, const Latent* before) {
+    return std::make_shared<OnSphere>(o, before);
 }
 
 }  // namespace
 
 const std::vector<LatentKindRow>& latent_kinds() {
     static const std::vector<LatentKindRow> all = {
-        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_vmf},
-        {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make<Gaussian>},
+        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_on_sphere},
+        {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa", make_on_sphere},
+        {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian},
+        {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below", make_gaussian_chain},
+        {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow},
+        {LatentKind::fsq, "fsq", "numbers rounded to levels", make_levels},
+        {LatentKind::vq, "vq", "rows of codebooks that follow what is near them", make_codes},
         {LatentKind::none, "none", "no noise: an auto-encoder", make<None>},
     };
     return all;

@@ -34,7 +34,7 @@ Tensor* LatentLayer::out(Tape& tape, Tensor* z) const {
 
 LatentSpace::LatentSpace(const LatentOptions& options, int layers) : options_(options) {
     for (int l = 0; l < layers; l++)
-        latents_.push_back(row_of(options.kind).make(nullptr, "", options, l > 0 ? latents_[0].get() : nullptr));
+        latents_.push_back(row_of(options.kind).make(nullptr, "", options, l > 0 ? latents_.back().get() : nullptr));
 }
 
 LatentSpace::LatentSpace(const LatentOptions& options, const std::vector<LatentLayer>& layers) : options_(options) {
@@ -68,7 +68,7 @@ std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, s
             FourNormals n = normal4(stream.at(line, std::uint32_t(l), std::uint32_t(i / 4)));
             for (int k = 0; k < 4 && i + k < Z; k++) z[std::size_t(l * Z + i + k)] = double(n[k]);
         }
-    project(z);
+    for (std::size_t l = 0; l < latents_.size(); l++) latents_[l]->draw(&z[l * std::size_t(Z)]);
     return z;
 }
 

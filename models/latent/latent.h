@@ -11,12 +11,16 @@
 
 namespace masquerade {
 
-enum class LatentKind { vmf, gaussian, none };
+enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fsq, vq, none };
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;       // Z
-    double kappa = 110;  // vmf
+    double kappa = 110;  // vmf, power_spherical
+    int levels = 5;      // fsq
+    int flow_steps = 3, flow_width = 64;
+    int codes = 256, groups = 2;  // vq: codes of a codebook, of which each group of Z / groups numbers has one
+    double commitment = 0.25, decay = 0.99;
 };
 
 // The noise of one batch for every latent layer, drawn by name: (seed, step, layer, document).
@@ -30,6 +34,9 @@ struct LatentSample {
     Tensor* y = nullptr;     // (B,inputs()) what In made
     Tensor* kl = nullptr;    // (B), or null where it is a constant
     Tensor* loss = nullptr;  // (B) what a document costs besides, whatever the weight of the KL; null: nothing
+    Tensor* prior = nullptr;  // (B,2Z) mean | log variance of a prior that depends on the samples below; null: it does not
+    Tensor* chain = nullptr;  // (B,Z) what that prior has kept of them
+    Tensor* code = nullptr;  // (B,groups) which rows of a codebook z is made of; null: of none
 };
 
 // The distribution of one layer: of Z numbers for each document.
@@ -45,16 +52,24 @@ class Latent {
     // From y (B,inputs()); the mean path where `noise` is null. `below`: the samples of the layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
-    // After the backward of a step: changes the states that the latent has (Parameters::add_state).
-    virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/) const {}
+    // After the backward of a step: changes the states that the latent has (Parameters::add_state). weights (B): 0 of inert rows.
+    virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
     // Functions of one document: z has Z numbers, y inputs().
     virtual double radial(double /*u*/) const { return 0; }            // the noise w from a uniform number
     virtual void project(double* /*z*/) const {}                       // makes a mixture of points a point again
+    // From Z normal numbers, a point of the prior. The points of the layers below stand before z.
+    virtual void draw(double* z) const { project(z); }
     virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]
     virtual double constant_kl() const { return 0; }                   // nats, where it is the same for all documents
-    virtual double log_ratio(const double* /*z*/, const double* /*y*/) const { return 0; }  // log q(z | y) - log p(z)
+    // log q(z | y) - log p(z); `prior`: 2Z numbers where p depends on the samples below, or null
+    virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
+    virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }  // ... up to a function of z
     virtual bool has_density() const { return true; }                  // else q(z | y) is one point
+    // ... of finitely many, each made of so many parts; log_ratio is then -log p(z). 0: of no such.
+    virtual int code_parts() const { return 0; }
+    // Changes each part of a code, with the share `change`, to any of that part: log q(z) - log p(z) for the q that this is.
+    virtual double disturb(double* /*z*/, double /*change*/, Sequence& /*random*/) const { return 0; }
 
     const LatentOptions options;
 };
@@ -100,7 +115,7 @@ class LatentSpace {
     // Nats a sentence where it is a constant, all layers together.
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
-    double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y); }
+    double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Makes a mixture of latent vectors a point of the space again.
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1], layer by layer.

@@ -10,7 +10,7 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
     std::vector<LatentLayer> all;
     for (int l = 0; l < o.latent_layers; l++)
         all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.latent,
-                         l > 0 ? all[0].latent.get() : nullptr);
+                         l > 0 ? all.back().latent.get() : nullptr);
     return all;
 }
 
@@ -98,7 +98,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
     Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (N,C)
     for (const LatentSample& s : loss.latents)
-        for (Tensor* t : {s.z, s.y, s.kl, s.loss})
+        for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
     DType type = arithmetic_of(tape.dtype);
     auto weights = [&](const std::vector<double>& counted, double weight, const char* name) {
@@ -119,11 +119,14 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
         add_to_total(loss.latents[l].loss, 1, text("latent_loss.", l));
     }
     tape.retain(loss.total);
+    if (loss.latents.empty() || !loss.latents[0].code) return loss;  // nothing to learn
+    loss.documents = weights(batch.document_weights, batch.asked.count, "documents");
+    tape.retain(loss.documents);
     return loss;
 }
 
 void UniVae::learn(Tape& tape, const Loss& loss) const {
-    for (std::size_t l = 0; l < loss.latents.size(); l++) latents[l].latent->learn(tape, loss.latents[l]);
+    for (std::size_t l = 0; l < loss.latents.size(); l++) latents[l].latent->learn(tape, loss.latents[l], loss.documents);
 }
 
 }  // namespace masquerade

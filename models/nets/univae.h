@@ -65,6 +65,7 @@ class UniVae {
         Tensor* total;   // (1) nats a target: reconstruction + kl_weight * KL
         Tensor* losses;  // (N) of every decoder row
         std::vector<LatentSample> latents;
+        Tensor* documents = nullptr;  // (B) 1, or 0 where inert; null where no latent learns from them
     };
     Loss loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const;
 

@@ -22,6 +22,7 @@ struct ClassifySettings : RunSettings {
     const char* architecture() const override { return "Classifier"; }
     void declare(Config& config) override;
     std::vector<std::string> words() const override { return open_examples(task, train.seed)->vocabulary; }
+    void adopt(const Stacks& stacks) override { model = stacks.first; }
     BackboneOptions net(int vocabulary) const;
 };
 

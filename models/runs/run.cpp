@@ -93,6 +93,7 @@ void RunSettings::declare_mask(Config& c) {
 void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, tokens of a vocabulary that is learned", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
+    c.add("keep_tokens", &keep_tokens, "with --init: of its vocabulary the tokens that the text has; false: all");
 }
 
 void RunSettings::declare_training(Config& c) {

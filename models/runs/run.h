@@ -34,6 +34,7 @@ struct Stacks {
 struct RunSettings {
     int vocabulary = 4000;  // tokens wanted of a vocabulary that is learned
     bool cased = false;
+    bool keep_tokens = false;  // of the vocabulary of --init
     DType precision = DType::f32;  // storage of activations and matrices in training; masters are f32
     int batch_tokens = 360;
     std::string mask;  // in words, in place of those of the family or the objective; empty: none
@@ -45,6 +46,10 @@ struct RunSettings {
     virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
     virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
     virtual std::vector<std::string> words() const { return {}; }  // the vocabulary; empty: it is learned from text
+    // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many layers),
+    // and what is read those of another run.
+    virtual void adopt(const Stacks& stacks) = 0;
+    virtual void adopt_reading(const RunSettings& theirs) { cased = theirs.cased; }
 
     // The settings of a stack: those of every model, and those that are otherwise in checkpoints from elsewhere alone.
     static void declare_backbone(Config& config, BackboneOptions& backbone);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "engine/base/log.h"
 #include "engine/ops/check.h"
 #include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
@@ -15,28 +17,21 @@ namespace {
 
 class FromRun : public Start {
   public:
-    explicit FromRun(std::unique_ptr<Run> run) : held_(std::move(run)), run_(*held_->targets()) {}
-    std::string source() const override { return run_.step_folder; }
-    WordPiece tokenizer() const override { return run_.tokenizer; }
+    explicit FromRun(std::unique_ptr<Run> run) : run_(std::move(run)) {}
+    std::string source() const override { return run_->step_folder; }
 
-    void adopt(TargetSettings& s) const override {
-        const TargetSettings& theirs = run_.common();
+    void adopt(RunSettings& s) const override {
         s.adopt(stacks());
-        s.cased = theirs.cased;
-        s.max_length = theirs.max_length;
-        s.max_target = theirs.max_target;
-        s.source_type = theirs.source_type;
-        s.target_type = theirs.target_type;
-        s.fixed_target_start = theirs.fixed_target_start;
+        s.adopt_reading(run_->common());
     }
 
   protected:
-    const Parameters& weights() const override { return run_.parameters; }
-    Stacks stacks() const override { return run_.stacks(); }
+    WordPiece all_tokens() const override { return run_->tokenizer; }
+    const Parameters& weights() const override { return run_->parameters; }
+    Stacks stacks() const override { return run_->stacks(); }
 
   private:
-    std::unique_ptr<Run> held_;
-    const TargetRun& run_;
+    const std::unique_ptr<Run> run_;
 };
 
 // What BERT has and no model here needs is no news.
@@ -70,18 +65,17 @@ class FromHuggingFace : public Start {
         warn_of_unknown(path, loaded.unused);
     }
     std::string source() const override { return path_; }
-    WordPiece tokenizer() const override {
-        WordPiece::Options options = tokenizer_.options;
-        options.recognise_special = false;  // "[SEP]" in a training text is text
-        return {tokenizer_.vocabulary, options, tokenizer_.added};
-    }
-
-    void adopt(TargetSettings& s) const override {
+    void adopt(RunSettings& s) const override {
         s.adopt(stacks());
         s.cased = !tokenizer_.options.lower;
     }
 
   protected:
+    WordPiece all_tokens() const override {
+        WordPiece::Options options = tokenizer_.options;
+        options.recognise_special = false;  // "[SEP]" in a training text is text
+        return {tokenizer_.vocabulary, options, tokenizer_.added};
+    }
     const Parameters& weights() const override { return parameters_; }
     Stacks stacks() const override { return {config_.backbone}; }
     bool has_head() const override { return has_head_; }
@@ -104,12 +98,23 @@ std::string in_one_stack(const std::string& path) {
     return path;
 }
 
-// decoder.layer.0.cross.query.weight, decoder.layer.0.norm_cross.bias
-bool of_cross_attention(const std::string& path) { return path.find("cross.") != path.npos; }
+// What a model has beside the stacks of others, by a part of its paths.
+struct Addition {
+    const char *path, *name;
+};
+constexpr Addition additions[] = {{"cross.", "cross-attention"},  // decoder.layer.0.cross.query.weight, .norm_cross.bias
+                                  {"slots.", "slots"},
+                                  {"order.", "slots"},
+                                  {"head.dense.weight", "slots"},  // that of slots reads two rows
+                                  {"latent.", "latents"}};
 
-bool of_slots(const std::string& path) {
-    return begins(path, "slots.") || begins(path, "order.") || path == "head.dense.weight";
+std::string addition(const std::string& path) {
+    for (const Addition& a : additions)
+        if (path.find(a.path) != path.npos) return a.name;
+    return "";
 }
+
+bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }
 
 std::string layers(int taken, int there) {
     return taken == there ? text("all ", there, " layers")
@@ -127,6 +132,9 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
 // Beside shapes, what no shape betrays.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
+    if (theirs.decoder && !ours.decoder)
+        throw BadInput(text(source(), " has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, "
+                                      "or a BERT or RoFormer of Hugging Face's"));
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
@@ -152,47 +160,67 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     if (theirs.decoder) same("rotary_cross", crossing(theirs), crossing(ours));
 }
 
-std::string Start::give_weights(TargetRun& run) const {
+WordPiece Start::tokenizer() const {
+    const WordPiece all = all_tokens();
+    return chosen_ ? WordPiece(chosen_->vocabulary, all.options()) : all;
+}
+
+void Start::keep(const TrainingText& t) {
+    const WordPiece reader = all_tokens();
+    const Vocabulary& v = reader.vocabulary();
+    std::set<int> used;
+    for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
+        if (id >= 0) used.insert(id);
+    for (const auto* lines : {&t.train, &t.train_targets, &t.held_out, &t.held_out_targets})
+        for (const std::string& line : *lines)
+            for (int id : reader.encode(line)) used.insert(id);
+    std::vector<std::string> tokens;
+    for (int id : used) tokens.push_back(v.token(id));
+    chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
+}
+
+void Start::copy_of(const Tensor& given, const View& to) const {
+    const View from = weights().master(given);
+    if (!chosen_ || !a_row_for_each_token(given.path)) return copy(from, to);
+    const OnHost numbers(from);
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < from.count(); i++) all.push_back(numbers[i]);
+    write_numbers(to, choose_rows(chosen_->choice, all, int(given.shape[0])).data());
+}
+
+std::string Start::give_weights(Run& run) const {
     const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
     const bool from_one = !theirs.decoder;
-    bool slots = false;
+    std::set<std::string> fresh;
+    if (!has_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
         const Tensor* given = weights().find(from_one ? in_one_stack(own.path) : own.path);
-        if (given && given->shape != own.shape && own.path == "head.dense.weight") given = nullptr;  // that of slots reads two rows
-        if (!given && !of_cross_attention(own.path) && !of_slots(own.path))
-            throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
-        if (given && (has_head() || !begins(own.path, "head.")))
-            copy(weights().master(*given), run.parameters.master(own));
-        slots |= !given && of_slots(own.path);
+        const std::string added = addition(own.path);
+        if (given && given->shape != own.shape && !added.empty()) given = nullptr;
+        if (!given && added.empty()) throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
+        if (!given) fresh.insert(added);
+        else if (has_head() || !begins(own.path, "head.")) copy_of(*given, run.parameters.master(own));
     }
     run.parameters.round();
 
-    std::string taken = layers(ours.first.layers, theirs.first.layers), fresh;
+    std::string taken = layers(ours.first.layers, theirs.first.layers), made;
     if (ours.decoder)
         taken = text("encoder ", taken, ", decoder ",
                      layers(ours.decoder->layers, from_one ? theirs.first.layers : theirs.decoder->layers));
     taken += ", embedding";
     if (has_head()) taken += ", head";
-    if (!has_head()) fresh += ", head";
-    if (ours.decoder && from_one) fresh += ", cross-attention";
-    if (slots) fresh += ", slots";
-    return fresh.empty() ? taken : text(taken, "; new: ", fresh.substr(2));
+    for (const std::string& name : fresh) made += text(made.empty() ? "; new: " : ", ", name);
+    if (chosen_) made += text("; ", chosen_->vocabulary.size(), " of ", all_tokens().vocabulary().size(), " tokens");
+    return taken + made;
 }
 
-std::unique_ptr<Start> Start::open(const std::string& path, const std::string& model) {
+std::unique_ptr<Start> Start::open(const std::string& path) {
     namespace fs = std::filesystem;
     if (!fs::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
     const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
     if (!ours) return std::make_unique<FromHuggingFace>(path);
-    const ModelKind& kind = model_of_run(path);
-    std::unique_ptr<Run> run;
-    if (kind.settings()->targets()) run = kind.load(path, false, Device::cpu);
-    if (!run || (kind.name != model && run->stacks().decoder))
-        throw BadInput(text(path, " is a run of ", kind.name, "; --init of ", model, " takes a run of ",
-                            model == "unilm" ? "" : model + " or ",
-                            "unilm, or a BERT or RoFormer of Hugging Face's"));
-    return std::make_unique<FromRun>(std::move(run));
+    return std::make_unique<FromRun>(model_of_run(path).load(path, false, Device::cpu));
 }
 
 }  // namespace masquerade

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The start of a new run: the weights, sizes and vocabulary of another run, or of a BERT or RoFormer of Hugging Face's.
 //
-//   from \ to      unilm   seq2seq
-//   unilm          all     one stack: encoder and decoder each take its layers; cross-attention is new   Rothe et al. 2020
-//   seq2seq        -       all
-//   insertion: what seq2seq takes, or all of a run of insertion, or one stack where it has one; its slots are new
-//   Hugging Face   all     one stack
+//   one stack (univae, unilm, classify, insertion-one-stack, kermit, BERT)
+//     to one stack     all of it; what else the model has, latents or slots, is new where the other has none of its shape
+//     to two stacks    encoder and decoder each take its layers; cross-attention is new                    Rothe et al. 2020
+//   two stacks (seq2seq, insertion)
+//     to two stacks    all of both; slots are new where the other has none
 #pragma once
-#include "models/runs/target_run.h"
+#include "models/runs/hugging_face/token_choice.h"
+#include "models/runs/run.h"
 
 namespace masquerade {
 
@@ -15,18 +16,21 @@ class Start {
   public:
     virtual ~Start() = default;
     virtual std::string source() const = 0;  // for run.json
-    virtual WordPiece tokenizer() const = 0;
+    WordPiece tokenizer() const;
     Vocabulary vocabulary() const { return tokenizer().vocabulary(); }
+    // From here on the vocabulary has the tokens that this text has, and the special ones, alone: keep_tokens of bert4keras.
+    void keep(const TrainingText& text);
     // Makes the sizes those of the weights; what else is set stays.
-    virtual void adopt(TargetSettings& settings) const = 0;
+    virtual void adopt(RunSettings& settings) const = 0;
     // Says what was taken and what is new. A stack may have fewer layers than there are; BadInput where another size has
     // been changed since.
-    std::string give_weights(TargetRun& run) const;
+    std::string give_weights(Run& run) const;
 
-    // For a new run of `model`. BadInput where the folder holds none of the above.
-    static std::unique_ptr<Start> open(const std::string& path, const std::string& model);
+    // BadInput where the folder holds none of the above.
+    static std::unique_ptr<Start> open(const std::string& path);
 
   protected:
+    virtual WordPiece all_tokens() const = 0;
     virtual const Parameters& weights() const = 0;
     virtual Stacks stacks() const = 0;
     virtual bool has_head() const { return true; }
@@ -34,6 +38,9 @@ class Start {
   private:
     void expect_same_sizes(const Stacks& ours) const;
     void expect_layers(const char* key, int wanted, int there) const;
+    void copy_of(const Tensor& given, const View& to) const;  // rows of tokens: of those that are kept
+
+    std::optional<ChosenTokens> chosen_;
 };
 
 }  // namespace masquerade

@@ -21,9 +21,20 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &target_type, "segment id of a target", 0, 65535);
     const auto longest = [this] { return made.any() ? find_pair_task(made).size(made) : PairTask::Size{}; };
-    c.follows("max_length", [=, start = max_length] { max_length = std::max(start, longest().source + 2); });
-    c.follows("max_target", [=, start = max_target] { max_target = std::max(start, longest().target + 1); });
+    c.follows("max_length", [=, this, start = max_length] { max_length = std::max(start, longest().source + 2); });
+    c.follows("max_target", [=, this, start = max_target] { max_target = std::max(start, longest().target + 1); });
     declare_foreign(c, stack);
+}
+
+void TargetSettings::adopt_reading(const RunSettings& theirs) {
+    RunSettings::adopt_reading(theirs);
+    const auto* s = dynamic_cast<const TargetSettings*>(&theirs);
+    if (!s) return;
+    max_length = s->max_length;
+    max_target = s->max_target;
+    source_type = s->source_type;
+    target_type = s->target_type;
+    fixed_target_start = s->fixed_target_start;
 }
 
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)

@@ -32,8 +32,7 @@ struct TargetSettings : RunSettings {
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
-    // Makes the sizes those of other stacks; of one stack a decoder has as many layers.
-    virtual void adopt(const Stacks& stacks) = 0;
+    void adopt_reading(const RunSettings& theirs) override;
 
   protected:
     // Refuses segment ids that the stack has no row for.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/univae_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "engine/base/log.h"
 #include "models/runs/univae_task.h"
 
 namespace masquerade {
-UniVaeSettings::UniVaeSettings() { model.backbone.deviation = 0.035; }
+UniVaeSettings::UniVaeSettings() {
+    model.backbone.deviation = 0.035;
+    model.backbone.positions = 0;
+}
 
 void UniVaeSettings::declare(Config& c) {
     declare_backbone(c, model.backbone);
@@ -17,13 +21,22 @@ void UniVaeSettings::declare(Config& c) {
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
     c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
-    c.add("kappa", &model.latent.kappa, "concentration of a vmf latent", 0, 1e6);
+    c.add("kappa", &model.latent.kappa, "concentration of vmf and power_spherical", 0, 1e6);
+    c.add("flow_steps", &model.latent.flow_steps, "of flow", 1, 64);
+    c.add("flow_width", &model.latent.flow_width, "of flow: inner width of its nets", 1, 65536);
+    c.add("levels", &model.latent.levels, "of fsq: of each number", 2, 65536);
+    c.add("codes", &model.latent.codes, "of vq: rows of a codebook", 1, 1000000);
+    c.add("groups", &model.latent.groups, "of vq: parts of a latent, each with a codebook", 1, 65536);
+    c.add("commitment", &model.latent.commitment, "of vq: weight of the distance to the codes", 0, 1000);
+    c.add("decay", &model.latent.decay, "of vq: of the moving averages that codebooks are", 0, 1);
     c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
     declare_mask(c);
+    declare_foreign(c, model.backbone);
+    c.add("positions", &model.backbone.positions, "P, positions at least; 0: as many as both halves need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     c.add("prior_sentences", &prior_sentences,
           "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
@@ -35,9 +48,24 @@ void UniVaeSettings::declare(Config& c) {
 UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     UniVaeOptions o = model;
     o.backbone.vocabulary = vocabulary_size;
-    o.backbone.positions = 2 * o.max_length;
+    o.backbone.positions = std::max(o.backbone.positions, 2 * o.max_length);
     o.mask = mask;
     return o;
+}
+
+void UniVaeSettings::adopt(const Stacks& stacks) {
+    model.backbone = stacks.first;
+    model.latent_layers = std::min(model.latent_layers, stacks.first.layers - 1);
+}
+
+void UniVaeSettings::adopt_reading(const RunSettings& theirs) {
+    RunSettings::adopt_reading(theirs);
+    const auto* s = dynamic_cast<const UniVaeSettings*>(&theirs);
+    if (!s) return;
+    model.latent = s->model.latent;
+    model.latent_layers = s->model.latent_layers;
+    model.max_length = s->model.max_length;
+    model.free_length = s->model.free_length;
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {

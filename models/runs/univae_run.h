@@ -26,6 +26,8 @@ struct UniVaeSettings : RunSettings {
     const char* family() const override { return name; }
     const char* architecture() const override { return "UniVAE"; }
     void declare(Config& config) override;
+    void adopt(const Stacks& stacks) override;
+    void adopt_reading(const RunSettings& theirs) override;
     UniVaeOptions net(int vocabulary) const;
 };
 

@@ -49,10 +49,29 @@ Tensor* neighbours(Tape& tape, const Tensor* z) {
 // sum_l log q(z_l | z_<l, x) - log p(z_l) of every document.
 std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, std::size_t documents) {
     std::vector<double> sums(documents);
-    for (const LatentSample& s : samples) {
-        const std::vector<double> z = numbers_of(s.z), y = numbers_of(s.y);
+    for (std::size_t l = 0; l < samples.size(); l++) {
+        const LatentSample& s = samples[l];
+        const std::vector<double> z = numbers_of(s.z), y = numbers_of(s.y), prior = s.prior ? numbers_of(s.prior) : std::vector<double>();
         for (std::size_t b = 0; b < documents; b++)
-            sums[b] += model.space.log_ratio(&z[b * std::size_t(s.z->columns())], &y[b * std::size_t(s.y->columns())]);
+            sums[b] += model.latents[l].latent->log_ratio(&z[b * std::size_t(s.z->columns())], &y[b * std::size_t(s.y->columns())],
+                                                          s.prior ? &prior[b * std::size_t(s.prior->columns())] : nullptr);
+    }
+    return sums;
+}
+
+// A code is one point, of which no other can be drawn: each of its parts becomes any other now and then, and all sentences stay
+// within reach. The log of the ratio to the prior, of every document.
+std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch& batch, std::uint64_t seed, std::uint32_t sample,
+                              std::vector<Tensor*>& z) {
+    const double change = 1.0 / (1 + double(z.size()) * model.latents[0].latent->code_parts());
+    std::vector<double> sums(std::size_t(batch.documents), 0);
+    for (std::size_t l = 0; l < z.size(); l++) {
+        std::vector<double> all = numbers_of(z[l]);
+        for (std::size_t b = 0; b < sums.size(); b++) {
+            Sequence random(seed, text("latent.disturbed.", l), sample, std::uint32_t(batch.names()[b]));
+            sums[b] += model.latents[l].latent->disturb(&all[b * std::size_t(z[l]->columns())], change, random);
+        }
+        z[l] = tape.constant("disturbed", z[l]->shape, z[l]->dtype, all.data());
     }
     return sums;
 }
@@ -111,8 +130,10 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
             tape.begin("importance");
             const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
-            const std::vector<double> losses = sentence_losses(tape, model, batch, points(drawn));
-            const std::vector<double> ratios = log_ratios(model, drawn, count);
+            std::vector<Tensor*> z = points(drawn);
+            const bool codes = !drawn.empty() && model.latents[0].latent->code_parts() > 0;
+            const std::vector<double> ratios = codes ? disturbed(tape, model, batch, seed, std::uint32_t(s), z) : log_ratios(model, drawn, count);
+            const std::vector<double> losses = sentence_losses(tape, model, batch, z);
             for (std::size_t b = 0; b < count; b++) weights[b].push_back(-losses[b] - ratios[b]);
             tape.end();
         }

@@ -82,7 +82,10 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.local_lambda_forward && table.local_lambda_backward));
     CHECK((table.tanh_forward && table.tanh_backward && table.max_rows_forward && table.max_rows_backward));
     CHECK((table.chosen_logits_forward && table.chosen_logits_backward));
-    CHECK((table.slot_loss_forward && table.slot_loss_backward));
+    CHECK((table.slot_loss_forward && table.slot_loss_backward && table.nearest_code_forward && table.nearest_level_forward));
+    CHECK((table.straight_through_forward && table.straight_through_backward && table.learn_codes));
+    CHECK((table.distance_forward && table.distance_backward && table.coupling_forward && table.coupling_backward));
+    CHECK((table.log_det_forward && table.log_det_backward && table.flow_kl_forward && table.flow_kl_backward));
 }
 
 TEST_CASE("kernels: dropout draws the words of the CPU") {

@@ -181,7 +181,7 @@ TEST_CASE("definitions: latents") {
         });
         stores_and_adds("gaussian", type, {N, 2 * Z},
                         [&](Grad d) { gaussian_sample_backward(dz.view(), both.view(), e.view(), d); });
-        gaussian_kl_forward(both.view(), kl.view());
+        gaussian_kl_forward(both.view(), View{}, kl.view());
         expect_numbers("kl", kl, [&](std::int64_t n) {
             double sum = 0;
             for (std::int64_t i = 0; i < Z; i++) {
@@ -190,6 +190,6 @@ TEST_CASE("definitions: latents") {
             }
             return sum;
         });
-        stores_and_adds("kl", type, {N, 2 * Z}, [&](Grad d) { gaussian_kl_backward(dkl.view(), both.view(), d); });
+        stores_and_adds("kl", type, {N, 2 * Z}, [&](Grad d) { gaussian_kl_backward(dkl.view(), both.view(), View{}, d, Grad{}); });
     }
 }

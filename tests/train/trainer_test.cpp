@@ -27,8 +27,9 @@ std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
     return all;
 }
 
-void check_resume(DType precision, const char* optimiser) {
-    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+void check_resume(DType precision, const char* optimiser, LatentKind kind = LatentKind::gaussian) {
+    UniVaeSettings s = tiny_settings(kind);
+    s.model.latent.codes = 16;
     s.precision = precision;
     s.train.optimiser = optimiser;
     TemporaryFolder folder;
@@ -59,9 +60,11 @@ void check_resume(DType precision, const char* optimiser) {
 }  // namespace
 
 TEST_CASE("trainer: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    for (LatentKind kind : {LatentKind::vmf, LatentKind::gaussian}) {
-        UniVaeSettings s = tiny_settings(kind);
-        if (kind == LatentKind::vmf) s.precision = DType::bf16;
+    for (const LatentKindRow& row : latent_kinds()) {
+        CAPTURE(std::string(row.name));
+        UniVaeSettings s = tiny_settings(row.kind);
+        s.model.latent.codes = 16;
+        if (row.kind == LatentKind::vmf || row.kind == LatentKind::vq) s.precision = DType::bf16;
         set_threads(1);
         std::vector<char> once = trained(s, 25);
         CHECK(once == trained(s, 25));
@@ -89,6 +92,7 @@ TEST_CASE("trainer: 100 steps == 50 and 50 more after a resume") {
         check_resume(DType::f32, kind.name);
         check_resume(DType::bf16, kind.name);
     }
+    for (const LatentKindRow& row : latent_kinds()) check_resume(DType::f32, "adamw", row.kind);
 }
 
 TEST_CASE("trainer: another optimiser than that of the checkpoint is refused") {

@@ -34,6 +34,7 @@ struct LatentMeasuring {
     std::string prior;
     int importance = 20, samples = 1000, refine = 0;
     std::optional<double> latent_temperature;
+    bool swap = false;
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);

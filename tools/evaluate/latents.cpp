@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "data/text.h"
@@ -9,6 +10,7 @@
 #include "models/scoring/metrics.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
+#include "models/tasks/univae_latents.h"
 #include "models/runs/univae_run.h"
 #include "tokenizer/utf8.h"
 #include "tools/evaluate/evaluate.h"
@@ -79,6 +81,25 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
         rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
 }
 
+void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
+                   std::uint64_t seed, std::vector<Row>& rows) {
+    if (train.empty()) throw BadInput("--swap needs the text of the training, which says what words are frequent");
+    constexpr int frequent = 120;
+    const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed);
+    const auto add = [&](const std::string& key, const Interval& x, const std::string& meaning) {
+        rows.push_back({key, 100 * x.mean, "%", fmt::format("{:.1f} to {:.1f}; {}", 100 * x.low, 100 * x.high, meaning)});
+    };
+    add("swap.content", all.content, "F1 of content of B's reconstruction and A's");
+    add("swap.form", all.form, "F1 of their forms");
+    for (const Swap& s : all.layers) {
+        const std::string key = s.to == s.from + 1 ? fmt::format("swap.{}", s.from) : fmt::format("swap.{}-{}", s.from, s.to - 1);
+        add(key + ".content_a", s.content_a, "A with latents of B: content of A");
+        add(key + ".content_b", s.content_b, "... of B");
+        add(key + ".form_a", s.form_a, "form of A");
+        add(key + ".form_b", s.form_b, "... of B");
+    }
+}
+
 }  // namespace
 
 Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
@@ -129,6 +150,14 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
              {"bleu4", c.bleu4, "", "corpus BLEU-4 over pieces"}});
     }
+    if (latent && density) {
+        const LatentUse use = latent_use(model, all, common.seed);
+        for (std::size_t l = 0; l < use.kl.size(); l++)
+            add({{fmt::format("kl.{}", l), use.kl[l], "nats/sentence", fmt::format("of latent layer {}", l)}});
+        add({{"active_units", double(use.active), "", fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
+             {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
+    }
+    if (latent && swap) measure_swaps(run.sentences(text.train), run, decoder, all, common.seed, rows);
     if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
@@ -142,6 +171,7 @@ void LatentMeasuring::declare(CLI::App& app) {
     number_option(
         *own, "--latent-temperature", latent_temperature, 0.0, 100.0,
         fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");
+    own->add_flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
     number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
 }
 

@@ -169,8 +169,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, d
         forward_fast(h, w, b, targets, weights.as<float>(), smoothing, loss.as<float>(), lse.as<float>(),
                      shares);
     else
-        for_reference_type(h.dtype, [&](auto zero) {
-            using A = decltype(zero);
+        for_reference_type(h.dtype, [&]<class A>(A) {
             forward_reference(h, w, b, targets, weights.as<A>(), smoothing, loss.as<A>(), lse.as<A>(),
                               shares);
         });

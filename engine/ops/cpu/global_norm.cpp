@@ -16,8 +16,7 @@ void global_norm(View g, View norm) {
     std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
     sums.assign(std::size_t(chunks), 0);
     double* to = sums.data();
-    for_type(g.dtype, [&](auto types) {
-        using A = typename decltype(types)::A;
+    for_type(g.dtype, [&]<class S, class A>(Types<S, A>) {
         const A* x = g.as<A>();
         parallel_for(chunks, 8, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t k = begin; k < end; k++) {

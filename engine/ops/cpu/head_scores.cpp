@@ -11,8 +11,7 @@ using Count = std::size_t;
 // f64 and c128 run the definition.
 void multiply_part(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const Product& c) {
     if (runs_fast(a.dtype)) return gemm(m, n, k, a, b, c);
-    for_reference_type(a.dtype, [&](auto zero) {
-        using A = decltype(zero);
+    for_reference_type(a.dtype, [&]<class A>(A) {
         const A *pa = static_cast<const A*>(a.data), *pb = static_cast<const A*>(b.data);
         for (std::int64_t i = 0; i < m; i++)
             for (std::int64_t j = 0; j < n; j++) {

@@ -23,8 +23,7 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
         to.then = then;
         return gemm(M, O, I, factor(x), transposed(factor(w)), to);
     }
-    for_reference_type(x.dtype, [&](auto zero) {
-        using A = decltype(zero);
+    for_reference_type(x.dtype, [&]<class A>(A) {
         const A *px = x.as<A>(), *pw = w.as<A>(), *pb = b.as<A>();
         A* py = y.as<A>();
         parallel_for(M, 16, [&](std::int64_t begin, std::int64_t end) {
@@ -106,8 +105,7 @@ void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
         if (db) dy.dtype == DType::bf16 ? column_sums<bfloat16>(dy, db) : column_sums<float>(dy, db);
         return;
     }
-    for_reference_type(x.dtype, [&](auto zero) {
-        using A = decltype(zero);
+    for_reference_type(x.dtype, [&]<class A>(A) {
         if (dx) linear_dx_reference<A, A>(M, I, O, dy.as<A>(), w.as<A>(), dx.view.as<A>(), dx.add);
         if (dw) linear_dw_reference<A, A>(M, I, O, dy.as<A>(), x.as<A>(), dw.view.as<A>(), dw.add);
         if (db) column_sums_reference(M, O, dy.as<A>(), db.view.as<A>(), db.add);

@@ -207,8 +207,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
     const int D = int(q.columns()) / rule.heads;
     const std::int64_t rows = q.rows() * rule.heads;
     float* delta = workspace<Delta>(rows);
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         for_width(D, [&](auto width) {
             constexpr int W = decltype(width)::value;
             const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(),

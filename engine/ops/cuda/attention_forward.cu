@@ -109,8 +109,7 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
     const char* op = "attention_forward";
     check_attention(op, q, kv, graph, rule, y, lse);
     const int D = int(q.columns()) / rule.heads;
-    for_type(q.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         for_width(D, [&](auto width) {
             constexpr int W = decltype(width)::value;
             const auto input = attention_input<S>(op, q, kv, graph, rule, W);

@@ -190,8 +190,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     const Sorted sorted = n > 0 ? sort(ids.data, n, V) : Sorted{};
     int* starts = workspace<Starts, int>(V + 1);
     for_each_point(V + 1, Start{sorted.ids, n, starts});
-    for_type(dy.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(V * parts,
                      SumRows<S>{dy.as<S>(), starts, sorted.rows, dw.view.as<float>(), dw.add, C, parts});
     });

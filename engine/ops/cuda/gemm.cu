@@ -87,8 +87,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
 }
 
 void column_sums(const View& x, const Grad& sums) {
-    for_type(x.dtype, [&](auto types) {
-        using S = typename decltype(types)::S;
+    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         launch_column_sums(x.rows(), int(x.columns()), Column<S>{x.as<S>(), x.columns()},
                            sums.view.as<float>(), sums.add);
     });

@@ -8,6 +8,7 @@
 #include "engine/tensor/copy.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/start.h"
+#include "tests/models/runs/tiny_family.h"
 #include "tests/models/runs/tiny_training.h"
 
 using namespace masquerade;
@@ -84,7 +85,7 @@ const auto unilm_with = [](auto change) {
 
 TEST_CASE("start: a unilm has all weights of another, or its first layers") {
     Trained<UniLmRun> first(tiny_unilm("lm"));
-    const auto start = Start::open(first.path(), "unilm");
+    const auto start = Start::open(first.path());
     std::string said;
     const auto second = started<UniLmRun>(*start, UniLmSettings(), said);
     CHECK(bits_of(second->parameters.values()) == bits_of(first.run().parameters.values()));
@@ -107,7 +108,7 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
     UniLmRun first(bert, train_vocabulary(questions().train, 200));
     save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
                       first.tokenizer.vocabulary());
-    const auto start = Start::open(folder.file("bert"), "unilm");
+    const auto start = Start::open(folder.file("bert"));
     std::string said;
     const auto second = started<UniLmRun>(*start, tiny_unilm("unilm"), said);
     CHECK(second->settings.model.types == 3);
@@ -122,7 +123,7 @@ TEST_CASE("start: what learned by mass goes on with pairs, all weights of it") {
     Seq2SeqSettings s = tiny_seq2seq("mass");
     s.model.rotary_cross = false;
     Trained<Seq2SeqRun> mass(s);
-    const auto start = Start::open(mass.path(), "seq2seq");
+    const auto start = Start::open(mass.path());
     std::string said;
     const auto pairs = started<Seq2SeqRun>(*start, Seq2SeqSettings(), said);
     CHECK(bits_of(pairs->parameters.values()) == bits_of(mass.run().parameters.values()));
@@ -142,7 +143,7 @@ TEST_CASE("start: of one stack come an encoder and a decoder that compute what i
         o.pre_norm = true;
         o.types = 3;
     }));
-    const auto start = Start::open(one.path(), "seq2seq");
+    const auto start = Start::open(one.path());
     std::string said;
     const auto two = started<Seq2SeqRun>(*start, Seq2SeqSettings(), said);
     CHECK(said == "encoder all 2 layers, decoder all 2 layers, embedding, head; new: cross-attention");
@@ -165,7 +166,7 @@ TEST_CASE("start: of one stack come an encoder and a decoder that compute what i
 
 TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its sizes in their config") {
     const std::string golden = "tests/golden/hugging_face/";
-    const auto start = Start::open(golden + "bert_unilm", "seq2seq");
+    const auto start = Start::open(golden + "bert_unilm");
     std::string said;
     Seq2SeqSettings wanted = tiny_seq2seq("seq2seq");
     wanted.max_length = 12;  // all the positions that they know
@@ -188,10 +189,10 @@ TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its s
     CHECK(again.model.stack.types == theirs.types);
     CHECK(again.model.stack.eps == theirs.eps);
 
-    started<Seq2SeqRun>(*Start::open(golden + "bert_bare", "seq2seq"), wanted, said);
-    CHECK_SAYS(said, "layers, embedding; new: head, cross-attention");
+    started<Seq2SeqRun>(*Start::open(golden + "bert_bare"), wanted, said);
+    CHECK_SAYS(said, "layers, embedding; new: cross-attention, head");
     const auto narrow =
-        started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow", "seq2seq"), wanted, said);
+        started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow"), wanted, said);
     CHECK(narrow->model.encoder.options.embedding_width() < narrow->model.encoder.options.width);
 }
 
@@ -199,7 +200,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     Trained<UniLmRun> one(tiny_unilm("lm"));
     Trained<Seq2SeqRun> two(tiny_seq2seq("mass"));
     std::string said;
-    const auto to_unilm = Start::open(one.path(), "unilm"), to_two = Start::open(one.path(), "seq2seq");
+    const auto to_unilm = Start::open(one.path()), to_two = Start::open(one.path());
     auto refused = [&](auto change) {
         const std::string message = message_of<BadInput>(
             [&] { started<UniLmRun>(*to_unilm, UniLmSettings(), said, [&](auto& s) { change(s.model); }); });
@@ -227,13 +228,80 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
                }),
                "has 2 layers to give, and decoder_layers is 4; choose at most 2");
 
-    CHECK_SAYS(message_of<BadInput>([&] { Start::open(two.path(), "unilm"); }),
-               "is a run of seq2seq; --init of unilm takes a run of unilm, or a BERT");
+    CHECK_SAYS(message_of<BadInput>([&] { started<UniLmRun>(*Start::open(two.path()), UniLmSettings(), said); }),
+               "has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, or a BERT");
     TemporaryFolder folder;
-    TinyRun vae(tiny_settings(LatentKind::vmf), RunFolder::create(folder.file("vae")), 1);
+    CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
+}
+
+// Families are rows of a table, and so are the pairs of them.
+TEST_CASE("start: every family starts with every other, or refuses it") {
+    for (const ModelKind& from : model_kinds()) {
+        if (from.reads == TextKind::none) continue;  // its vocabulary is that of its task
+        TemporaryFolder folder;
+        const std::unique_ptr<RunSettings> settings = tiny(from);
+        const TrainingText text = text_for(from);
+        const std::unique_ptr<Run> first = from.fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
+        RunFolder runs = RunFolder::create(folder.file("run"));
+        runs.write("run.json", "{}");
+        first->save_tokenizer(runs);
+        const std::unique_ptr<Task> task = first->task(text);
+        TrainOptions options = settings->train;
+        options.steps = 1, options.minutes = 0;
+        Trainer trainer(first->parameters, *task, runs, options);
+        trainer.quiet = true;
+        trainer.run(never);
+        for (const ModelKind& to : model_kinds())
+            for (bool keep : {false, true}) {
+                if (to.reads == TextKind::none) continue;
+                CAPTURE(masquerade::text(from.name, " to ", to.name));
+                const auto start = Start::open(folder.file("run"));
+                const std::unique_ptr<RunSettings> ours = to.settings();
+                start->adopt(*ours);
+                TrainingText few = text_for(to);
+                few.train.resize(3), few.held_out.clear(), few.held_out_targets.clear();
+                if (!few.train_targets.empty()) few.train_targets.resize(3);
+                if (keep) start->keep(few);
+                const std::unique_ptr<Run> second = to.fresh(*ours, start->vocabulary(), DType::f32, Device::cpu);
+                if (first->stacks().decoder && !second->stacks().decoder) {
+                    CHECK_THROWS_AS(start->give_weights(*second), BadInput);
+                    continue;
+                }
+                const std::string said = start->give_weights(*second);
+                CHECK((said.find("tokens") != said.npos) == keep);
+                // Every word has the row that it had.
+                const Tensor *words = first->parameters.find("embedding.token.weight"), *same = second->parameters.find("embedding.token.weight");
+                const Vocabulary &all = first->tokenizer.vocabulary(), &some = second->tokenizer.vocabulary();
+                CHECK((some.size() < all.size()) == keep);
+                const std::int64_t E = words->columns();
+                for (int id = 0; id < some.size(); id++)
+                    CHECK(number_at(second->parameters.master(*same), id * E) ==
+                          number_at(first->parameters.master(*words), all.id(some.token(id)) * E));
+                const std::string layer = second->stacks().decoder ? "decoder.layer.1.norm1.weight" : "layer.1.norm1.weight",
+                                  theirs = first->stacks().decoder ? layer : "layer.1.norm1.weight";
+                CHECK(bits_of(second->parameters.master(*second->parameters.find(layer))) ==
+                      bits_of(first->parameters.master(*first->parameters.find(theirs))));
+            }
+    }
+}
+
+TEST_CASE("start: a UniVAE keeps the latents of another, and makes those of another shape anew") {
+    TemporaryFolder folder;
+    TinyRun vae(tiny_settings(LatentKind::none), RunFolder::create(folder.file("vae")), 1);
     vae.trainer.run(never);
-    CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("vae/latest"), "seq2seq"); }),
-               "is a run of univae; --init of seq2seq takes a run of seq2seq or unilm, or a BERT");
-    CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere"), "seq2seq"); }),
-               "there is no folder");
+    vae.folder.write("run.json", "{}");
+    vae.model.save_tokenizer(vae.folder);
+    const auto start = Start::open(folder.file("vae"));
+    std::string said;
+    const auto same = started<UniVaeRun>(*start, UniVaeSettings(), said);
+    CHECK(bits_of(same->parameters.values()) == bits_of(vae.model.parameters.values()));
+    CHECK(said.find("new") == said.npos);
+    // Twice as many numbers of In: a mean and a variance.
+    const auto other = started<UniVaeRun>(*start, UniVaeSettings(), said, [](UniVaeSettings& s) { s.model.latent.kind = LatentKind::gaussian; });
+    CHECK_SAYS(said, "; new: latents");
+    for (const Tensor& t : other->parameters.all()) {
+        const Tensor* given = vae.model.parameters.find(t.path);
+        if (given && given->shape == t.shape)
+            CHECK(bits_of(other->parameters.master(t)) == bits_of(vae.model.parameters.master(*given)));
+    }
 }

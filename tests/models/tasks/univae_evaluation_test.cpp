@@ -198,3 +198,90 @@ TEST_CASE("evaluation: what is written too long or too short is less close") {
     CHECK(std::abs(shorter.bleu4 - 100 * std::exp(-0.5)) <= 1e-9);
     CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
 }
+
+// All codes of a small codebook can be gone through: p(x) = the mean of p(x|c) over them.
+TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean over all of them") {
+    for (LatentKind kind : {LatentKind::vq, LatentKind::fsq}) {
+        UniVaeOptions o = tiny_model(kind, false);
+        o.latent_layers = 1;
+        o.latent.size = 2;
+        o.latent.codes = o.latent.levels = 3;
+        Parameters p;
+        const UniVae model(p, o);
+        p.allocate(3);
+        const std::vector<Sentence> text = random_sentences(3);
+        const std::vector<double> estimated = importance_weighted_nll(model, pointers_to(text), 4000, 1);
+        Arena arena(Device::cpu, Blocks::kept);
+        Tape tape(arena, DType::f32);
+        for (std::size_t i = 0; i < text.size(); i++) {
+            const UniVaeBatch batch = model.batch({&text[i]});
+            double sum = 0;
+            for (int c = 0; c < 9; c++) {
+                double z[2] = {c % 3 - 1.0, c / 3 - 1.0};
+                if (kind == LatentKind::vq)
+                    for (int g = 0; g < 2; g++)
+                        z[g] = number_at(p.find("latent.0.codes")->view(), 3 * g + (g == 0 ? c % 3 : c / 3));
+                tape.begin("code");
+                Tensor* point = tape.constant("z", {1, 2}, DType::f32, z);
+                Tensor* h = model.backbone.head(tape, model.decode(tape, batch, {point}));
+                const Tensor* losses = model.backbone.token_losses(tape, h, batch.asked.tokens);
+                double nll = 0;
+                for (std::int64_t t = 0; t < losses->shape.count(); t++) nll += number_at(losses->view(), t);
+                sum += std::exp(-nll) / 9;
+                tape.end();
+            }
+            CHECK(std::abs(estimated[i] + std::log(sum)) <= 0.08);
+        }
+    }
+}
+
+// K = 1, Z = 2: p(x) = the integral of p(x|z) N(z; 0, 1), on a grid. More samples do not make the bound worse.
+TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the integral over them") {
+    UniVaeOptions o = tiny_model(LatentKind::gaussian, false);
+    o.latent_layers = 1;
+    o.latent.size = 2;
+    Parameters p;
+    const UniVae model(p, o);
+    p.allocate(3);
+    for (const Tensor& t : p.all())  // far from the prior, samples would be wanted by the million
+        if (t.path.find("latent.0") != std::string::npos) {
+            std::vector<double> numbers;
+            for (std::int64_t i = 0; i < t.shape.count(); i++) numbers.push_back(0.3 * number_at(p.master(t), i));
+            write_numbers(p.master(t), numbers.data());
+        }
+    const std::vector<Sentence> text = random_sentences(2);
+    const Sentence& sentence = text[1];
+    std::vector<const Sentence*> copies(64, &sentence);
+    const UniVaeBatch batch = model.batch(copies);
+    Arena arena(Device::cpu, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    std::vector<double> grid;
+    for (double a = -5; a <= 5; a += 0.25)
+        for (double b = -5; b <= 5; b += 0.25) grid.insert(grid.end(), {a, b});
+    double sum = 0;
+    for (std::size_t first = 0; first < grid.size(); first += 128) {
+        std::vector<double> z(128, 0);
+        const std::size_t count = std::min<std::size_t>(128, grid.size() - first);
+        std::copy_n(grid.begin() + std::ptrdiff_t(first), count, z.begin());
+        tape.begin("grid");
+        Tensor* h = model.backbone.head(tape, model.decode(tape, batch, {tape.constant("z", {64, 2}, DType::f32, z.data())}));
+        const Tensor* losses = model.backbone.token_losses(tape, h, batch.asked.tokens);
+        for (std::size_t i = 0; i < count / 2; i++) {
+            double nll = 0;
+            for (int t = batch.asked.begin[i]; t < batch.asked.begin[i + 1]; t++) nll += number_at(losses->view(), t);
+            sum += std::exp(-nll - (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / 2) / (2 * 3.14159265358979) * 0.0625;
+        }
+        tape.end();
+    }
+    CHECK(std::abs(importance_weighted_nll(model, {&sentence}, 4000, 1)[0] + std::log(sum)) <= 0.02);
+    for (int S : {1, 4}) {  // 200 repeats each
+        double mean[2] = {0, 0}, square[2] = {0, 0};
+        for (int repeat = 0; repeat < 200; repeat++)
+            for (int k : {0, 1}) {
+                const double nll = importance_weighted_nll(model, {&sentence}, S << k, std::uint64_t(1000 * k + repeat))[0];
+                mean[k] += nll / 200, square[k] += nll * nll / 200;
+            }
+        const double error = std::sqrt((square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1]) / 200);
+        CHECK(mean[1] <= mean[0] + 3 * error);
+    }
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The von Mises-Fisher distribution on the unit sphere of R^d with a fixed concentration kappa, and the
-// uniform one. Everything is computed at construction, by quadrature in double: about 8 ms, whatever d and
+// Distributions on the unit sphere of R^d around a direction mu with a fixed concentration kappa, and the
+// uniform one. Everything is computed at construction, by quadrature in double: about 10 ms, whatever d and
 // kappa.
 #pragma once
 #include <vector>
@@ -10,12 +10,17 @@ namespace masquerade {
 // log of the surface of the unit sphere in R^d, 2 pi^(d/2) / Gamma(d/2).
 double log_sphere_surface(int dimensions);
 
-// f(z) = C exp(kappa mu.z), |z| = |mu| = 1. The component w = mu.z lies in [-1, 1] and its
-// density is proportional to exp(kappa w) (1 - w^2)^((d-3)/2); given w, z = w mu + sqrt(1 - w^2) nu with nu
-// uniform on the unit sphere orthogonal to mu.                   Davidson et al. 2018; Xu & Durrett 2018
-class VonMisesFisher {
+// f(z) = C h(mu.z), |z| = |mu| = 1, with the weight h(w)
+//   vmf              exp(kappa w)     von Mises-Fisher               Davidson et al. 2018; Xu & Durrett 2018
+//   power_spherical  (1 + w)^kappa                                   De Cao & Aziz 2020
+// The component w = mu.z lies in [-1, 1] and its density is proportional to h(w) (1 - w^2)^((d-3)/2); given w,
+// z = w mu + sqrt(1 - w^2) nu with nu uniform on the unit sphere orthogonal to mu.
+enum class SphereKind { vmf, power_spherical };
+
+class SphereDistribution {
   public:
-    VonMisesFisher(int dimensions, double kappa);  // Error unless dimensions >= 2 and 0 <= kappa <= 1e8
+    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8
+    SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf);
 
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
@@ -24,7 +29,7 @@ class VonMisesFisher {
     double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
 
     // log f(z) where mu.z = cosine: log q(z|x) of a latent.
-    double log_density(double cosine) const { return log_normaliser_ + kappa_ * cosine; }
+    double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
     // log of the uniform density: log p(z) of a latent.
     double log_uniform_density() const { return -log_surface_; }
 
@@ -37,6 +42,9 @@ class VonMisesFisher {
     struct Knot {
         double t, slope;  // artanh w, and its derivative by log(u / (1 - u))
     };
+    double log_weight(double cosine) const;  // log h
+
+    SphereKind kind_;
     int dimensions_;
     double kappa_;
     double distance_ = 0;  // E[1 - w]

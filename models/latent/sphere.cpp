@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Quadrature and the quantile table. Two changes of variable make everything smooth. w = tanh t turns the
-// density into exp(kappa (tanh t - 1)) / cosh(t)^(d-1), without a singularity for any d >= 2; and t is an
+// density into exp(-kappa s(t)) / cosh(t)^(d-1), without a singularity for any d >= 2; and t is an
 // almost straight function of l = log(u / (1 - u)), since both tails of that density are exponential. So
 // equal steps of l with cubics between them serve the middle and the tails alike.
-#include "models/latent/vmf.h"
+#include "models/latent/sphere.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +20,27 @@ constexpr int knot_count = 4096;   // of the quantile
 constexpr double reach = 38;       // knots lie at l in [-reach, reach]: shares of e^-38 = 3e-17 at either end
 constexpr double fall = 100;       // the quadrature stops where the density has fallen by e^-100
 
-double one_minus_tanh(double t) { return 2 / (1 + std::exp(2 * t)); }
-
-// The density of t = artanh w, divided by its largest value.
+// The density of t = artanh w, divided by its largest value. s(t) >= 0 is what kappa weighs:
+// 1 - w of von Mises-Fisher, log 2 - log(1 + w) of power-spherical.
 struct Density {
+    SphereKind kind;
     double kappa, power;  // power = d - 1
     double mode, peak;
 
-    Density(int d, double concentration)
-        : kappa(concentration), power(d - 1), mode(std::asinh(2 * kappa / power) / 2), peak(log_raw(mode)) {}
+    Density(SphereKind k, int d, double concentration)
+        : kind(k),
+          kappa(concentration),
+          power(d - 1),
+          mode(kind == SphereKind::vmf ? std::asinh(2 * kappa / power) / 2 : std::log1p(2 * kappa / power) / 2),
+          peak(log_raw(mode)) {}
+    double fallen(double t) const {
+        return kind == SphereKind::vmf ? 2 / (1 + std::exp(2 * t))
+               : t < 0                 ? std::log1p(std::exp(2 * t)) - 2 * t
+                                       : std::log1p(std::exp(-2 * t));
+    }
     double log_raw(double t) const {
         double a = std::fabs(t), log_cosh = a + std::log1p(std::exp(-2 * a)) - std::log(2.0);
-        return -kappa * one_minus_tanh(t) - power * log_cosh;
+        return -kappa * fallen(t) - power * log_cosh;
     }
     double operator()(double t) const { return std::exp(log_raw(t) - peak); }
     // Where the density has fallen by fall on the side of the sign of `step`.
@@ -62,7 +71,8 @@ struct Distribution {
     Density density;
     double start, width;               // panel j is [start + j width, start + (j+1) width]
     double mass = 0;                   // the integral of the density
-    double distance = 0;               // the mean of 1 - tanh t
+    double fallen = 0;                 // the mean of s(t)
+    double distance = 0;               // ... of 1 - tanh t
     std::vector<double> below, above;  // shares of the mass on either side of each end
 
     explicit Distribution(const Density& f) : density(f), below(panel_count + 1), above(panel_count + 1) {
@@ -71,9 +81,11 @@ struct Distribution {
         std::vector<double> panel(panel_count);
         for (int j = 0; j < panel_count; j++) {
             panel[j] = integral(f, at(j), at(j + 1));
-            distance += integral([&](double t) { return f(t) * one_minus_tanh(t); }, at(j), at(j + 1));
+            fallen += integral([&](double t) { return f(t) * f.fallen(t); }, at(j), at(j + 1));
+            distance += integral([&](double t) { return f(t) * 2 / (1 + std::exp(2 * t)); }, at(j), at(j + 1));
             mass += panel[j];
         }
+        fallen /= mass;
         distance /= mass;
         for (int j = 0; j < panel_count; j++) below[j + 1] = below[j] + panel[j] / mass;
         for (int j = panel_count; j > 0; j--) above[j - 1] = above[j] + panel[j - 1] / mass;
@@ -105,22 +117,21 @@ double log_sphere_surface(int dimensions) {
     return std::log(2.0) + half * std::log(pi) - std::lgamma(half);
 }
 
-VonMisesFisher::VonMisesFisher(int dimensions, double kappa)
-    : dimensions_(dimensions), kappa_(kappa), knots_(knot_count) {
-    if (dimensions < 2)
-        throw Error(text("von Mises-Fisher: ", dimensions, " dimensions; a direction needs at least 2"));
-    if (!(kappa >= 0 && kappa <= 1e8))
-        throw Error(text("von Mises-Fisher: kappa is ", kappa, "; it must lie in [0, 1e8]"));
+SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind kind)
+    : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(knot_count) {
+    const char* name = kind == SphereKind::vmf ? "von Mises-Fisher" : "power-spherical";
+    if (dimensions < 2) throw Error(text(name, ": ", dimensions, " dimensions; a direction needs at least 2"));
+    if (!(kappa >= 0 && kappa <= 1e8)) throw Error(text(name, ": kappa is ", kappa, "; it must lie in [0, 1e8]"));
 
-    Density density(dimensions, kappa);
+    Density density(kind, dimensions, kappa);
     Distribution distribution(density);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
-    // 1 / C = exp(kappa) times the surface of the sphere one dimension down times the integral over w.
+    // 1 / C = the weight of mu times the surface of the sphere one dimension down times the integral over w.
     double log_mass = std::log(distribution.mass) + density.peak;
-    log_normaliser_ = -kappa - log_mass - log_sphere_surface(dimensions - 1);
-    // log C + kappa E[w] + log surface, with kappa cancelled by hand.
-    kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distance_);
+    log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
+    // log C + the mean of log weight + log surface, with the weight of mu cancelled by hand.
+    kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
 
     for (int i = 0; i < knot_count; i++) {
         double l = -reach + 2 * reach * i / (knot_count - 1), share = 1 / (1 + std::exp(std::fabs(l)));
@@ -129,7 +140,11 @@ VonMisesFisher::VonMisesFisher(int dimensions, double kappa)
     }
 }
 
-double VonMisesFisher::quantile(double u) const {
+double SphereDistribution::log_weight(double cosine) const {
+    return kappa_ == 0 ? 0 : kappa_ * (kind_ == SphereKind::vmf ? cosine : std::log1p(std::max(cosine, -1 + 1e-12)));
+}
+
+double SphereDistribution::quantile(double u) const {
     constexpr double step = 2 * reach / (knot_count - 1);
     double l = std::log(u) - std::log1p(-u);
     double x = std::clamp((l + reach) / step, 0.0, double(knot_count - 1));

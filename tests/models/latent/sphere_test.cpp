@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The von Mises-Fisher distribution against closed forms, known values, moment identities, and the moments of
 // what its quantile samples.
-#include "models/latent/vmf.h"
+#include "models/latent/sphere.h"
 
 #include <cmath>
 #include <vector>
@@ -18,7 +18,7 @@ TEST_CASE("surfaces of spheres") {
     CHECK(std::fabs(log_sphere_surface(2) - std::log(2 * pi)) <= 1e-15);
     CHECK(std::fabs(log_sphere_surface(3) - std::log(4 * pi)) <= 1e-15);
     CHECK(std::fabs(log_sphere_surface(4) - std::log(2 * pi * pi)) <= 1e-15);
-    CHECK(std::fabs(VonMisesFisher(4, 1).log_uniform_density() + std::log(2 * pi * pi)) <= 1e-15);
+    CHECK(std::fabs(SphereDistribution(4, 1).log_uniform_density() + std::log(2 * pi * pi)) <= 1e-15);
 }
 
 TEST_CASE("mean and KL of the von Mises-Fisher distribution have the known values") {
@@ -31,7 +31,7 @@ TEST_CASE("mean and KL of the von Mises-Fisher distribution have the known value
                         {64, 64, .6204, 15.473}, {50, 80, .7383, 19.515}}) {
         CAPTURE(known.d);
         CAPTURE(known.kappa);
-        VonMisesFisher vmf(known.d, known.kappa);
+        SphereDistribution vmf(known.d, known.kappa);
         CHECK(std::fabs(vmf.mean() - known.mean) <= 0.5e-4);
         CHECK(std::fabs(vmf.kl() - known.kl) <= 0.5e-3);
     }
@@ -49,7 +49,7 @@ TEST_CASE("normaliser, mean and KL agree with the Bessel functions") {
         for (double kappa : {1e-3, 1.0, 13.0, 64.0, 300.0, 1000.0}) {
             CAPTURE(d);
             CAPTURE(kappa);
-            VonMisesFisher vmf(d, kappa);
+            SphereDistribution vmf(d, kappa);
             double mean = bessel_ratio(d, kappa);
             CHECK(std::fabs(vmf.mean() - mean) <= 1e-12);
             CHECK(std::fabs(vmf.kl() - (vmf.log_density(mean) - vmf.log_uniform_density())) <= 1e-11);
@@ -65,7 +65,7 @@ TEST_CASE("normaliser, mean and KL agree with the Bessel functions") {
 TEST_CASE("in three dimensions everything has a closed form") {
     for (double kappa : {0.5, 5.0, 50.0, 1000.0}) {
         CAPTURE(kappa);
-        VonMisesFisher vmf(3, kappa);
+        SphereDistribution vmf(3, kappa);
         double tiny = std::exp(-2 * kappa);
         CHECK(std::fabs(vmf.mean() - ((1 + tiny) / (1 - tiny) - 1 / kappa)) <= 1e-13);
         double log_normaliser = std::log(kappa / (2 * pi * (1 - tiny))) - kappa;
@@ -79,8 +79,40 @@ TEST_CASE("in three dimensions everything has a closed form") {
     }
 }
 
+// (w + 1) / 2 ~ Beta(a, b), a = (d-1)/2 + kappa, b = (d-1)/2.                             De Cao & Aziz 2020, section 2
+TEST_CASE("the power-spherical distribution has the moments and the KL of its Beta distribution") {
+    const auto digamma = [](double x) {  // by its series far out, and its recurrence to there
+        double sum = 0;
+        for (; x < 30; x++) sum -= 1 / x;
+        const double r = 1 / (x * x);
+        return sum + std::log(x) - 1 / (2 * x) - r * (1 / 12.0 - r * (1 / 120.0 - r * (1 / 252.0 - r / 240)));
+    };
+    for (int d : {2, 3, 16, 64})
+        for (double kappa : {0.5, 13.0, 110.0, 1000.0}) {
+            CAPTURE(d);
+            CAPTURE(kappa);
+            const SphereDistribution power(d, kappa, SphereKind::power_spherical);
+            const double b = (d - 1) / 2.0, a = b + kappa;
+            const double log_normaliser = -(a + b) * std::log(2) - b * std::log(pi) - std::lgamma(a) + std::lgamma(a + b);
+            const double kl = log_normaliser + kappa * (std::log(2) + digamma(a) - digamma(a + b)) + log_sphere_surface(d);
+            CHECK(std::fabs(power.mean() - kappa / (a + b)) <= 1e-11);
+            CHECK(std::fabs(power.log_normaliser() - log_normaliser) <= 1e-10 * (1 + std::fabs(log_normaliser)));
+            CHECK(std::fabs(power.kl() - kl) <= 1e-9 * (1 + kl));
+            CHECK(std::fabs(power.log_density(0.25) - log_normaliser - kappa * std::log(1.25)) <= 1e-10 * (1 + std::fabs(log_normaliser)));
+            double m = 0, v = 0;
+            const int even = 20000;
+            for (int i = 0; i < even; i++) {
+                const double w = power.quantile((i + 0.5) / even) - power.mean();
+                m += w / even, v += w * w / even;
+            }
+            const double variance = 4 * a * b / ((a + b) * (a + b) * (a + b + 1));
+            CHECK(std::fabs(m) <= 1e-4 * std::sqrt(variance));
+            CHECK(std::fabs(v - variance) <= 2e-3 * variance);
+        }
+}
+
 TEST_CASE("in two dimensions without concentration the angle is uniform") {
-    VonMisesFisher circle(2, 0);
+    SphereDistribution circle(2, 0);
     CHECK(circle.kl() <= 1e-14);
     CHECK(std::fabs(circle.mean()) <= 1e-14);
     CHECK(std::fabs(circle.log_density(0.3) - circle.log_uniform_density()) <= 1e-14);
@@ -92,11 +124,12 @@ TEST_CASE("in two dimensions without concentration the angle is uniform") {
 
 TEST_CASE("the quantile inverts the distribution function") {
     // The share below w by Simpson's rule in theta, w = cos theta: a variable the code does not use.
+    for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
     for (int d : {2, 5, 16, 64})
         for (double kappa : {1.0, 32.0, 1000.0}) {
             CAPTURE(d);
             CAPTURE(kappa);
-            VonMisesFisher vmf(d, kappa);
+            SphereDistribution vmf(d, kappa, kind);
             double log_slice = log_sphere_surface(d - 1);
             auto density = [&](double theta) {
                 double log_density = log_slice + vmf.log_density(std::cos(theta));
@@ -113,11 +146,12 @@ TEST_CASE("the quantile inverts the distribution function") {
 }
 
 TEST_CASE("the quantile rises from end to end") {
+    for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
     for (int d : {2, 3, 16, 1000})
         for (double kappa : {0.0, 1e-4, 32.0, 1000.0, 1e8}) {
             CAPTURE(d);
             CAPTURE(kappa);
-            VonMisesFisher vmf(d, kappa);
+            SphereDistribution vmf(d, kappa, kind);
             bool rises = true;
             double last = -1;
             for (double l = -45; l <= 45; l += 0.003) {
@@ -135,7 +169,7 @@ TEST_CASE("samples of w have the moments of the distribution") {
         for (double kappa : {0.0, 13.0, 32.0, 1000.0}) {
             CAPTURE(d);
             CAPTURE(kappa);
-            VonMisesFisher vmf(d, kappa);
+            SphereDistribution vmf(d, kappa);
             double mean = vmf.mean();
             double variance = kappa == 0 ? 1.0 / d : 1 - mean * mean - (d - 1) * mean / kappa;
             // Evenly spaced u: the integral over u, nearly exact.
@@ -163,8 +197,8 @@ TEST_CASE("samples of w have the moments of the distribution") {
 }
 
 TEST_CASE("a wrong von Mises-Fisher distribution is refused") {
-    CHECK_THROWS_AS(VonMisesFisher(1, 1), Error);
-    CHECK_THROWS_AS(VonMisesFisher(16, -1), Error);
-    CHECK_THROWS_AS(VonMisesFisher(16, NAN), Error);
-    CHECK_THROWS_AS(VonMisesFisher(16, INFINITY), Error);
+    CHECK_THROWS_AS(SphereDistribution(1, 1), Error);
+    CHECK_THROWS_AS(SphereDistribution(16, -1), Error);
+    CHECK_THROWS_AS(SphereDistribution(16, NAN), Error);
+    CHECK_THROWS_AS(SphereDistribution(16, INFINITY), Error);
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The rows of latents that are codes, and of flows. Sizes are documents, numbers of a group or of a latent, rows of a group's part
+// of the codes.
+#include "engine/check/ops_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace masquerade::ladder {
+namespace {
+
+constexpr Kind arithmetic = Kind::arithmetic;
+constexpr int groups = 2;
+
+Case nearest_code_case(Sizes n) {
+    const int B = n.rows, D = n.columns, M = n.other;
+    Case c;
+    c.constant("y", {B, groups * D}, arithmetic).by_row().drawn(scaled(1));
+    c.constant("codes", {groups * M, D}, arithmetic).drawn(scaled(1));
+    c.output("q", {B, groups * D}, arithmetic).by_row();
+    c.statistic("code", {B, groups}).by_row();
+    c.forward = by_names(nearest_code_forward, groups);
+    c.record = [](const OnTape& a) { nearest_code(a.tape, a("y"), a("codes"), groups, "q"); };
+    c.definition = [=](const Call& a) {
+        const double *y = a("y").as<double>(), *codes = a("codes").as<double>();
+        for (int b = 0; b < B * groups; b++) {
+            double least = INFINITY;
+            for (int m = 0; m < M; m++) {
+                const double* row = codes + (b % groups * M + m) * D;
+                double distance = 0;
+                for (int i = 0; i < D; i++) distance += (y[b * D + i] - row[i]) * (y[b * D + i] - row[i]);
+                if (distance >= least) continue;
+                least = distance;
+                a("code").as<double>()[b] = m;
+                std::copy(row, row + D, a("q").as<double>() + b * D);
+            }
+        }
+    };
+    return c;
+}
+
+Case nearest_level_case(Sizes n, int levels) {
+    Case c;
+    c.constant("t", {n.rows, n.columns}, arithmetic).by_row().drawn(uniform(-1.2, 1.2));
+    c.output("q", {n.rows, n.columns}, arithmetic).by_row();
+    c.forward = by_names(nearest_level_forward, levels);
+    c.record = [=](const OnTape& a) { nearest_level(a.tape, a("t"), levels, "q"); };
+    c.definition = [levels](const Call& a) {
+        for (std::int64_t i = 0; i < a("t").count(); i++) {
+            double best = -1;
+            for (int k = 1; k < levels; k++)
+                if (const double at = -1 + 2.0 * k / (levels - 1), t = a("t").as<double>()[i]; std::fabs(at - t) < std::fabs(best - t)) best = at;
+            a("q").as<double>()[i] = best;
+        }
+    };
+    return c;
+}
+
+Case straight_through_case(Sizes n) {
+    Case c;
+    c.input("y", {n.rows, n.columns}, arithmetic).by_row();
+    c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
+    c.output("z", {n.rows, n.columns}, arithmetic).by_row();
+    // As if z were y: off the real axis, where the complex step looks, it is.
+    c.forward = by_names(straight_through_forward);
+    c.backward = by_names(straight_through_backward);
+    c.record = [](const OnTape& a) { straight_through(a.tape, a("y"), a("q"), "z"); };
+    return c;
+}
+
+Case distance_case(Sizes n) {
+    Case c;
+    c.input("y", {n.rows, n.columns}, arithmetic).by_row();
+    c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
+    c.output("distance", {n.rows}, arithmetic).by_row().sums(n.columns);
+    c.forward = by_names(distance_forward, 0.7);
+    c.backward = by_names(distance_backward, 0.7);
+    c.record = [](const OnTape& a) { distance(a.tape, a("y"), a("q"), 0.7, "distance"); };
+    return c;
+}
+
+// The last third of the documents is inert. Few rows are so old that they are dead.
+Case learn_codes_case(Sizes n) {
+    const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
+    const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};
+    Case c;
+    c.constant("y", {B, groups * D}, arithmetic).drawn(scaled(1));
+    c.constant("code", {B, groups}, arithmetic).drawn([M](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) x = random.below(std::uint32_t(M));
+    });
+    c.constant("weights", {B}, arithmetic).drawn([there](std::vector<double>& numbers, Sequence&) {
+        for (std::size_t b = 0; b < numbers.size(); b++) numbers[b] = int(b) < there ? 1 : 0;
+    });
+    c.updated("codes", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
+    c.updated("counts", {groups * M}).drawn(uniform(0, 2.0 * there / M)).sums(B);
+    c.updated("sums", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
+    c.forward = by_names(learn_codes, rule);
+    c.definition = [=](const Call& a) {
+        const double *y = a("y").as<double>(), *code = a("code").as<double>();
+        for (int r = 0; r < groups * M; r++) {
+            const int g = r / M;
+            double *row = a("codes").as<double>() + r * D, *sum = a("sums").as<double>() + r * D, &count = a("counts").as<double>()[r];
+            std::vector<double> near(std::size_t(D), 0);
+            double met = 0;
+            for (int b = 0; b < there; b++) {
+                if (code[b * groups + g] != r % M) continue;
+                met++;
+                for (int i = 0; i < D; i++) near[std::size_t(i)] += y[(b * groups + g) * D + i];
+            }
+            count = rule.decay * count + (1 - rule.decay) * met;
+            const double even = double(there) / M;
+            const int drawn = std::min(there - 1, int(masquerade::uniform(rule.stream.at(std::uint32_t(r % M), std::uint32_t(g), 0)[0]) * float(there)));
+            const bool dead = count < rule.dead * even;
+            if (dead) count = even;
+            for (int i = 0; i < D; i++) {
+                const double new_row = y[(drawn * groups + g) * D + i];
+                sum[i] = dead ? count * new_row : rule.decay * sum[i] + (1 - rule.decay) * near[std::size_t(i)];
+                row[i] = dead ? new_row : sum[i] / count;
+            }
+        }
+    };
+    return c;
+}
+
+Case coupling_case(Sizes n) {
+    const int B = n.rows, Z = n.columns + 1, half = Z / 2;
+    Case c;
+    c.input("x", {B, Z}, arithmetic).by_row().sums(1, 8);
+    c.input("st", {B, 2 * half}, arithmetic).by_row().sums(1, 16).at_least(1);
+    c.output("y", {B, Z}, arithmetic).by_row().sums(1, 8);
+    c.output("log_det", {B}, arithmetic).by_row().sums(half, 4).at_least(1);
+    c.forward = by_names(coupling_forward);
+    c.backward = by_names(coupling_backward);
+    c.record = [](const OnTape& a) { coupling(a.tape, a("x"), a("st"), "y"); };
+    return c;
+}
+
+// Not far from a rotation: what a flow has, and what can be inverted in float.
+Case log_det_case(Sizes n) {
+    const int Z = n.columns;
+    Case c;
+    c.input("w", {Z, Z}, arithmetic).sums(Z, 16).at_least(1).drawn([Z](std::vector<double>& numbers, Sequence& random) {
+        for (int i = 0; i < Z * Z; i++) numbers[std::size_t(i)] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
+    });
+    c.output("log_det", {1}, arithmetic).sums(Z, 16).at_least(1);
+    c.statistic("left", {Z, Z}).sums(Z, 16).at_least(1);
+    c.statistic("inverse", {Z, Z}).sums(Z, 16).at_least(1);
+    c.forward = by_names(log_det_forward);
+    c.backward = by_names(log_det_backward);
+    c.record = [](const OnTape& a) { log_det(a.tape, a("w"), "log_det"); };
+    return c;
+}
+
+Case flow_kl_case(Sizes n) {
+    const int B = n.rows, Z = n.columns;
+    Case c;
+    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn([](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) x = 20 * random.uniform_double() - 10;  // of some l outside the clamp
+    });
+    c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
+    c.input("u", {B, Z}, arithmetic).by_row();
+    c.input("log_dets", {B}, arithmetic).by_row();
+    c.input("log_det", {1}, arithmetic).sums(B);
+    c.output("kl", {B}, arithmetic).by_row().sums(Z, 4).at_least(10);
+    c.forward = by_names(flow_kl_forward);
+    c.backward = by_names(flow_kl_backward);
+    c.record = [](const OnTape& a) { flow_kl(a.tape, a("x"), a("e"), a("u"), a("log_dets"), a("log_det"), "kl"); };
+    return c;
+}
+
+}  // namespace
+
+std::vector<Op> code_ops() {
+    return {{"nearest_code", nearest_code_case},
+            {"nearest_level, 5", [](Sizes n) { return nearest_level_case(n, 5); }},
+            {"nearest_level, 2", [](Sizes n) { return nearest_level_case(n, 2); }},
+            {"straight_through", straight_through_case},
+            {"distance", distance_case},
+            {"learn_codes", learn_codes_case},
+            {"coupling", coupling_case},
+            {"log_det", log_det_case, {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}}, {{1, 12, 1}}, {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}}},
+            {"flow_kl", flow_kl_case}};
+}
+
+}  // namespace masquerade::ladder

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Latents that are codes: the nearest row of a codebook or the nearest level, a gradient that goes straight through them,
+// and codebooks that follow what is near. All in the arithmetic type.
+#include "engine/ops/check.h"
+#include "engine/ops/launch.h"
+
+namespace masquerade::DEVICE {
+namespace {
+
+// D numbers of y against the rows of one part of the codes, for each group.
+template <class A>
+struct NearestCode {
+    const A *y, *codes;
+    A *code, *q;
+    int Z, groups, M;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const int D = Z / groups;
+        for (int g = 0; g < groups; g++) {
+            const A *own = y + n * Z + g * D, *part = codes + std::int64_t(g) * M * D;
+            const auto nearness = [&](int m) {
+                auto distance = real_of(A(0));
+                for (int i = 0; i < D; i++) {
+                    const auto d = real_of(own[i]) - real_of(part[m * D + i]);
+                    distance = distance + d * d;
+                }
+                return -distance;
+            };
+            const auto best = top(lanes, M, nearness);
+            const int m = -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
+            const A* row = part + (m < M ? m : 0) * D;
+            store(lanes, D, q + n * Z + g * D, false, [&](int i) { return A(real_of(row[i])); });
+            if (first(lanes)) code[n * groups + g] = A(m < M ? m : 0);
+        }
+    }
+};
+
+// Levels at -1 + 2k / (levels - 1).
+template <class A>
+struct NearestLevel {
+    const A* t;
+    int levels;
+    HD A operator()(std::int64_t i) const {
+        const auto half = real_of(A(levels - 1)) / 2;
+        const auto k = std::floor((real_of(t[i]) + 1) * half + real_of(A(0.5)));
+        const auto last = real_of(A(levels - 1));
+        return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
+    }
+};
+
+// q, with what y has off the real axis: so the complex step sees the gradient that the backward gives.
+template <class A>
+struct StraightThrough {
+    const A *y, *q;
+    HD A operator()(std::int64_t i) const { return q[i] + (y[i] - A(real_of(y[i]))); }
+};
+template <class A>
+struct Same {
+    const A* dz;
+    HD A operator()(std::int64_t i) const { return dz[i]; }
+};
+
+template <class A>
+struct Distance {
+    const A *y, *q;
+    A weight;
+    A* to;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        const A all = sum(lanes, Z, [&](int i) { return (y[n * Z + i] - q[n * Z + i]) * (y[n * Z + i] - q[n * Z + i]); });
+        if (first(lanes)) to[n] = weight * all;
+    }
+};
+template <class A>
+struct DistanceBackward {
+    const A *ddistance, *y, *q;
+    A weight;
+    A* dy;
+    bool add;
+    int Z;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t n) const {
+        store(lanes, Z, dy + n * Z, add, [&](int i) { return A(2) * weight * ddistance[n] * (y[n * Z + i] - q[n * Z + i]); });
+    }
+};
+
+// One row of the codes, from all documents in order.
+template <class A>
+struct LearnCodes {
+    const A *y, *code, *weights;
+    A *codes, *counts, *sums;
+    CodeRule rule;
+    int B, Z, M;
+    template <class Lanes>
+    HD void operator()(Lanes lanes, std::int64_t r) const {
+        const int D = Z / rule.groups, g = int(r) / M, m = int(r) % M;
+        const A keep(rule.decay), give(1 - rule.decay);
+        const auto has = [&](int b) { return real_of(weights[b]) > 0 && int(real_of(code[b * rule.groups + g])) == m; };
+        const int there = int(real_of(sum(lanes, B, [&](int b) { return A(real_of(weights[b]) > 0 ? 1 : 0); })));
+        const A near = sum(lanes, B, [&](int b) { return A(has(b) ? 1 : 0); });
+        const A even = A(there) / A(M), old = counts[r], grown = keep * old + give * near;
+        const bool dead = there > 0 && real_of(grown) < real_of(A(rule.dead) * even);
+        const int drawn = int(uniform(rule.stream.at(std::uint32_t(m), std::uint32_t(g), 0)[0]) * float(there));
+        const A count = dead ? even : grown;
+        const A* from = y + std::int64_t(drawn < there ? drawn : 0) * Z + g * D;
+        each(lanes, D, [&](int i) {
+            A s(0);
+            for (int b = 0; b < B; b++)
+                if (has(b)) s += y[std::int64_t(b) * Z + g * D + i];
+            const A to = dead ? count * from[i] : keep * sums[r * D + i] + give * s;
+            sums[r * D + i] = to;
+            if (real_of(count) > 0) codes[r * D + i] = dead ? from[i] : to / count;
+        });
+        meet(lanes);
+        if (first(lanes)) counts[r] = count;
+    }
+};
+
+// f(A{}) for the type of `v`, which may not be bf16.
+template <class F>
+void for_codes(const char* op, const View& v, F f) {
+    if (v.dtype != arithmetic_of(v.dtype)) throw Error(text(op, ": ", seen("y", v), "; latents are kept in f32, not in a storage type"));
+    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A{}); });
+}
+
+// The rows of each part of the codes.
+int rows_of_part(const char* op, const View& y, const View& codes, int groups, const View& code) {
+    if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 || codes.columns() * groups != y.columns())
+        throw Error(text(op, ": ", seen("y", y), ", ", seen("codes", codes), ", ", groups, " groups; expected (B,Z) and (groups M, Z / groups)"));
+    expect_shape(op, "codes", codes, codes.shape, y.dtype);
+    expect_shape(op, "code", code, {y.rows(), groups}, y.dtype);
+    return int(codes.rows() / groups);
+}
+
+}  // namespace
+
+void nearest_code_forward(View y, View codes, int groups, View code, View q) {
+    const int M = rows_of_part("nearest_code", y, codes, groups, code);
+    expect_same_shape("nearest_code", "y", y, "q", q);
+    for_codes("nearest_code", y, [&]<class A>(A) {
+        for_each_row(y.rows(), NearestCode<A>{y.as<A>(), codes.as<A>(), code.as<A>(), q.as<A>(), int(y.columns()), groups, M});
+    });
+}
+
+void nearest_level_forward(View t, int levels, View q) {
+    expect_same_shape("nearest_level", "t", t, "q", q);
+    if (levels < 2) throw Error(text("nearest_level: ", levels, " levels, expected 2 at least"));
+    for_codes("nearest_level", t, [&]<class A>(A) {
+        store_points(t.count(), q.as<A>(), false, NearestLevel<A>{t.as<A>(), levels});
+    });
+}
+
+void straight_through_forward(View y, View q, View z) {
+    expect_same_shape("straight_through", "y", y, "q", q);
+    expect_same_shape("straight_through", "y", y, "z", z);
+    for_codes("straight_through", y, [&]<class A>(A) {
+        store_points(y.count(), z.as<A>(), false, StraightThrough<A>{y.as<A>(), q.as<A>()});
+    });
+}
+
+void straight_through_backward(View dz, Grad dy) {
+    expect_grad("straight_through backward", "dy", dy, dz);
+    if (!dy) return;
+    for_codes("straight_through backward", dz, [&]<class A>(A) {
+        store_points(dz.count(), dy.view.as<A>(), dy.add, Same<A>{dz.as<A>()});
+    });
+}
+
+void distance_forward(View y, View q, double weight, View distance) {
+    expect_same_shape("distance", "y", y, "q", q);
+    expect_shape("distance", "distance", distance, {y.rows()}, y.dtype);
+    for_codes("distance", y, [&]<class A>(A) {
+        for_each_row(y.rows(), Distance<A>{y.as<A>(), q.as<A>(), A(weight), distance.as<A>(), int(y.columns())});
+    });
+}
+
+void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
+    expect_shape("distance backward", "ddistance", ddistance, {y.rows()}, y.dtype);
+    expect_same_shape("distance backward", "y", y, "q", q);
+    expect_grad("distance backward", "dy", dy, y);
+    if (!dy) return;
+    for_codes("distance backward", y, [&]<class A>(A) {
+        for_each_row(y.rows(), DistanceBackward<A>{ddistance.as<A>(), y.as<A>(), q.as<A>(), A(weight), dy.view.as<A>(), dy.add,
+                                                   int(y.columns())});
+    });
+}
+
+void learn_codes(View y, View code, View weights, CodeRule rule, View codes, View counts, View sums) {
+    const int M = rows_of_part("learn_codes", y, codes, rule.groups, code);
+    expect_shape("learn_codes", "weights", weights, {y.rows()}, y.dtype);
+    expect_shape("learn_codes", "counts", counts, {codes.rows()}, y.dtype);
+    expect_same_shape("learn_codes", "codes", codes, "sums", sums);
+    for_codes("learn_codes", y, [&]<class A>(A) {
+        for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(), counts.as<A>(), sums.as<A>(),
+                                                 rule, int(y.rows()), int(y.columns()), M});
+    });
+}
+
+}  // namespace masquerade::DEVICE

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Normal numbers around a mean with a prior that a flow makes of N(0, 1):
+//   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
+// A step of f is u = W z + b, which mixes the numbers, and a coupling: the second half scaled and moved by what a small net makes of
+// the first. f has its inverse step by step, so samples are drawn: z = f^-1(n).   Dinh et al. 2016; Kingma & Dhariwal 2018
+// The same model seen otherwise: the decoder reads f^-1 of a posterior that f has refined, and the prior is N(0, 1).
+#include <algorithm>
+#include <cmath>
+
+#include "engine/tensor/numbers.h"
+#include "models/latent/kinds.h"
+
+namespace masquerade {
+namespace {
+
+// w x = y for w(n,n), by Gauss with pivots; and log |det w|.
+std::vector<double> solve(std::vector<double> w, std::vector<double> y, double* log_det = nullptr) {
+    const std::size_t n = y.size();
+    double logs = 0;
+    for (std::size_t k = 0; k < n; k++) {
+        std::size_t pivot = k;
+        for (std::size_t r = k + 1; r < n; r++)
+            if (std::fabs(w[r * n + k]) > std::fabs(w[pivot * n + k])) pivot = r;
+        for (std::size_t c = 0; c < n; c++) std::swap(w[k * n + c], w[pivot * n + c]);
+        std::swap(y[k], y[pivot]);
+        logs += std::log(std::fabs(w[k * n + k]));
+        for (std::size_t r = k + 1; r < n; r++) {
+            const double times = w[r * n + k] / w[k * n + k];
+            for (std::size_t c = k; c < n; c++) w[r * n + c] -= times * w[k * n + c];
+            y[r] -= times * y[k];
+        }
+    }
+    for (std::size_t k = n; k-- > 0;) {
+        for (std::size_t c = k + 1; c < n; c++) y[k] -= w[k * n + c] * y[c];
+        y[k] /= w[k * n + k];
+    }
+    if (log_det) *log_det = logs;
+    return y;
+}
+
+// A product in the arithmetic type, whatever matrices are stored as: a flow must be its inverse's inverse.
+struct Unrounded {
+    Tensor *weight, *bias;  // (O I), (O)
+    int out, in;
+    Unrounded(Parameters& p, const std::string& path, int I, int O, Init init)
+        : weight(p.add(path + ".weight", {std::int64_t(O) * I}, std::move(init))),
+          bias(p.add(path + ".bias", {O}, {Init::zeros})),
+          out(O),
+          in(I) {}
+    Tensor* matrix(Tape& tape, const std::string& name) const { return reshape(tape, weight, {out, in}, name + ".weight"); }
+    std::vector<double> numbers() const {
+        const OnHost all(weight->view());
+        std::vector<double> w;
+        for (std::int64_t i = 0; i < weight->shape.count(); i++) w.push_back(all[i]);
+        return w;
+    }
+    std::vector<double> operator()(const std::vector<double>& x) const {
+        const OnHost w(weight->view()), b(bias->view());
+        std::vector<double> y;
+        for (int o = 0; o < out; o++) {
+            y.push_back(b[o]);
+            for (int i = 0; i < in; i++) y.back() += w[o * in + i] * x[std::size_t(i)];
+        }
+        return y;
+    }
+};
+
+struct Step {
+    Unrounded mix, hidden, st;
+};
+
+class Flow : public Latent {
+  public:
+    Flow(Parameters* p, const std::string& path, const LatentOptions& o) : Latent(o), from_(o.size - o.size / 2) {
+        if (!p) return;
+        if (o.size > 1024) throw BadUsage(text("latent_size ", o.size, ": a flow is of at most 1024 numbers"));
+        for (int s = 0; s < o.flow_steps; s++) {
+            const std::string name = text(path, ".flow.", s);
+            const auto rotation = [Z = o.size, name](std::uint64_t seed, std::uint32_t) {
+                std::vector<double> w = random_features(Z, 1, Z, {true, true, 1}, seed, name);
+                for (double& x : w) x /= std::sqrt(double(Z));
+                return w;
+            };
+            steps_.push_back({Unrounded(*p, name + ".mix", o.size, o.size, {Init::made, 0, rotation}),
+                              Unrounded(*p, name + ".hidden", o.size, o.flow_width, {Init::normal, 1 / std::sqrt(double(o.size))}),
+                              Unrounded(*p, name + ".st", o.flow_width, o.size / 2 * 2, {Init::zeros})});
+        }
+    }
+    int inputs() const override { return 2 * options.size; }
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer, const std::vector<LatentSample>&) const override {
+        const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * options.size), 0.f);
+        Tensor* e = noise_of(tape, y, noise ? noise->e[std::size_t(layer)] : zero, options.size);
+        std::vector<double> first(std::size_t(options.size), 0);
+        std::fill_n(first.begin(), from_, 1.0);
+        Tensor* half = tape.constant("first_half", {options.size}, y->dtype, first.data());
+        LatentSample s;
+        s.y = y;
+        s.z = gaussian_sample(tape, y, e, "z");  // (B,Z)
+        Tensor *u = s.z, *log_dets = nullptr, *log_dets_of_mix = nullptr;
+        for (std::size_t i = 0; i < steps_.size(); i++) {
+            const std::string name = text("flow.", i);
+            const Step& step = steps_[i];
+            Tensor* w = step.mix.matrix(tape, name + ".mix");
+            u = linear(tape, u, w, step.mix.bias, name + ".mix");
+            Tensor* x = scale_columns(tape, u, half, name + ".first");
+            x = tanh(tape, linear(tape, x, step.hidden.matrix(tape, name + ".hidden"), step.hidden.bias, name + ".hidden"), name + ".tanh");
+            const Coupled c = coupling(tape, u, linear(tape, x, step.st.matrix(tape, name + ".st"), step.st.bias, name + ".st"), name);
+            u = c.y;
+            Tensor* of_mix = log_det(tape, w, name + ".log_det_mix");
+            log_dets = log_dets ? add(tape, log_dets, c.log_det, name + ".log_dets") : c.log_det;
+            log_dets_of_mix = log_dets_of_mix ? add(tape, log_dets_of_mix, of_mix, name + ".log_dets_mix") : of_mix;
+        }
+        s.kl = flow_kl(tape, y, e, u, log_dets, log_dets_of_mix, "kl");  // (B), of one sample
+        return s;
+    }
+    double log_ratio(const double* z, const double* y, const double*) const override {
+        double log_det = 0, log_p = 0;
+        for (double u : forward({z, z + options.size}, log_det)) log_p -= u * u / 2;
+        return log_posterior(z, y) - log_p - log_det;
+    }
+    double log_posterior(const double* z, const double* y) const override {
+        double sum = 0;
+        for (int i = 0; i < options.size; i++) {
+            const double l = std::clamp(y[options.size + i], -8.0, 8.0), d = z[i] - y[i];
+            sum -= 0.5 * (d * d * std::exp(-l) + l);
+        }
+        return sum;
+    }
+    void draw(double* z) const override {
+        std::vector<double> u(z, z + options.size);
+        for (std::size_t i = steps_.size(); i-- > 0;) {
+            const std::vector<double> st = net(steps_[i], u);
+            for (std::size_t k = 0; k < st.size() / 2; k++) {
+                double& b = u[std::size_t(from_) + k];
+                b = (b - st[st.size() / 2 + k]) * std::exp(-2 * std::tanh(st[k] / 2));
+            }
+            const OnHost bias(steps_[i].mix.bias->view());
+            for (std::size_t k = 0; k < u.size(); k++) u[k] -= bias[std::int64_t(k)];
+            u = solve(steps_[i].mix.numbers(), std::move(u));
+        }
+        std::copy(u.begin(), u.end(), z);
+    }
+
+  private:
+    std::vector<double> net(const Step& step, std::vector<double> u) const {
+        std::fill(u.begin() + from_, u.end(), 0.0);
+        std::vector<double> h = step.hidden(u);
+        for (double& x : h) x = std::tanh(x);
+        return step.st(h);
+    }
+    std::vector<double> forward(std::vector<double> u, double& log_det) const {
+        for (const Step& step : steps_) {
+            double of_mix = 0;
+            solve(step.mix.numbers(), u, &of_mix);
+            u = step.mix(u);
+            const std::vector<double> st = net(step, u);
+            for (std::size_t k = 0; k < st.size() / 2; k++) {
+                const double s = 2 * std::tanh(st[k] / 2);
+                double& b = u[std::size_t(from_) + k];
+                b = b * std::exp(s) + st[st.size() / 2 + k];
+                log_det += s;
+            }
+            log_det += of_mix;
+        }
+        return u;
+    }
+
+    int from_;  // where the second half begins
+    std::vector<Step> steps_;
+};
+
+}  // namespace
+
+MadeLatent make_flow(Parameters* p, const std::string& path, const LatentOptions& o, const Latent*) {
+    return std::make_shared<Flow>(p, path, o);
+}
+
+}  // namespace masquerade

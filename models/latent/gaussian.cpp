@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Normal numbers around a mean, with a prior that is the same for all or learned as a chain of layers.
+//   gaussian        y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)          Kingma & Welling 2013
+//   gaussian_chain  the same with the prior of a layer by the samples of the layers below           Hu et al. 2022 (DELLA)
+#include <algorithm>
+#include <cmath>
+
+#include "engine/tensor/numbers.h"
+#include "models/latent/kinds.h"
+
+namespace masquerade {
+namespace {
+
+class Gaussian : public Latent {
+  public:
+    using Latent::Latent;
+    int inputs() const override { return 2 * options.size; }
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
+                        const std::vector<LatentSample>&) const override {
+        return around(tape, y, nullptr, noise, layer);
+    }
+    double log_ratio(const double* z, const double* y, const double* prior) const override {
+        double sum = 0;
+        for (int i = 0; i < options.size; i++) {
+            const double l = std::clamp(y[options.size + i], -8.0, 8.0), d = z[i] - y[i];
+            const double p = prior ? std::clamp(prior[options.size + i], -8.0, 8.0) : 0, above = prior ? z[i] - prior[i] : z[i];
+            sum += 0.5 * (above * above * std::exp(-p) + p - d * d * std::exp(-l) - l);
+        }
+        return sum;
+    }
+
+  protected:
+    // mu | log variance, and the prior of them or null
+    LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
+        const int Z = options.size;
+        LatentSample s;
+        s.y = y;
+        s.prior = prior;
+        s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
+        // The mean path is a sample without noise.
+        const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
+        s.z = gaussian_sample(tape, y, noise_of(tape, y, noise ? noise->e[std::size_t(layer)] : zero, Z), "z");
+        return s;
+    }
+};
+
+// The prior of a layer is a normal distribution by what the layers below have drawn:                       Hu et al. 2022
+//   r_l = tanh(W z_(l-1) + U r_(l-1)),   m | p = V r_l,   z_l ~ N(m, exp p);   N(0, 1) in the lowest layer
+class GaussianChain : public Gaussian {
+  public:
+    GaussianChain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
+        : Gaussian(o), before_(p ? static_cast<const GaussianChain*>(before) : nullptr) {
+        if (!before_) return;
+        const double deviation = 1 / std::sqrt(double(o.size));
+        from_z_ = Linear(*p, path + ".prior.z", o.size, o.size, deviation);
+        if (before_->before_) from_r_ = Linear(*p, path + ".prior.r", o.size, o.size, deviation);
+        out_ = Linear(*p, path + ".prior.out", o.size, 2 * o.size, 0.02);
+    }
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
+                        const std::vector<LatentSample>& below) const override {
+        if (!before_) return around(tape, y, nullptr, noise, layer);
+        const LatentSample& last = below.at(std::size_t(layer - 1));
+        Tensor* r = product(tape, last.z, from_z_, "prior.z");
+        if (last.chain) r = add(tape, r, product(tape, last.chain, from_r_, "prior.r"), "prior.sum");
+        r = tanh(tape, r, "prior.tanh");  // (B,Z)
+        LatentSample s = around(tape, y, product(tape, r, out_, "prior"), noise, layer);
+        s.chain = r;
+        return s;
+    }
+    void draw(double* z) const override {
+        if (!before_) return;
+        const std::vector<double> prior = product(out_, kept(z - options.size));
+        for (int i = 0; i < options.size; i++)
+            z[i] = prior[std::size_t(i)] + std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
+    }
+
+  private:
+    static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
+        return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
+    }
+    static std::vector<double> product(const Linear& by, const std::vector<double>& x) {
+        const OnHost weight(by.weight->view()), bias(by.bias->view());
+        std::vector<double> y;
+        for (std::int64_t o = 0; o < by.weight->shape[0]; o++) {
+            y.push_back(bias[o]);
+            for (std::size_t i = 0; i < x.size(); i++) y.back() += weight[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
+        }
+        return y;
+    }
+    // r of this layer, by z of the layer below, before which those below it stand.
+    std::vector<double> kept(const double* z) const {
+        std::vector<double> r = product(from_z_, {z, z + options.size});
+        if (before_->before_) {
+            const std::vector<double> more = product(from_r_, before_->kept(z - options.size));
+            for (std::size_t i = 0; i < r.size(); i++) r[i] += more[i];
+        }
+        for (double& x : r) x = std::tanh(x);
+        return r;
+    }
+
+    const GaussianChain* before_;
+    Linear from_z_, from_r_, out_;
+};
+
+}  // namespace
+
+MadeLatent make_gaussian(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
+    return std::make_shared<Gaussian>(o);
+}
+MadeLatent make_gaussian_chain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before) {
+    return std::make_shared<GaussianChain>(p, path, o, before);
+}
+
+}  // namespace masquerade

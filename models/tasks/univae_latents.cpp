@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "models/tasks/univae_latents.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/tensor/numbers.h"
+#include "models/tasks/univae_prior.h"
+
+namespace masquerade {
+namespace {
+
+// A sentence in one layer: a sample, the mean, and what both were made of.
+struct Point {
+    std::vector<double> z, mean, y;
+    double kl;
+};
+using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
+
+std::vector<double> row_of(const Tensor* t, std::size_t row) {
+    const OnHost here(t->view());
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < t->columns(); i++) all.push_back(here[std::int64_t(row) * t->columns() + i]);
+    return all;
+}
+
+// Samples around the means of the mean path: q(z|x) is then known for every pair of a sample and a sentence.
+Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+    constexpr std::size_t at_a_time = 64;
+    Points all;
+    Arena arena(model.backbone.device(), Blocks::kept);
+    Tape tape(arena, model.backbone.storage());
+    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
+        const std::size_t count = std::min(at_a_time, sentences.size() - first);
+        const UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+        const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
+        tape.begin("encode");
+        const std::vector<LatentSample> means = model.encode(tape, batch, nullptr);
+        std::vector<LatentSample> samples;
+        for (std::size_t l = 0; l < means.size(); l++)
+            samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
+        for (std::size_t b = 0; b < count; b++) {
+            std::vector<Point> layers;
+            for (std::size_t l = 0; l < means.size(); l++)
+                layers.push_back({row_of(samples[l].z, b), row_of(means[l].z, b), row_of(means[l].y, b),
+                                  samples[l].kl ? OnHost(samples[l].kl->view())[std::int64_t(b)] : model.latents[l].latent->constant_kl()});
+            all.push_back(std::move(layers));
+        }
+        tape.end();
+    }
+    return all;
+}
+
+double information(const UniVae& model, const Points& points) {
+    double sum = 0;
+    std::vector<double> ratios(points.size());
+    for (std::size_t i = 0; i < points.size(); i++) {
+        for (std::size_t b = 0; b < points.size(); b++) {
+            ratios[b] = 0;
+            for (std::size_t l = 0; l < points[i].size(); l++) {
+                const Latent& latent = *model.latents[l].latent;
+                const Point &own = points[i][l], &other = points[b][l];
+                if (latent.code_parts() > 0) ratios[b] -= own.z == other.z ? 0 : INFINITY;
+                else ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // the prior of z cancels
+            }
+        }
+        const double top = *std::max_element(ratios.begin(), ratios.end());
+        double others = 0;
+        for (double r : ratios) others += std::exp(r - top);
+        sum += ratios[i] - top - std::log(others / double(points.size()));
+    }
+    return sum / double(points.size());
+}
+
+}  // namespace
+
+LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
+    const Points points = points_of(model, sentences, seed);
+    const double n = double(points.size());
+    LatentUse use;
+    for (int l = 0; l < model.options.latent_layers; l++) {
+        double kl = 0;
+        for (const auto& layers : points) kl += layers[std::size_t(l)].kl / n;
+        use.kl.push_back(kl);
+        for (std::size_t i = 0; i < std::size_t(model.space.size()); i++, use.units++) {
+            double mean = 0, variance = 0;
+            for (const auto& layers : points) mean += layers[std::size_t(l)].mean[i] / n;
+            for (const auto& layers : points) variance += std::pow(layers[std::size_t(l)].mean[i] - mean, 2) / std::max(1.0, n - 1);
+            use.active += variance > 0.01;
+        }
+    }
+    use.mutual_information = information(model, points);
+    return use;
+}
+
+Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
+                   const FrequentTokens& frequent, std::uint64_t seed) {
+    const int K = model.options.latent_layers, Z = model.space.size();
+    const std::size_t n = sentences.size();
+    const auto latents = mean_latents(model, sentences);
+    const auto written = [&](int from, int to) {
+        std::vector<DecodeRequest> requests;
+        for (std::size_t i = 0; i < n; i++) {
+            requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(sentences[i]->ids.size()))});
+            const std::vector<double>& b = latents[(i + 1) % n];
+            std::copy(b.begin() + from * Z, b.begin() + to * Z, requests.back().latent.begin() + from * Z);
+        }
+        return decoder.write(requests, {}, seed);
+    };
+    // To what the sentence so many places further writes: 0 is A, 1 is B.
+    const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&), const std::vector<Tokens>& some,
+                            const std::vector<Tokens>& own, std::size_t further) {
+        std::vector<double> values;
+        for (std::size_t i = 0; i < n; i++) values.push_back(overlap(some[i], own[(i + further) % n], frequent));
+        return bootstrap(values, seed);
+    };
+    const std::vector<Tokens> own = written(0, 0);
+    Swaps all;
+    all.content = common(content_overlap, own, own, 1);
+    all.form = common(form_overlap, own, own, 1);
+    std::vector<std::pair<int, int>> parts;
+    for (int l = 0; l < K; l++) parts.emplace_back(l, l + 1);
+    if (K > 2) parts.emplace_back(0, K / 2), parts.emplace_back(K / 2, K);
+    for (const auto& [from, to] : parts) {
+        const std::vector<Tokens> some = written(from, to);
+        all.layers.push_back({from, to, common(content_overlap, some, own, 0), common(content_overlap, some, own, 1),
+                              common(form_overlap, some, own, 0), common(form_overlap, some, own, 1)});
+    }
+    return all;
+}
+
+}  // namespace masquerade
