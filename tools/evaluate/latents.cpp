@@ -10,7 +10,7 @@
 #include "models/scoring/metrics.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
-#include "models/tasks/univae_latents.h"
+#include "models/scoring/latent_use.h"
 #include "models/runs/univae_run.h"
 #include "tokenizer/utf8.h"
 #include "tools/evaluate/evaluate.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures of latents where the truth is known: codes that tell all sentences apart hold log n, latents that are not read hold nothing.
-#include "models/tasks/univae_latents.h"
+#include "models/scoring/latent_use.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/tasks/univae_latents.h"
+#include "models/scoring/latent_use.h"
 
 #include <algorithm>
 #include <cmath>
