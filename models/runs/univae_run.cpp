@@ -31,6 +31,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("decay", &model.latent.decay, "of vq: of the moving averages that codebooks are", 0, 1);
     c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
+    c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK], in training", 0, 1);
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");

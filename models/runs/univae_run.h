@@ -19,6 +19,7 @@ struct UniVaeSettings : RunSettings {
     UniVaeOptions model;
     double beta = 1;  // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
+    double word_dropout = 0;
     int prior_sentences =
         20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
 

@@ -15,6 +15,7 @@ class UniVaeTask : public SentenceTask {
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
     void learn(Tape& tape) override { run_.model.learn(tape, last_); }
     std::int64_t batch_tokens() const override { return batch_.asked.count; }
+    const UniVaeBatch& batch() const { return batch_; }  // of the step
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;

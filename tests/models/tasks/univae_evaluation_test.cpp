@@ -199,6 +199,29 @@ TEST_CASE("evaluation: what is written too long or too short is less close") {
     CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
 }
 
+TEST_CASE("evaluation: words that are dropped are hidden from the decoder half alone, by chance, the same at any place") {
+    UniVaeSettings s = tiny_settings(LatentKind::vmf);
+    const std::vector<std::string> lines = grammar_questions(3, 300);
+    const auto batch_with = [&](double share) {
+        s.word_dropout = share;
+        UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
+        UniVaeTask task(run, run.sentences(lines), {});
+        task.next_batch(3);
+        return task.batch();
+    };
+    const UniVaeBatch whole = batch_with(0), half = batch_with(0.5), none = batch_with(1);
+    CHECK(half.source.ids == whole.source.ids);
+    CHECK(half.asked.tokens == whole.asked.tokens);
+    int hidden = 0, words = 0;
+    for (std::size_t i = 0; i < whole.rows.ids.size(); i++) {
+        const int id = whole.rows.ids[i];
+        CHECK((half.rows.ids[i] == id || half.rows.ids[i] == 1));
+        CHECK(none.rows.ids[i] == (id == 2 ? 2 : 1));
+        words += id > 4, hidden += id > 4 && half.rows.ids[i] != id;
+    }
+    CHECK(std::abs(hidden - 0.5 * words) < 3 * std::sqrt(0.25 * words));
+}
+
 // All codes of a small codebook can be gone through: p(x) = the mean of p(x|c) over them.
 TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean over all of them") {
     for (LatentKind kind : {LatentKind::vq, LatentKind::fsq}) {
