@@ -35,6 +35,8 @@ struct LatentMeasuring {
     int importance = 20, samples = 1000, refine = 0;
     std::optional<double> latent_temperature;
     bool swap = false;
+    std::string labelled;
+    int labels = 0;
     CLI::App* own = nullptr;  // its options
 
     void declare(CLI::App& app);

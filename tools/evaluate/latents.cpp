@@ -8,6 +8,8 @@
 #include "data/text.h"
 #include "engine/base/log.h"
 #include "models/scoring/metrics.h"
+#include "models/scoring/probe.h"
+#include "models/tasks/univae_prior.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
 #include "models/scoring/latent_use.h"
@@ -100,6 +102,19 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     }
 }
 
+void measure_labels(const UniVaeRun& run, const LatentMeasuring& a, std::uint64_t seed, std::vector<Row>& rows) {
+    const Text lines = read_text(a.labelled);
+    if (lines.target.empty()) throw BadInput(text(a.labelled, " has no labels; text<TAB>label is expected on every line"));
+    const LabelledSplit split = split_labels(lines.target, a.labels, seed);
+    const std::vector<Sentence> sentences = run.sentences(lines.source);
+    const std::vector<std::vector<double>> means = mean_latents(run.model, pointers_to(sentences));
+    const std::string of = fmt::format("of {} lines, {} labels, trained on {}", split.test.size(), split.classes, split.train.size());
+    rows.push_back({"probe", 100 * linear_probe(means, split), "%", "labels found by a linear probe of the means " + of});
+    rows.push_back({"probe_neighbours", 100 * nearest_neighbours(means, split, 5), "%", "by the five nearest"});
+    rows.push_back({"probe_words", 100 * naive_bayes(sentences, split), "%", "by naive Bayes over the tokens, without a model"});
+    rows.push_back({"clusters", cluster_information(means, split, seed), "", "normalised mutual information of labels and k-means"});
+}
+
 }  // namespace
 
 Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
@@ -157,6 +172,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         add({{"active_units", double(use.active), "", fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
              {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
+    if (latent && !labelled.empty()) measure_labels(run, *this, common.seed, rows);
     if (latent && swap) measure_swaps(run.sentences(text.train), run, decoder, all, common.seed, rows);
     if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
@@ -171,6 +187,8 @@ void LatentMeasuring::declare(CLI::App& app) {
     number_option(
         *own, "--latent-temperature", latent_temperature, 0.0, 100.0,
         fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");
+    add_option(*own, "--labelled", labelled, "FILE", "text<TAB>label on every line: what the means of the latents say of labels");
+    number_option(*own, "--labels", labels, 0, 1000000, "... from so many lines of each label (default: 0, all)", "N");
     own->add_flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
     number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
 }

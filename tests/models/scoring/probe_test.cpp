@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Classifiers on vectors whose labels are known, near, or nowhere.
+#include "models/scoring/probe.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+
+using namespace masquerade;
+
+namespace {
+
+// Three labels; vectors lie around a corner for each, `spread` wide.
+struct Cloud {
+    std::vector<std::string> labels;
+    std::vector<std::vector<double>> vectors;
+    std::vector<Sentence> sentences;
+    explicit Cloud(double spread) {
+        Sequence random(1, "cloud");
+        for (int i = 0; i < 600; i++) {
+            const int label = int(random.below(3));
+            labels.push_back(std::string(1, char('a' + label)));
+            vectors.push_back({});
+            for (int d = 0; d < 4; d++) vectors.back().push_back((d == label) + spread * (random.uniform_double() - 0.5));
+            Sentence s;
+            s.ids = {2, spread < 1 ? 10 + label : 10, 20 + int(random.below(5)), 3};
+            sentences.push_back(s);
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("probe: labels that vectors or words tell are found, others are not") {
+    const Cloud near(0.8), far(1e6);
+    const LabelledSplit split = split_labels(near.labels, 0, 1), chance = split_labels(far.labels, 0, 1);
+    CHECK((split.classes == 3 && split.train.size() == 480 && split.test.size() == 120));
+    CHECK(linear_probe(near.vectors, split) >= 0.99);
+    CHECK(nearest_neighbours(near.vectors, split, 5) >= 0.99);
+    CHECK(naive_bayes(near.sentences, split) == 1);
+    CHECK(cluster_information(near.vectors, split, 1) >= 0.6);
+    CHECK(linear_probe(far.vectors, chance) <= 0.5);
+    CHECK(nearest_neighbours(far.vectors, chance, 5) <= 0.5);
+    CHECK(naive_bayes(far.sentences, chance) <= 0.5);
+    CHECK(cluster_information(far.vectors, chance, 1) <= 0.1);
+}
+
+TEST_CASE("probe: few labels are drawn of each, by the seed; the test stays the same") {
+    const Cloud cloud(0.8);
+    const LabelledSplit one = split_labels(cloud.labels, 1, 1), other = split_labels(cloud.labels, 1, 2);
+    CHECK(one.train.size() == 3);
+    CHECK(one.test == other.test);
+    CHECK(one.train != other.train);
+    CHECK(linear_probe(cloud.vectors, one) > 0.6);
+    CHECK_THROWS_AS(split_labels({"a", "a", "a", "a", "a", "a"}, 0, 1), BadInput);
+    CHECK_THROWS_AS(split_labels({"a", "b"}, 0, 1), BadInput);
+}
