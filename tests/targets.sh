@@ -248,6 +248,11 @@ refuses 'two stacks in one' 1 'has an encoder and a decoder, and this model is o
 refuses 'keep_tokens of nothing' 2 'keep_tokens makes the vocabulary of --init smaller' train unilm $on_pairs keep_tokens=true --steps 1 --out refused
 train univae --init lm --data sentences.txt --steps 1 keep_tokens=true max_length=20 latent_layers=1 batch_tokens=200 --out latents > warm.txt
 is 'what is new in a UniVAE' 1 "$(grep -c 'embedding, head; new: latents; [0-9]* of [0-9]* tokens' warm.txt)"
+awk '{ print $0 "\t" (NR % 3 ? "many" : "few") }' sentences.txt > labelled.tsv
+evaluate latents --limit 20 --importance 2 --samples 20 --swap --labelled labelled.tsv --labels 5 > table
+is 'what its latents carry' 'kl.0 active_units mutual_information probe probe_neighbours probe_words clusters swap.content swap.form swap.0.content_a' \
+    "$(awk '/^(kl\.|active|mutual|probe|clusters|swap\.(content|form|0.content_a))/ { print $1 }' table | xargs)"
+refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?
 is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"
