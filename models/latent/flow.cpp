@@ -3,7 +3,6 @@
 //   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
 // A step of f is u = W z + b, which mixes the numbers, and a coupling: the second half scaled and moved by what a small net makes of
 // the first. f has its inverse step by step, so samples are drawn: z = f^-1(n).   Dinh et al. 2016; Kingma & Dhariwal 2018
-// The same model seen otherwise: the decoder reads f^-1 of a posterior that f has refined, and the prior is N(0, 1).
 #include <algorithm>
 #include <cmath>
 
