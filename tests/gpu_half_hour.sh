@@ -57,7 +57,7 @@ int main(int, char** words) try {
     return 1;
 }
 END
-${CXX:-g++} -std=c++20 "$folder/at.cpp" -o "$folder/at" || exit 1
+${CXX:-g++} -std=c++17 "$folder/at.cpp" -o "$folder/at" || exit 1
 at() { "$folder/at" "$@"; }
 # items RESULT STAGE: the names with this result, sorted, in one line
 items() { sed -nE 's/^  \{"name": "(.*)", "result": "'"$1"'".*/\1/p' "$out/stage-$2.json" | sort | tr '\n' ';'; }

@@ -21,8 +21,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &target_type, "segment id of a target", 0, 65535);
     const auto longest = [this] { return made.any() ? find_pair_task(made).size(made) : PairTask::Size{}; };
-    c.follows("max_length", [=, this, start = max_length] { max_length = std::max(start, longest().source + 2); });
-    c.follows("max_target", [=, this, start = max_target] { max_target = std::max(start, longest().target + 1); });
+    c.follows("max_length", [=, start = max_length] { max_length = std::max(start, longest().source + 2); });
+    c.follows("max_target", [=, start = max_target] { max_target = std::max(start, longest().target + 1); });
     declare_foreign(c, stack);
 }
 

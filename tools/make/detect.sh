@@ -11,7 +11,7 @@
 set -u
 
 compiles() {  # compiles SOURCE [FLAG ...]
-    printf '%b\n' "$1" | ${CXX:-g++} -std=c++20 -x c++ - "${@:2}" -o /dev/null 2>/dev/null
+    printf '%b\n' "$1" | ${CXX:-g++} -std=c++17 -x c++ - "${@:2}" -o /dev/null 2>/dev/null
 }
 has_header() { compiles "#include <$1>" -fsyntax-only $deps_flags; }
 
@@ -23,7 +23,7 @@ if [ -n "${DEPS:-}" ]; then
 fi
 
 if ! compiles 'int main() {}'; then
-    echo "the C++ compiler '${CXX:-g++}' does not compile an empty C++20 program; install one (Debian: g++)" >&2
+    echo "the C++ compiler '${CXX:-g++}' does not compile an empty C++17 program; install one (Debian: g++)" >&2
     exit 1
 fi
 

@@ -16,7 +16,7 @@ mkdir -p "$pack/headers"
 
 # header_folder HEADER: where the compiler finds it
 header_folder() {
-    echo "#include <$1>" | ${CXX:-g++} -std=c++20 ${DEPS:+-isystem "$DEPS"} -x c++ -M - 2>/dev/null |
+    echo "#include <$1>" | ${CXX:-g++} -std=c++17 ${DEPS:+-isystem "$DEPS"} -x c++ -M - 2>/dev/null |
         tr ' ' '\n' | grep -m 1 "/$1\$" | xargs -r dirname
 }
 for header in fmt/format.h nlohmann/json.hpp CLI/CLI.hpp doctest/doctest.h; do
