@@ -2,6 +2,7 @@
 // Latents that are codes: the nearest row of a codebook or the nearest level, a gradient that goes straight through them,
 // and codebooks that follow what is near. All in the arithmetic type.
 #include "engine/ops/check.h"
+#include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -117,13 +118,6 @@ struct LearnCodes {
     }
 };
 
-// f(A{}) for the type of `v`, which may not be bf16.
-template <class F>
-void for_codes(const char* op, const View& v, F f) {
-    if (v.dtype != arithmetic_of(v.dtype)) throw Error(text(op, ": ", seen("y", v), "; latents are kept in f32, not in a storage type"));
-    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A{}); });
-}
-
 // The rows of each part of the codes.
 int rows_of_part(const char* op, const View& y, const View& codes, int groups, const View& code) {
     if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 || codes.columns() * groups != y.columns())
@@ -138,7 +132,7 @@ int rows_of_part(const char* op, const View& y, const View& codes, int groups, c
 void nearest_code_forward(View y, View codes, int groups, View code, View q) {
     const int M = rows_of_part("nearest_code", y, codes, groups, code);
     expect_same_shape("nearest_code", "y", y, "q", q);
-    for_codes("nearest_code", y, [&]<class A>(A) {
+    for_latent("nearest_code", y, [&]<class A>(A) {
         for_each_row(y.rows(), NearestCode<A>{y.as<A>(), codes.as<A>(), code.as<A>(), q.as<A>(), int(y.columns()), groups, M});
     });
 }
@@ -146,7 +140,7 @@ void nearest_code_forward(View y, View codes, int groups, View code, View q) {
 void nearest_level_forward(View t, int levels, View q) {
     expect_same_shape("nearest_level", "t", t, "q", q);
     if (levels < 2) throw Error(text("nearest_level: ", levels, " levels, expected 2 at least"));
-    for_codes("nearest_level", t, [&]<class A>(A) {
+    for_latent("nearest_level", t, [&]<class A>(A) {
         store_points(t.count(), q.as<A>(), false, NearestLevel<A>{t.as<A>(), levels});
     });
 }
@@ -154,7 +148,7 @@ void nearest_level_forward(View t, int levels, View q) {
 void straight_through_forward(View y, View q, View z) {
     expect_same_shape("straight_through", "y", y, "q", q);
     expect_same_shape("straight_through", "y", y, "z", z);
-    for_codes("straight_through", y, [&]<class A>(A) {
+    for_latent("straight_through", y, [&]<class A>(A) {
         store_points(y.count(), z.as<A>(), false, StraightThrough<A>{y.as<A>(), q.as<A>()});
     });
 }
@@ -162,7 +156,7 @@ void straight_through_forward(View y, View q, View z) {
 void straight_through_backward(View dz, Grad dy) {
     expect_grad("straight_through backward", "dy", dy, dz);
     if (!dy) return;
-    for_codes("straight_through backward", dz, [&]<class A>(A) {
+    for_latent("straight_through backward", dz, [&]<class A>(A) {
         store_points(dz.count(), dy.view.as<A>(), dy.add, Same<A>{dz.as<A>()});
     });
 }
@@ -170,7 +164,7 @@ void straight_through_backward(View dz, Grad dy) {
 void distance_forward(View y, View q, double weight, View distance) {
     expect_same_shape("distance", "y", y, "q", q);
     expect_shape("distance", "distance", distance, {y.rows()}, y.dtype);
-    for_codes("distance", y, [&]<class A>(A) {
+    for_latent("distance", y, [&]<class A>(A) {
         for_each_row(y.rows(), Distance<A>{y.as<A>(), q.as<A>(), A(weight), distance.as<A>(), int(y.columns())});
     });
 }
@@ -180,7 +174,7 @@ void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
     expect_same_shape("distance backward", "y", y, "q", q);
     expect_grad("distance backward", "dy", dy, y);
     if (!dy) return;
-    for_codes("distance backward", y, [&]<class A>(A) {
+    for_latent("distance backward", y, [&]<class A>(A) {
         for_each_row(y.rows(), DistanceBackward<A>{ddistance.as<A>(), y.as<A>(), q.as<A>(), A(weight), dy.view.as<A>(), dy.add,
                                                    int(y.columns())});
     });
@@ -191,7 +185,7 @@ void learn_codes(View y, View code, View weights, CodeRule rule, View codes, Vie
     expect_shape("learn_codes", "weights", weights, {y.rows()}, y.dtype);
     expect_shape("learn_codes", "counts", counts, {codes.rows()}, y.dtype);
     expect_same_shape("learn_codes", "codes", codes, "sums", sums);
-    for_codes("learn_codes", y, [&]<class A>(A) {
+    for_latent("learn_codes", y, [&]<class A>(A) {
         for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(), counts.as<A>(), sums.as<A>(),
                                                  rule, int(y.rows()), int(y.columns()), M});
     });

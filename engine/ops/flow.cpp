@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The blocks of a flow over rows of Z numbers, each with the log of its determinant, and the KL of a normal distribution to
 // what the flow makes of N(0, 1). All in the arithmetic type.
-#include "engine/math/scalar.h"
+#include "engine/math/row.h"
 #include "engine/ops/check.h"
+#include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -103,11 +104,7 @@ struct LogDetBackward {
     HD A operator()(std::int64_t i) const { return *dlog_det * inverse[(i % Z) * Z + i / Z]; }
 };
 
-// x = mu | l and e as gaussian_sample has them, inside its clamp of l.
-template <class A>
-HD A log_variance(const A* x, int i) {
-    return clamp_of(x[i], -8, 8);
-}
+// x = mu | l and e as gaussian_sample has them.
 template <class A>
 struct FlowKl {
     const A *x, *e, *u, *log_dets, *log_det;
@@ -116,7 +113,7 @@ struct FlowKl {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const A all = sum(lanes, Z, [&](int i) {
-            return A(0.5) * (u[n * Z + i] * u[n * Z + i] - e[n * Z + i] * e[n * Z + i] - log_variance(x + n * 2 * Z + Z, i));
+            return A(0.5) * (u[n * Z + i] * u[n * Z + i] - e[n * Z + i] * e[n * Z + i] - clamped_log_variance(x[n * 2 * Z + Z + i]));
         });
         if (first(lanes)) kl[n] = all - log_dets[n] - *log_det;
     }
@@ -133,7 +130,7 @@ struct FlowKlBackward {
         if (dx) {
             store(lanes, Z, dx + n * 2 * Z, add, [&](int) { return A(0); });
             store(lanes, Z, dx + n * 2 * Z + Z, add,
-                  [&](int i) { return real_of(l[i]) > 8 || real_of(l[i]) < -8 ? A(0) : A(-0.5) * dkl[n]; });
+                  [&](int i) { return inside_clamp(l[i]) * A(-0.5) * dkl[n]; });
         }
         if (du) store(lanes, Z, du + n * Z, add_u, [&](int i) { return dkl[n] * u[n * Z + i]; });
         if (dlog_dets && first(lanes)) put(dlog_dets[n], -dkl[n], add_dets);
@@ -144,12 +141,6 @@ struct MinusTerm {
     const A* dkl;
     HD A operator()(std::int64_t n, int) const { return -dkl[n]; }
 };
-
-template <class F>
-void for_flow(const char* op, const View& v, F f) {
-    if (v.dtype != arithmetic_of(v.dtype)) throw Error(text(op, ": ", seen("x", v), "; latents are kept in f32, not in a storage type"));
-    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A{}); });
-}
 
 void check_coupling(const char* op, const View& x, const View& st, const View& log_det) {
     expect_shape(op, "st", st, {x.rows(), x.columns() / 2 * 2}, x.dtype);
@@ -166,7 +157,7 @@ void check_kl(const char* op, const View& x, const View& e, const View& u, const
 void coupling_forward(View x, View st, View y, View log_det) {
     check_coupling("coupling", x, st, log_det);
     expect_same_shape("coupling", "x", x, "y", y);
-    for_flow("coupling", x, [&]<class A>(A) {
+    for_latent("coupling", x, [&]<class A>(A) {
         for_each_row(x.rows(), Coupling<A>{x.as<A>(), st.as<A>(), y.as<A>(), log_det.as<A>(), int(x.columns())});
     });
 }
@@ -177,7 +168,7 @@ void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad ds
     expect_grad("coupling backward", "dx", dx, x);
     expect_grad("coupling backward", "dst", dst, st);
     if (!dx && !dst) return;
-    for_flow("coupling backward", x, [&]<class A>(A) {
+    for_latent("coupling backward", x, [&]<class A>(A) {
         for_each_row(x.rows(), CouplingBackward<A>{dy.as<A>(), dlog_det.as<A>(), x.as<A>(), st.as<A>(), dx.view.as<A>(), dst.view.as<A>(),
                                                    dx.add, dst.add, int(x.columns())});
     });
@@ -188,7 +179,7 @@ void log_det_forward(View w, View left, View inverse, View log_det) {
     expect_same_shape("log_det", "w", w, "left", left);
     expect_same_shape("log_det", "w", w, "inverse", inverse);
     expect_shape("log_det", "log_det", log_det, {1}, w.dtype);
-    for_flow("log_det", w, [&]<class A>(A) {
+    for_latent("log_det", w, [&]<class A>(A) {
         for_each_row(1, LogDet<A>{w.as<A>(), left.as<A>(), inverse.as<A>(), log_det.as<A>(), int(w.rows())});
     });
 }
@@ -197,7 +188,7 @@ void log_det_backward(View dlog_det, View inverse, Grad dw) {
     expect_shape("log_det backward", "dlog_det", dlog_det, {1}, inverse.dtype);
     expect_grad("log_det backward", "dw", dw, inverse);
     if (!dw) return;
-    for_flow("log_det backward", inverse, [&]<class A>(A) {
+    for_latent("log_det backward", inverse, [&]<class A>(A) {
         store_points(inverse.count(), dw.view.as<A>(), dw.add, LogDetBackward<A>{dlog_det.as<A>(), inverse.as<A>(), int(inverse.rows())});
     });
 }
@@ -206,7 +197,7 @@ void flow_kl_forward(View x, View e, View u, View log_dets, View log_det, View k
     check_kl("flow_kl", x, e, u, kl);
     expect_same_shape("flow_kl", "log_dets", log_dets, "kl", kl);
     expect_shape("flow_kl", "log_det", log_det, {1}, u.dtype);
-    for_flow("flow_kl", u, [&]<class A>(A) {
+    for_latent("flow_kl", u, [&]<class A>(A) {
         for_each_row(u.rows(), FlowKl<A>{x.as<A>(), e.as<A>(), u.as<A>(), log_dets.as<A>(), log_det.as<A>(), kl.as<A>(), int(u.columns())});
     });
 }
@@ -217,7 +208,7 @@ void flow_kl_backward(View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
     expect_grad("flow_kl backward", "du", du, u);
     expect_grad("flow_kl backward", "dlog_dets", dlog_dets, dkl);
     if (dlog_det) expect_shape("flow_kl backward", "dlog_det", dlog_det.view, {1}, u.dtype);
-    for_flow("flow_kl backward", u, [&]<class A>(A) {
+    for_latent("flow_kl backward", u, [&]<class A>(A) {
         for_each_row_and_sums(u.rows(), 1,
                               FlowKlBackward<A>{dkl.as<A>(), x.as<A>(), u.as<A>(), dx.view.as<A>(), du.view.as<A>(),
                                                 dlog_dets.view.as<A>(), dx.add, du.add, dlog_dets.add, int(u.columns())},

@@ -3,6 +3,7 @@
 // the arithmetic type; noise is a constant.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
+#include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
@@ -99,14 +100,6 @@ struct GaussianKlBackward {
                              dprior ? dprior + at : nullptr, add_prior, Z);
     }
 };
-
-// Latents live in the arithmetic type: f(A{}) for the type of `v`, which may not be bf16.
-template <class F>
-void for_latent(const char* op, const View& v, F f) {
-    if (v.dtype != arithmetic_of(v.dtype))
-        throw Error(text(op, ": ", seen("x", v), "; latents are kept in f32, not in a storage type"));
-    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A{}); });
-}
 
 // x holds mu and the log variance side by side.
 std::int64_t half_of(const char* op, const View& x) {

@@ -46,10 +46,6 @@ class Levels : public Latent {
         const int L = options.levels;
         for (int i = 0; i < options.size; i++) z[i] = 2.0 * std::min(L - 1, int(normal_share(z[i]) * L)) / (L - 1) - 1;
     }
-    void between(const double* a, const double* b, double t, double* z) const override {
-        Latent::between(a, b, t, z);
-        project(z);
-    }
 };
 
 // Groups of numbers are rows of a codebook, which follows them as moving averages: states, which no optimiser moves.
@@ -112,10 +108,6 @@ class Codes : public Latent {
             const double u = normal_share(z[g * (options.size / options.groups)]);
             take(codes, g, std::min(options.codes - 1, int(u * options.codes)), z);
         }
-    }
-    void between(const double* a, const double* b, double t, double* z) const override {
-        Latent::between(a, b, t, z);
-        project(z);
     }
 
   private:

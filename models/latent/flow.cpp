@@ -87,8 +87,7 @@ class Flow : public Latent {
     }
     int inputs() const override { return 2 * options.size; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer, const std::vector<LatentSample>&) const override {
-        const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * options.size), 0.f);
-        Tensor* e = noise_of(tape, y, noise ? noise->e[std::size_t(layer)] : zero, options.size);
+        Tensor* e = noise_of(tape, y, noise, layer, options.size);
         std::vector<double> first(std::size_t(options.size), 0);
         std::fill_n(first.begin(), from_, 1.0);
         Tensor* half = tape.constant("first_half", {options.size}, y->dtype, first.data());

@@ -32,14 +32,11 @@ class Gaussian : public Latent {
   protected:
     // mu | log variance, and the prior of them or null
     LatentSample around(Tape& tape, Tensor* y, Tensor* prior, const LatentNoise* noise, int layer) const {
-        const int Z = options.size;
         LatentSample s;
         s.y = y;
         s.prior = prior;
         s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
-        // The mean path is a sample without noise.
-        const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
-        s.z = gaussian_sample(tape, y, noise_of(tape, y, noise ? noise->e[std::size_t(layer)] : zero, Z), "z");
+        s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
 };

@@ -41,7 +41,7 @@ class OnSphere : public Latent {
         s.z = normalise(tape, y, "mean");  // (B,Z)
         if (!noise) return s;
         Tensor* w = tape.constant("w", {y->rows()}, y->dtype, noise->w[std::size_t(layer)].data());
-        s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise->e[std::size_t(layer)], options.size), "z");
+        s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
     double radial(double u) const override { return around_->quantile(u); }

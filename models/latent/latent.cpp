@@ -11,6 +11,7 @@ double Latent::out_deviation() const { return 1.0 / std::sqrt(double(options.siz
 
 void Latent::between(const double* a, const double* b, double t, double* z) const {
     for (int i = 0; i < options.size; i++) z[i] = (1 - t) * a[i] + t * b[i];
+    project(z);
 }
 
 LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& o,
