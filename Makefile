@@ -131,6 +131,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
+$(programs:%=$(BUILD)/%) $(BUILD)/tests: $(call object,tools/program/program.cpp)
 $(BUILD)/bench $(BUILD)/tests: $(call object,tools/plot/plot.cpp)
 $(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
@@ -174,9 +175,10 @@ else
 	@echo 'cuda-check: no working nvcc, nothing compiled'
 endif
 
-# What reads options, writes tables or checks is slow to compile, for its headers, and never waited for: lightly optimised.
+# What writes tables or checks is slow to compile, for its headers, and never waited for: lightly optimised or not at all.
 ifeq ($(CONFIG),release)
 $(call object,$(filter %_test.cpp,$(tests))): flags += -O1
+$(call object,$(filter tests/models/% tests/tools/% tests/io/%,$(tests))): flags += -O0
 $(call object,$(filter-out tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*/*.cpp))): flags += -O1
 endif
 

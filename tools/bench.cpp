@@ -11,7 +11,7 @@ namespace {
 
 struct Case {
     const char *name, *what;
-    RunCase (*add)(CLI::App& app);
+    RunCase (*add)(Options& app);
 };
 constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
                           {"train", "full training steps of BERT and UniVAE", train_case},
@@ -34,23 +34,21 @@ void run(Bench& bench, const RunCase& work) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App* parsed = nullptr;
+    Options commands[std::size(cases)];
     Bench::Options options;
     RunCase works[std::size(cases)];
-    auto setup = [&](CLI::App& app) {
-        parsed = &app;
-        app.require_subcommand(0, 1);
-        app.fallthrough();
-        number_option(app, "--repeats", options.repeats, 1, 1000, "runs of each; medians count (default: 5)");
-        app.add_flag("--json", options.json, "JSON, with each run");
-        add_option(app, "--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
-        app.add_flag("--turns", options.turns, "lines of JSON, in turns with compare.py");
+    auto setup = [&](Options& app) {
+        app.expect_commands(0);
+        app.number("--repeats", options.repeats, 1, 1000, "runs of each; medians count (default: 5)");
+        app.flag("--json", options.json, "JSON, with each run");
+        app.value("--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
+        app.flag("--turns", options.turns, "lines of JSON, in turns with compare.py");
         for (std::size_t i = 0; i < std::size(cases); i++)
-            works[i] = cases[i].add(*app.add_subcommand(cases[i].name, cases[i].what));
+            works[i] = cases[i].add(commands[i] = app.command(cases[i].name, cases[i].what));
     };
     auto body = [&](const Common& common) {
         for (std::size_t i = 0; i < std::size(cases); i++)
-            if (parsed->got_subcommand(cases[i].name)) {
+            if (commands[i].chosen()) {
                 Bench bench(cases[i].name, options, common);
                 return run(bench, works[i]);
             }

@@ -10,18 +10,18 @@ using namespace masquerade;
 
 int main(int argc, char** argv) {
     std::string lists = "corpus/lists", out = "corpus";
-    CLI::App *build = nullptr, *grammar = nullptr;
-    auto setup = [&](CLI::App& app) {
-        app.require_subcommand(1);
-        build = app.add_subcommand("build", "synopses and titles from package lists");
-        build->add_option("--lists", lists, "folder of data/fetch_catalogue.sh")->capture_default_str();
-        grammar = app.add_subcommand("grammar", "questions from the built-in grammar");
-        for (CLI::App* command : {build, grammar})
-            command->add_option("--out", out, "folder of the corpus")->capture_default_str();
+    Options build, grammar;
+    auto setup = [&](Options& app) {
+        app.expect_commands(1);
+        build = app.command("build", "synopses and titles from package lists");
+        build.value("--lists", lists, "DIR", "folder of data/fetch_catalogue.sh (default: corpus/lists)");
+        grammar = app.command("grammar", "questions from the built-in grammar");
+        for (Options command : {build, grammar})
+            command.value("--out", out, "DIR", "folder of the corpus (default: corpus)");
     };
     auto body = [&](const Common& common) {
-        const std::string table = build->parsed() ? write_catalogue_corpus(read_catalogue(lists), out)
-                                                  : write_grammar_corpus(common.seed, out);
+        const std::string table = build.chosen() ? write_catalogue_corpus(read_catalogue(lists), out)
+                                                 : write_grammar_corpus(common.seed, out);
         const Corpus corpus = read_corpus(out);
         std::cout << corpus.name << ", " << corpus.date << ", in " << out << "/\n" << table;
     };

@@ -43,12 +43,12 @@ int main(int argc, char** argv) {
     int average = 1;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
-        [&](CLI::App& app) {
-            add_option(app, "run", choice.run, "RUN", "run folder, or one of its steps")->required();
-            add_option(app, "--data", choice.data, "FILE", "other text than what the run held out");
-            number_option(app, "--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
-            number_option(app, "--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
-            app.add_flag("--json", json, "the same as JSON");
+        [&](Options& app) {
+            app.value("run", choice.run, "RUN", "run folder, or one of its steps").required();
+            app.value("--data", choice.data, "FILE", "other text than what the run held out");
+            app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
+            app.number("--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
+            app.flag("--json", json, "the same as JSON");
             latents.declare(app);
             targets.declare(app);
         },

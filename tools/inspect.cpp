@@ -58,46 +58,46 @@ void list_attention() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App *mask, *attention, *models, *gradients, *program, *checkpoint;
+    Options mask, attention, models, gradients, program, checkpoint;
     std::vector<std::string> words;
     std::string name, dump;
     bool time = false;
     CheckpointSettings shown;
     int source = 6, target = 5;
-    auto setup = [&](CLI::App& app) {
-        app.require_subcommand(1);
-        mask = app.add_subcommand("mask", "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
-        add_option(*mask, "name", name, "[NAME]", "of the mask, or its words");
-        add_option(*mask, "--source", source, "N", "tokens of the first part, with [CLS] (default: 6)")->check(CLI::Range(1, 1000));
-        add_option(*mask, "--target", target, "N", "tokens of the second part (default: 5)")->check(CLI::Range(0, 1000));
-        attention = app.add_subcommand("attention", "the kinds of attention, and which masks each supports");
-        models = app.add_subcommand("models", "the families of models, and what each can be trained to do");
-        gradients = app.add_subcommand(
+    auto setup = [&](Options& app) {
+        app.expect_commands(1);
+        mask = app.command("mask", "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
+        mask.value("name", name, "[NAME]", "of the mask, or its words");
+        mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
+        mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
+        attention = app.command("attention", "the kinds of attention, and which masks each supports");
+        models = app.command("models", "the families of models, and what each can be trained to do");
+        gradients = app.command(
             "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
-        add_option(*gradients, "words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
+        gradients.value("words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
                    "only ops whose names begin so; or a model and settings, as ./train takes them");
-        program = app.add_subcommand("program", "one step of a small model, as the tape recorded it");
-        add_option(*program, "words", words, "[MODEL] [KEY=VALUE ...]",
+        program = app.command("program", "one step of a small model, as the tape recorded it");
+        program.value("words", words, "[MODEL] [KEY=VALUE ...]",
                    "a model (default: univae) and settings, as ./train takes them, of a small one");
-        add_option(*program, "--dump", dump, "DIR", "every value and gradient into this folder");
-        program->add_flag("--time", time, "seconds by op instead of the program");
-        checkpoint = app.add_subcommand("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
-        add_option(*checkpoint, "path", shown.path, "PATH",
-                   "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's")->required();
-        add_option(*checkpoint, "--save", shown.save, "DIR", "BERT, RoFormer: written anew to this folder");
-        add_option(*checkpoint, "--tokens", shown.tokens, "FILE",
+        program.value("--dump", dump, "DIR", "every value and gradient into this folder");
+        program.flag("--time", time, "seconds by op instead of the program");
+        checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
+        checkpoint.value("path", shown.path, "PATH",
+                   "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's").required();
+        checkpoint.value("--save", shown.save, "DIR", "BERT, RoFormer: written anew to this folder");
+        checkpoint.value("--tokens", shown.tokens, "FILE",
                    "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold");
-        add_option(*checkpoint, "--logits", shown.logits, "FILE",
+        checkpoint.value("--logits", shown.logits, "FILE",
                    "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
                    "parts the two texts of a line");
     };
     auto body = [&](const Common& common) {
-        if (mask->parsed()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
-        if (attention->parsed()) list_attention();
-        if (models->parsed()) list_models();
-        if (gradients->parsed()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
-        if (program->parsed()) print_program(words, dump, time, common.seed);
-        if (checkpoint->parsed()) inspect_checkpoint(shown, common.seed);
+        if (mask.chosen()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
+        if (attention.chosen()) list_attention();
+        if (models.chosen()) list_models();
+        if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
+        if (program.chosen()) print_program(words, dump, time, common.seed);
+        if (checkpoint.chosen()) inspect_checkpoint(shown, common.seed);
     };
     return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints",
                        setup, body);

@@ -11,20 +11,20 @@ namespace {
 
 constexpr const char* written = "What is written";
 
-void add_options(CLI::App& app, TokenizeSettings& s) {
-    auto flag = [&](const char* name, bool& value, const char* text) { return app.add_flag(name, value, text); };
+void add_options(Options& app, TokenizeSettings& s) {
+    auto flag = [&](const char* name, bool& value, const char* text) { return app.flag(name, value, text); };
     auto option = [&](const char* name, auto& value, const char* shape, const char* text) {
-        return add_option(app, name, value, shape, text);
+        return app.value(name, value, shape, text);
     };
     auto count = [&](const char* name, int& value, const char* text) {
-        return number_option(app, name, value, 1, 1'000'000'000, text);
+        return app.number(name, value, 1, 1'000'000'000, text);
     };
     auto one_of = [&](const char* name, std::string& value, const std::vector<std::string>& names, const char* text) {
-        return choice_option(app, name, value, names, text);
+        return app.choice(name, value, names, text);
     };
-    option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder")->required();
+    option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
 
-    app.option_defaults()->group("How text is read");
+    app.heading("How text is read");
     flag("--cased", s.cased, "keep upper case and accents");
     one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
@@ -33,41 +33,40 @@ void add_options(CLI::App& app, TokenizeSettings& s) {
     flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
     option("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
-    app.option_defaults()->group(written);
+    app.heading(written);
     flag("--ids", s.ids, "numbers instead of tokens");
     flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
     flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
     flag("--special", s.special, "add [CLS] and [SEP]");
     flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
     flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
-    CLI::Option* cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
+    const Option cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
     one_of("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")
-        ->needs(cut);
-    flag("--cut-left", s.cut_left, "cut the beginning, not the end")->needs(cut);
+        .needs(cut);
+    flag("--cut-left", s.cut_left, "cut the beginning, not the end").needs(cut);
 
-    app.option_defaults()->group("Other work than encoding");
+    app.heading("Other work than encoding");
     flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
     flag("--restore", s.restore, "share of lines that decoding brings back");
     flag("--report", s.report, "how the vocabulary fits the text");
     option("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
     option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
-    app.option_defaults()->group("Learning a vocabulary");
-    CLI::Option* train = number_option(app, "--train", s.train, 6, 10'000'000,
+    app.heading("Learning a vocabulary");
+    const Option train = app.number("--train", s.train, 6, 10'000'000,
                                        "learn SIZE tokens from the text, write --vocab", "SIZE");
-    count("--min-count", s.min_count, "what is seen less often is no token (2)")->needs(train);
-    app.option_defaults()->group("Options");
+    count("--min-count", s.min_count, "what is seen less often is no token (2)").needs(train);
+    app.heading("Options");
 }
 
 // Refuses options that mean nothing together.
-void check(const CLI::App& app, const TokenizeSettings& s) {
+void check(const Options& app, const TokenizeSettings& s) {
     const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
     if (instead > 1)
         throw BadUsage("--decode, --report, --restore, --train, --simplify and --write-json: one at a time");
-    for (const CLI::Option* option : app.get_options())
-        if (instead == 1 && option->count() > 0 && option->get_group() == written &&
-            !(s.decode && option->get_name() == "--ids"))
-            throw BadUsage(text(option->get_name(), " says how encoded lines are written: leave it out here"));
+    for (const Option& option : app.given())
+        if (instead == 1 && option.heading() == written && !(s.decode && option.name() == "--ids"))
+            throw BadUsage(text(option.name(), " says how encoded lines are written: leave it out here"));
     if (s.offsets && s.characters)
         throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
 }
@@ -86,10 +85,10 @@ void run(const TokenizeSettings& s) {
 
 int main(int argc, char** argv) {
     TokenizeSettings settings;
-    CLI::App* given = nullptr;
-    auto setup = [&](CLI::App& app) { add_options(*(given = &app), settings); };
+    Options given;
+    auto setup = [&](Options& app) { add_options(given = app, settings); };
     auto body = [&](const Common&) {
-        check(*given, settings);
+        check(given, settings);
         run(settings);
     };
     const char* what = "WordPiece: text on standard input, one line out for one line in";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -22,7 +23,7 @@ using nlohmann::json;
 namespace {
 
 struct Arguments {
-    const CLI::App* given = nullptr;
+    Options given;
     std::vector<std::string> words;  // the model's name and key=value pairs
     std::string config, data, dev, vocab, init, out, resume, precision, trace, fit_prior;
     std::int64_t steps = 0;
@@ -37,14 +38,14 @@ std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device devi
 }
 
 // BadUsage where an option is given that is none of these.
-void expect_only(const CLI::App& app, const std::set<std::string>& names, const char* why) {
-    for (const CLI::Option* option : app.get_options())
-        if (option->count() > 0 && names.count(option->get_name()) == 0) throw BadUsage(why);
+void expect_only(const Options& options, const std::set<std::string>& names, const char* why) {
+    for (const Option& option : options.given())
+        if (names.count(option.name()) == 0) throw BadUsage(why);
 }
 
 // A run that has no fitted prior, or an old one, gets it; nothing is trained.
 void fit_prior_of(const Arguments& a, const Common& common) {
-    expect_only(*a.given, {"--fit-prior", "--threads", "--device"},
+    expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
     const std::unique_ptr<Run> run = model_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
@@ -81,7 +82,7 @@ json changed(RunSettings& settings, const std::vector<std::string>& words) {
 }
 
 Prepared resumed(const Arguments& a, const Common& common) {
-    expect_only(*a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
+    expect_only(a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
                 "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
                 "settings of the optimiser (learning_rate=...) go with it");
     Prepared p;
@@ -206,25 +207,25 @@ int main(int argc, char** argv) {
     Arguments a;
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
-        [&](CLI::App& app) {
-            a.given = &app;
-            add_option(app, "words", a.words, "[MODEL] [KEY=VALUE ...]",
+        [&](Options& app) {
+            a.given = app;
+            app.value("words", a.words, "[MODEL] [KEY=VALUE ...]",
                        "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
-            add_option(app, "--config", a.config, "FILE", "settings from a file; key=value goes over it");
-            add_option(app, "--data", a.data, "FILE",
+            app.value("--config", a.config, "FILE", "settings from a file; key=value goes over it");
+            app.value("--data", a.data, "FILE",
                        "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
-            add_option(app, "--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
-            add_option(app, "--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
-            add_option(app, "--init", a.init, "FOLDER",
+            app.value("--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
+            app.value("--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
+            app.value("--init", a.init, "FOLDER",
                        "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
-            add_option(app, "--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            add_option(app, "--resume", a.resume, "DIR", "go on with this run");
-            add_option(app, "--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
-            number_option(app, "--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
-            number_option(app, "--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
-            choice_option(app, "--precision", a.precision, {"f32", "bf16"},
+            app.value("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
+            app.value("--resume", a.resume, "DIR", "go on with this run");
+            app.value("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
+            app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
+            app.number("--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
+            app.choice("--precision", a.precision, {"f32", "bf16"},
                           "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
-            choice_option(app, "--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
+            app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },
         [&](const Common& common) {

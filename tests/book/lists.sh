@@ -40,7 +40,7 @@ for source in tools/*.cpp; do
     program=$(basename "$source" .cpp)
     own=$(find "$source" "tools/$program" -name '*.cpp' -o -name '*.h' 2>/dev/null || true)
     printf '%s\n' "$program=" "$program --help" "$program --version"
-    grep -hoE -- '--[a-z][a-z0-9-]+|"[a-z]+"' $own tools/*.h | tr -d '"' | sort -u | sed "s/^/$program /"
+    grep -hoE -- '--[a-z][a-z0-9-]+|"[a-z]+"' $own tools/*.h tools/program/*.cpp | tr -d '"' | sort -u | sed "s/^/$program /"
 done > "$lists/options"
 # compare.py takes the options of ./bench, too.
 { echo compare.py=; sed -n 's/^bench /compare.py /p' "$lists/options"

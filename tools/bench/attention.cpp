@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 
 #include "engine/nn/attention/attention.h"
 #include "engine/ops/visible.h"
@@ -22,7 +23,7 @@ SegmentGraph graph_of(const AttentionSizes& s) {
     return s.mask == "causal" ? causal_mask(documents) : unilm_mask(documents);
 }
 
-struct Options {
+struct CaseOptions {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;
     std::string precision = "both";
@@ -52,7 +53,7 @@ void measure(Bench& bench, const AttentionSizes& s) {
     }
 }
 
-void run(Bench& bench, Options o) {
+void run(Bench& bench, CaseOptions o) {
     if (KindsOptions& k = o.kinds; !k.kinds.empty()) {
         k.heads = o.heads ? o.heads : 4, k.width = k.heads * o.size;
         if (!o.lengths.empty()) k.lengths = o.lengths;
@@ -130,33 +131,25 @@ std::int64_t visible_pairs(const SegmentGraph& graph) {
     return pairs;
 }
 
-RunCase attention_case(CLI::App& app) {
-    auto o = std::make_shared<Options>();
-    app.add_option("--lengths", o->lengths, "tokens of a document (default: 128,512,2048; of kinds 256,1024,4096,16384,65536)")
-        ->delimiter(',')
-        ->check(CLI::Range(2, 1 << 20))
-        ->option_text("N,...");
-    app.add_option("--tokens", o->tokens,
-                   "of all documents (default: 2048; with --device cuda 16384); at least one document is run")
-        ->check(CLI::Range(2, 1 << 24))
-        ->option_text("N");
-    app.add_option("--heads", o->heads, "heads (default: 12; of kinds 4)")->check(CLI::Range(1, 1024))->option_text("N");
-    app.add_option("--size", o->size, "numbers of a head (default: 64)")->check(CLI::Range(1, 1024))->option_text("N");
-    app.add_option("--precision", o->precision, "f32, bf16 or both (default: both)")
-        ->check(CLI::IsMember({"f32", "bf16", "both"}))
-        ->option_text("NAME");
+RunCase attention_case(Options& app) {
+    auto o = std::make_shared<CaseOptions>();
+    app.number("--lengths", o->lengths, 2, 1 << 20,
+               "tokens of a document (default: 128,512,2048; of kinds 256,1024,4096,16384,65536)", "N,...")
+        .list();
+    app.number("--tokens", o->tokens, 2, 1 << 24,
+               "of all documents (default: 2048; with --device cuda 16384); at least one document is run");
+    app.number("--heads", o->heads, 1, 1024, "heads (default: 12; of kinds 4)");
+    app.number("--size", o->size, 1, 1024, "numbers of a head (default: 64)");
+    app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
     KindsOptions& k = o->kinds;
     std::vector<std::string> names = {"all"};
     for (const AttentionKind& kind : attention_kinds()) names.push_back(kind.name);
-    app.add_option("--kinds", k.kinds, "kinds of attention beside softmax, or all: time and memory against the length")
-        ->delimiter(',')
-        ->check(CLI::IsMember(names))
-        ->option_text("NAME,...");
-    app.add_option("--mask", k.mask, "of kinds: a mask's name, or one in words (default: bert, which is full)")->option_text("MASK");
-    app.add_option("--limit", k.limit, "of kinds: seconds that a call may be expected to take (default: 60)")
-        ->check(CLI::Range(0.0, 1e6))
-        ->option_text("S");
-    app.add_option("--plot", k.plot, "of kinds: a picture, .svg or .png, drawn by gnuplot")->option_text("FILE");
+    app.value("--kinds", k.kinds, "NAME,...", "kinds of attention beside softmax, or all: time and memory against the length")
+        .list()
+        .one_of(names);
+    app.value("--mask", k.mask, "MASK", "of kinds: a mask's name, or one in words (default: bert, which is full)");
+    app.number("--limit", k.limit, 0.0, 1e6, "of kinds: seconds that a call may be expected to take (default: 60)", "S");
+    app.value("--plot", k.plot, "FILE", "of kinds: a picture, .svg or .png, drawn by gnuplot");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

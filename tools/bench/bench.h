@@ -75,9 +75,9 @@ class Bench {
 
 // A case adds its options and returns what runs it. A new case is a file beside this one and a row in tools/bench.cpp.
 using RunCase = std::function<void(Bench&)>;
-RunCase tokenizer_case(CLI::App& app);
-RunCase train_case(CLI::App& app);
-RunCase attention_case(CLI::App& app);
-RunCase decode_case(CLI::App& app);
+RunCase tokenizer_case(Options& app);
+RunCase train_case(Options& app);
+RunCase attention_case(Options& app);
+RunCase decode_case(Options& app);
 
 }  // namespace masquerade

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 
 #include "engine/base/random.h"
 #include "models/runs/hugging_face/hugging_face.h"
@@ -22,7 +23,7 @@ struct BeamMark {
 // That of ./train unilm, but for its positions, which BERT adds; and a BERT-base.
 constexpr BeamMark beam_marks[] = {{"unilm-default", 3, 256, 4000}, {"unilm-base", 12, 768, 30522}};
 
-struct Options {
+struct CaseOptions {
     std::vector<std::string> models = {"univae-default", "univae-base", "unilm-default"};
     std::vector<int> sentences = {1, 64, 512}, sources = {1, 16, 64};
     int beams = 4;
@@ -124,7 +125,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
                   about, {{"ours", [&] { return seconds_of(write); }}});
 }
 
-void run(Bench& bench, const Options& o) {
+void run(Bench& bench, const CaseOptions& o) {
     bench.begin();
     for (const std::string& model : o.models) {
         if (model.rfind("univae", 0) == 0) greedy(bench, model, o.sentences);
@@ -136,24 +137,24 @@ void run(Bench& bench, const Options& o) {
 
 }  // namespace
 
-RunCase decode_case(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+RunCase decode_case(Options& app) {
+    auto o = std::make_shared<CaseOptions>();
     std::vector<std::string> names;
     for (const BeamMark& mark : beam_marks) names.push_back(mark.name);
     for (const std::string& name : train_mark_names())
         if (name.rfind("univae", 0) == 0) names.push_back(name);
-    add_option(app, "--models", o->models, "NAME,...",
+    app.value("--models", o->models, "NAME,...",
                "unilm-default, unilm-base, and the UniVAEs of ./bench train (default: "
                "univae-default,univae-base,unilm-default)")
-        ->delimiter(',')
-        ->check(CLI::IsMember(names));
-    number_option(app, "--batches", o->sentences, 1, 1 << 20, "UniVAE: sentences asked for at once (default: 1,64,512)",
+        .list()
+        .one_of(names);
+    app.number("--batches", o->sentences, 1, 1 << 20, "UniVAE: sentences asked for at once (default: 1,64,512)",
                   "N,...")
-        ->delimiter(',');
-    number_option(app, "--sources", o->sources, 1, 1 << 20, "UniLM: sources written for at once (default: 1,16,64)",
+        .list();
+    app.number("--sources", o->sources, 1, 1 << 20, "UniLM: sources written for at once (default: 1,16,64)",
                   "N,...")
-        ->delimiter(',');
-    number_option(app, "--beams", o->beams, 1, 1024, "UniLM: of each source; 1 is greedy (default: 4)");
+        .list();
+    app.number("--beams", o->beams, 1, 1024, "UniLM: of each source; 1 is greedy (default: 4)");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 
 #include "data/text.h"
@@ -26,7 +27,7 @@ constexpr double default_size = 16e6;  // bytes that the default text is repeate
 // Where the results of work go that leaves nothing else behind, so that the compiler must do it.
 volatile std::size_t seen = 0;
 
-struct Options {
+struct CaseOptions {
     std::vector<std::string> texts;
     std::string vocabulary;
     bool cased = false;
@@ -69,7 +70,7 @@ WordPiece tokenizer_of(HuggingFace read) {
 }
 
 // The file of a vocabulary: of a model's folder that which read_tokenizer takes; learned where none is named.
-std::string vocabulary_file(const Options& o, const BenchText& text, const SharedFolder& folder) {
+std::string vocabulary_file(const CaseOptions& o, const BenchText& text, const SharedFolder& folder) {
     if (o.vocabulary.empty()) {
         WordPiece::Options options;
         options.lower = !o.cased;
@@ -99,7 +100,7 @@ std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     return std::string(reinterpret_cast<const char*>(ids.data()), 4 * ids.size());
 }
 
-void run(Bench& bench, const Options& o) {
+void run(Bench& bench, const CaseOptions& o) {
     if (bench.common.device != Device::cpu)
         throw Error("--device cuda: bench tokenizer has no work for a GPU; leave the option out");
     const SharedFolder folder;
@@ -186,11 +187,11 @@ void run(Bench& bench, const Options& o) {
 
 }  // namespace
 
-RunCase tokenizer_case(CLI::App& app) {
-    auto o = std::make_shared<Options>();
-    add_option(app, "--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
-    add_option(app, "--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
-    app.add_flag("--cased", o->cased, "keep upper case and accents");
+RunCase tokenizer_case(Options& app) {
+    auto o = std::make_shared<CaseOptions>();
+    app.value("--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
+    app.value("--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
+    app.flag("--cased", o->cased, "keep upper case and accents");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <fstream>
+#include <memory>
 
 #include "engine/base/memory.h"
 #include "engine/base/wrap.h"
@@ -17,7 +18,7 @@
 namespace masquerade {
 namespace {
 
-struct Options {
+struct CaseOptions {
     std::vector<std::string> marks;
     std::string precision;
     TrainWay way;
@@ -136,7 +137,7 @@ std::string details(const Json& row, std::int64_t side) {
     return wrapped(out, 80) + '\n';
 }
 
-void run(Bench& bench, Options o) {
+void run(Bench& bench, CaseOptions o) {
     const Device device = bench.common.device;
     if (o.precision.empty()) o.precision = device == Device::cuda ? "bf16" : "f32";
     if (o.marks.empty()) o.marks = train_mark_names(device);
@@ -194,20 +195,20 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     });
 }
 
-RunCase train_case(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+RunCase train_case(Options& app) {
+    auto o = std::make_shared<CaseOptions>();
     const std::vector<std::string> names = train_mark_names();
-    add_option(app, "--marks", o->marks, "NAME,...",
+    app.value("--marks", o->marks, "NAME,...",
                fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
                            fmt::join(train_mark_names(Device::cpu), ", "),
                            fmt::join(train_mark_names(Device::cuda), ", ")))
-        ->delimiter(',')
-        ->check(CLI::IsMember(names));
-    choice_option(app, "--precision", o->precision, {"f32", "bf16", "both"},
+        .list()
+        .one_of(names);
+    app.choice("--precision", o->precision, {"f32", "bf16", "both"},
                   "f32, bf16 or both (default: f32; with --device cuda bf16)");
-    app.add_flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
-    app.add_flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
-    app.add_flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");
+    app.flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
+    app.flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
+    app.flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

@@ -37,9 +37,9 @@ struct LatentMeasuring {
     bool swap = false;
     std::string labelled;
     int labels = 0;
-    CLI::App* own = nullptr;  // its options
+    Options own;  // its options
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     Table measure(UniVaeRun& run, const Common& common) const;
 };
 
@@ -49,9 +49,9 @@ struct TargetMeasuring {
     SearchOptions search;
     bool characters = false;
     std::string outputs;
-    CLI::App *own = nullptr, *of_insertion = nullptr;
+    Options own, of_insertion;
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     Table measure(const TargetRun& run, const Common& common) const;
 };
 

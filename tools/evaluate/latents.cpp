@@ -178,19 +178,19 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 
-void LatentMeasuring::declare(CLI::App& app) {
-    own = app.add_option_group("of univae");
-    number_option(*own, "--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
-    number_option(*own, "--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    choice_option(*own, "--prior", prior, {"fitted", "uniform"},
+void LatentMeasuring::declare(Options& app) {
+    own = app.group("of univae");
+    own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
+    own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
+    own.choice("--prior", prior, {"fitted", "uniform"},
                   "of samples: fitted after training (default, where there is one), or uniform: the one of training");
-    number_option(
-        *own, "--latent-temperature", latent_temperature, 0.0, 100.0,
+    own.number(
+        "--latent-temperature", latent_temperature, 0.0, 100.0,
         fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");
-    add_option(*own, "--labelled", labelled, "FILE", "text<TAB>label on every line: what the means of the latents say of labels");
-    number_option(*own, "--labels", labels, 0, 1000000, "... from so many lines of each label (default: 0, all)", "N");
-    own->add_flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
-    number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+    own.value("--labelled", labelled, "FILE", "text<TAB>label on every line: what the means of the latents say of labels");
+    own.number("--labels", labels, 0, 1000000, "... from so many lines of each label (default: 0, all)", "N");
+    own.flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
+    own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
 }
 
 }  // namespace masquerade

@@ -81,14 +81,14 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs,
 
 }  // namespace
 
-void TargetMeasuring::declare(CLI::App& app) {
-    own = app.add_option_group("of unilm and seq2seq");
-    number_option(*own, "--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
+void TargetMeasuring::declare(Options& app) {
+    own = app.group("of unilm and seq2seq");
+    own.number("--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
                   "K");
-    number_option(*own, "--length-penalty", search.length_penalty, -100.0, 100.0,
+    own.number("--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of a beam's score (default: 1)", "ALPHA");
-    own->add_flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    add_option(*own, "--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
+    own.flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
+    own.value("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
     of_insertion = declare_insertion(app, search.canvas);
 }
 

@@ -22,10 +22,10 @@ struct Searching {
     std::string length_form = "hf", stop = "heuristic";
     std::vector<std::string> forbidden;
     bool scores = false;
-    const CLI::Option* maximum = nullptr;
-    CLI::App* own = nullptr;  // its options
+    Option maximum;
+    Options own;  // its options
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: --count asks for draws.
     SearchOptions options_for(const Run& run, bool count_draws) const;
     // The hypotheses of one source, with tabs between; their scores if they were asked for.
@@ -43,9 +43,9 @@ struct LatentWriting {
     int points = 5, length = 0, refine = 0;
     std::optional<double> latent_temperature;
     bool reconstruct = false, interpolate = false;
-    CLI::App* own = nullptr;  // its options
+    Options own;  // its options
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     bool reads() const { return reconstruct || interpolate || !resample.empty() || !swap.empty(); }
     void generate(UniVaeRun& run, const Common& common) const;
 };
@@ -55,9 +55,9 @@ struct TargetWriting {
     explicit TargetWriting(const Searching& s) : searching(s) {}
     const Searching& searching;
     bool backward = false;
-    CLI::App* own = nullptr;
+    Options own;
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     void generate(const TargetRun& run, const Common& common) const;
 };
 
@@ -67,9 +67,9 @@ struct InsertionWriting {
     const Searching& searching;
     CanvasOptions canvas;
     bool from_canvas = false, show_rounds = false;
-    CLI::App* own = nullptr;
+    Options own;
 
-    void declare(CLI::App& app);
+    void declare(Options& app);
     void generate(const InsertionRun& run) const;
 };
 

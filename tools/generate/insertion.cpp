@@ -6,18 +6,18 @@
 
 namespace masquerade {
 
-void InsertionWriting::declare(CLI::App& app) {
+void InsertionWriting::declare(Options& app) {
     own = declare_insertion(app, canvas);
-    own->add_flag("--canvas", from_canvas,
+    own.flag("--canvas", from_canvas,
                   "lines are source<TAB>words to start with, in their order; _ between two: nothing comes between them");
-    own->add_flag("--show-rounds", show_rounds, "each target is written as its rounds, what is new in [brackets]");
+    own.flag("--show-rounds", show_rounds, "each target is written as its rounds, what is new in [brackets]");
 }
 
 void InsertionWriting::generate(const InsertionRun& run) const {
     SearchOptions options = searching.options_for(run, true);
-    for (const CLI::Option* option : searching.own->get_options())
-        if (option->count() > 0 && !option->check_name("--maximum") && !option->check_name("--forbid"))
-            throw BadUsage(text(option->get_name(), " is of models that write token by token; insertion takes --maximum, --forbid and the options of insertion"));
+    for (const Option& option : searching.own.given())
+        if (option.name() != "--maximum" && option.name() != "--forbid")
+            throw BadUsage(text(option.name(), " is of models that write token by token; insertion takes --maximum, --forbid and the options of insertion"));
     if (searching.count > 0) throw BadUsage("--count is of models of one text; insertion writes a target for each line of standard input");
     options.canvas = canvas;
     run.insert({}, options, {});  // what is refused is refused before a line is read

@@ -42,7 +42,7 @@ class Generator {
         // A language model has no other source of variety than draws.
         if (language_model && !searching.temperature && options_.beams == 1)
             options_.samples = std::max(1, options_.samples);
-        if (searching.maximum->count() == 0) options_.maximum = run.model.options.max_length;
+        if (!searching.maximum.given()) options_.maximum = run.model.options.max_length;
         const bool draws = !a.reads() || !a.resample.empty();
         if (!draws && (!a.prior.empty() || a.latent_temperature))
             throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
@@ -122,26 +122,26 @@ class Generator {
 
 }  // namespace
 
-void LatentWriting::declare(CLI::App& app) {
-    own = app.add_option_group("of univae");
-    CLI::Option* ways[] = {
-        own->add_flag("--reconstruct", reconstruct, "write every input line again"),
-        add_option(*own, "--resample", resample, "SLICE", "the same with these latents drawn anew: A:B or layers:A:B"),
-        add_option(*own, "--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
-        own->add_flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
+void LatentWriting::declare(Options& app) {
+    own = app.group("of univae");
+    const Option ways[] = {
+        own.flag("--reconstruct", reconstruct, "write every input line again"),
+        own.value("--resample", resample, "SLICE", "the same with these latents drawn anew: A:B or layers:A:B"),
+        own.value("--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
+        own.flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
     };
-    for (CLI::Option* one : ways)
-        for (CLI::Option* other : ways)
-            if (one != other) one->excludes(other);
-    number_option(*own, "--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    choice_option(*own, "--prior", prior, {"fitted", "uniform"},
+    for (const Option& one : ways)
+        for (const Option& other : ways)
+            if (&one != &other) one.excludes(other);
+    own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
+    own.choice("--prior", prior, {"fitted", "uniform"},
                   "of the latents: fitted after training (default, where there is one), or uniform, as in training");
-    number_option(*own, "--latent-temperature", latent_temperature, 0.0, 100.0,
+    own.number("--latent-temperature", latent_temperature, 0.0, 100.0,
                   fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
                               LatentPrior::default_temperature),
                   "T");
-    number_option(*own, "--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
-    number_option(*own, "--length", length, 1, 65536, "pieces wanted, of a model with free_length=true");
+    own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+    own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true");
 }
 
 void LatentWriting::generate(UniVaeRun& run, const Common& common) const {

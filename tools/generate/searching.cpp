@@ -7,42 +7,39 @@
 
 namespace masquerade {
 
-void Searching::declare(CLI::App& app) {
-    number_option(app, "--count", count, 1, 100000000, "so many samples (default of univae: 10)");
-    number_option(app, "--temperature", temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
-    number_option(app, "--top-k", search.top_k, 1, 100000000, "draw among the K most likely", "K");
-    number_option(app, "--top-p", search.top_p, 0.0, 1.0, "draw among the fewest that have share P", "P");
+void Searching::declare(Options& app) {
+    app.number("--count", count, 1, 100000000, "so many samples (default of univae: 10)");
+    app.number("--temperature", temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
+    app.number("--top-k", search.top_k, 1, 100000000, "draw among the K most likely", "K");
+    app.number("--top-p", search.top_p, 0.0, 1.0, "draw among the fewest that have share P", "P");
 
-    CLI::Option_group& group = *app.add_option_group("how text is searched");
-    own = &group;
-    number_option(group, "--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
-    number_option(group, "--n-best", search.n_best, 1, 1024,
+    Options group = app.group("how text is searched");
+    own = group;
+    group.number("--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
+    group.number("--n-best", search.n_best, 1, 1024,
                   "write the best N of the beam, with tabs between (default: 1)");
-    number_option(group, "--samples", search.samples, 1, 10000,
+    group.number("--samples", search.samples, 1, 10000,
                   "draw N targets for each source, with tabs between");
-    group.add_flag("--scores", scores, "each target is followed by a tab and its score");
-    number_option(group, "--length-penalty", search.length_penalty, -100.0, 100.0,
+    group.flag("--scores", scores, "each target is followed by a tab and its score");
+    group.number("--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of the score (default: 1)", "ALPHA");
-    choice_option(group, "--length-form", length_form, {"hf", "gnmt"},
+    group.choice("--length-form", length_form, {"hf", "gnmt"},
                   "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)");
-    choice_option(group, "--stop", stop, {"full", "heuristic", "never"},
+    group.choice("--stop", stop, {"full", "heuristic", "never"},
                   "of a beam: full, heuristic (default) or never before no better can come", "WHEN");
-    number_option(group, "--groups", search.groups, 1, 1024,
+    group.number("--groups", search.groups, 1, 1024,
                   "diverse beam search in so many groups (default: 1)");
-    number_option(group, "--diversity", search.diversity_penalty, 0.0, 1e6,
+    group.number("--diversity", search.diversity_penalty, 0.0, 1e6,
                   "penalty for a token that earlier groups chose", "X");
-    number_option(group, "--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
-    number_option(group, "--repetition-penalty", search.repetition_penalty, 0.01, 100.0,
+    group.number("--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
+    group.number("--repetition-penalty", search.repetition_penalty, 0.01, 100.0,
                   "above 1: of tokens that were written", "X");
-    number_option(group, "--minimum", search.minimum, 0, 65536, "tokens before a target may end");
-    maximum = number_option(group, "--maximum", search.maximum, 1, 65536,
+    group.number("--minimum", search.minimum, 0, 65536, "tokens before a target may end");
+    maximum = group.number("--maximum", search.maximum, 1, 65536,
                             "tokens of a target at most, its end counted");
-    // One value each time, and brackets are part of it: CLI11 would take [UNK] for a list of one, UNK.
-    add_option(group, "--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them")
-        ->expected(1)
-        ->take_all()
-        ->allow_extra_args(false);
-    group.add_flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
+    group.value("--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them")
+        .one_at_a_time();
+    group.flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
 // Refuses what the search would refuse, in the words of the options.

@@ -24,9 +24,9 @@ bool keep_sources(std::vector<std::string>& lines) {
 
 }  // namespace
 
-void TargetWriting::declare(CLI::App& app) {
-    own = app.add_option_group("of unilm and seq2seq");
-    own->add_flag("--backward", backward,
+void TargetWriting::declare(Options& app) {
+    own = app.group("of unilm and seq2seq");
+    own.flag("--backward", backward,
                   "lines are endings: write what comes before them, of a unilm trained on lm-reverse (the "
                   "default where it was trained on nothing else that writes)");
 }

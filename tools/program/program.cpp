@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "tools/program.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <optional>
+
+#include "engine/base/log.h"
+#include "engine/base/version.h"
+#include "engine/ops/cpu/parallel.h"
+
+namespace masquerade {
+
+Option Option::between(std::int64_t least, std::int64_t most) const { return Option(option_->check(CLI::Range(least, most))); }
+Option Option::between(double least, double most) const { return Option(option_->check(CLI::Range(least, most))); }
+Option Option::one_of(const std::vector<std::string>& words) const { return Option(option_->check(CLI::IsMember(words))); }
+Option Option::list() const { return Option(option_->delimiter(',')); }
+Option Option::required() const { return Option(option_->required()); }
+Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
+Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+bool Option::given() const { return option_->count() > 0; }
+std::string Option::name() const { return option_->get_name(); }
+std::string Option::heading() const { return option_->get_group(); }
+// CLI11 would take [UNK] for a list of one, UNK.
+Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
+
+Option Options::flag(const std::string& name, bool& value, const std::string& what) {
+    return Option(app_->add_flag(name, value, what));
+}
+template <class T>
+Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
+    return Option(app_->add_option(name, value, what)->option_text(shown));
+}
+#define OPTION_OF(T) \
+    template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
+OPTION_OF(std::string)
+OPTION_OF(std::vector<std::string>)
+OPTION_OF(int)
+OPTION_OF(std::vector<int>)
+OPTION_OF(std::int64_t)
+OPTION_OF(std::uint64_t)
+OPTION_OF(double)
+OPTION_OF(std::optional<double>)
+#undef OPTION_OF
+
+void Options::heading(const std::string& title) { app_->option_defaults()->group(title); }
+void Options::footer(const std::string& text) { app_->footer(text); }
+Options Options::group(const std::string& title) { return Options(app_->add_option_group(title)); }
+Options Options::command(const std::string& name, const std::string& what) { return Options(app_->add_subcommand(name, what)); }
+void Options::expect_commands(int least) { app_->require_subcommand(least, 1)->fallthrough(); }
+bool Options::chosen() const { return app_->parsed(); }
+std::string Options::title() const { return app_->get_group(); }
+std::vector<Option> Options::given() const {
+    std::vector<Option> some;
+    for (CLI::Option* option : app_->get_options())
+        if (option->count() > 0) some.emplace_back(option);
+    return some;
+}
+
+void refuse_options(const Options& group, const std::string& run, const std::string& model) {
+    for (const Option& option : group.given())
+        throw BadUsage(text(option.name(), " is an option ", group.title(), ", and ", run, " is a run of ", model));
+}
+
+bool is_terminal(FILE* file) { return isatty(fileno(file)); }
+
+int terminal_width() {
+    winsize size{};
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? std::min<int>(size.ws_col, 80) : 80;
+}
+
+bool stop_requested() {
+    static std::atomic<bool> stop{false}, hung_up{false};
+    static_assert(std::atomic<bool>::is_always_lock_free);
+    static const bool listening = [] {
+        for (int signal : {SIGINT, SIGTERM})
+            std::signal(signal, [](int number) {
+                if (stop.exchange(true)) _exit(128 + number);
+            });
+        if (std::signal(SIGHUP, [](int) { hung_up = true; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+        return true;
+    }();
+    return listening && (stop || hung_up);
+}
+
+void flush_out() {
+    errno = 0;
+    if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+    throw BadInput(text("standard output cannot be written: ",
+                        errno ? std::strerror(errno) : "was it closed, is the disk full?"));
+}
+
+namespace {
+
+// A closed standard stream stays closed: no file that is opened later takes its number and gets what is printed.
+void reserve_standard_streams() {
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
+// largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
+std::string why_no_value(const std::string& type, const std::string& word) {
+    if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
+    errno = 0;
+    std::strtoull(word.c_str(), nullptr, 0);
+    if (type.rfind("UINT", 0) == 0 && (errno == ERANGE || word.find('-') != word.npos))
+        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", word);
+    if (type.rfind("FLOAT", 0) == 0 && !std::isfinite(std::strtod(word.c_str(), nullptr)))
+        return text("a finite number is expected, found ", word);
+    return "";
+}
+
+// Adds this check to every option of a program, and of its commands.
+void check_values(CLI::App& app) {
+    for (CLI::Option* option : app.get_options())
+        option->check(
+            [type = option->get_type_name()](const std::string& word) { return why_no_value(type, word); });
+    for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
+}
+
+// The exception that is being handled, in our words: those of libraries tell nothing about files and settings.
+std::string reason_of_failure() {
+    try {
+        throw;
+    } catch (const std::filesystem::filesystem_error& e) {
+        return text("cannot read or write ", e.path1().string(), ": ", e.code().message());
+    } catch (const std::bad_alloc&) {
+        return "out of memory: a smaller file, batch_tokens, width or vocabulary needs less";
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    } catch (...) {  // of a container or of JSON: what was read is not what every check before took it for
+        return "a file or a setting holds a value of another kind or size than is expected; is the run "
+               "folder as ./train wrote it?";
+    }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const std::string& name, const std::string& description,
+                const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body, Work work) {
+    std::signal(SIGPIPE, SIG_DFL);  // who started us may ignore it; a closed pipe ends the program quietly
+    std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is an error of its writer, which knows its name
+    reserve_standard_streams();
+    Common common;
+    std::string device = "auto";
+    CLI::App app(description, name);
+    Options options(&app);
+    app.set_version_flag("--version", std::string("masquerade ") + version);
+    options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
+    options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
+    const Option seed = options.value("--seed", common.seed, "N", "of every random number (default: 1)");
+    try {
+        try {
+            setup(options);
+            check_values(app);
+            app.parse(argc, argv);
+            common.seed_given = seed.given();
+            common.device = choose_device(device, name, work);
+            set_threads(common.threads);
+            body(common);
+        } catch (const CLI::Success& help) {
+            app.exit(help);
+        } catch (const std::system_error&) {
+            flush_out();  // what fmt says of standard output does not name it
+            throw;
+        }
+        flush_out();
+        return 0;
+    } catch (const CLI::ParseError& e) {
+        log_line("error: ", e.what(), " (", name, " --help lists the options)");
+        return 2;
+    } catch (const BadUsage& e) {
+        log_line("error: ", e.what());
+        return 2;
+    } catch (...) {
+        log_line("error: ", reason_of_failure());
+        return 1;
+    }
+}
+
+}  // namespace masquerade
