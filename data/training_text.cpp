@@ -96,7 +96,7 @@ TrainingText made_text(const PairOptions& made) {
 
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
-        throw BadInput(text(file, " has changed since the run was started; what goes on with a run needs the same text"));
+        throw BadInput(text(file, " has changed since the run was started; a run can be resumed with the same text only"));
 }
 
 }  // namespace

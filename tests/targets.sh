@@ -219,7 +219,7 @@ refuses 'a task that is none' 2 'none|copy|reverse|sort|star_graph is expected' 
 # ---- one stack's other objectives, and runs that start with another's weights ----
 train unilm $small layers=2 objective=lm --data sentences.txt --steps 60 --out lm > /dev/null
 is 'lm: samples' 3 "$(generate lm --count 3 --seed 2 | wc -l)"
-is 'lm: goes on with lines' 9 "$(generate lm < sources.txt | wc -l)"
+is 'lm: continues lines' 9 "$(generate lm < sources.txt | wc -l)"
 train unilm $small layers=1 objective=lm $on_pairs --steps 5 --out lm-of-pairs > /dev/null
 is 'lm of pairs: a target for each source' 9 "$(generate lm-of-pairs < sources.txt | wc -l)"
 refuses 'lm of pairs has no samples' 2 '--count is of models of one text' generate lm-of-pairs --count 3

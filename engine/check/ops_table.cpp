@@ -344,7 +344,7 @@ Case vmf_sample_case(Sizes n) {
     };
     Case c;
     c.input("mu", {B, Z}, arithmetic).by_row().drawn(unit_rows).sums(Z, 4);
-    c.constant("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95));
+    c.input("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95)).sums(Z, 16);
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.output("z", {B, Z}, arithmetic).by_row().sums(Z);
     c.forward = by_names(vmf_sample_forward);
@@ -373,15 +373,29 @@ Case gaussian_sample_case(Sizes n) {
     return c;
 }
 
-Case gaussian_kl_case(Sizes n, bool prior) {
+Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
     const int B = n.rows, Z = n.columns;
     Case c;
     c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, prior ? 8 : 2);
     if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, 8);
-    c.output("kl", {B}, arithmetic).by_row().sums(Z);
+    c.output("kl", apart ? Shape{B, Z} : Shape{B}, arithmetic).by_row().sums(Z);
     c.forward = by_names(gaussian_kl_forward);
     c.backward = by_names(gaussian_kl_backward);
-    c.record = [prior](const OnTape& a) { gaussian_kl(a.tape, a("x"), prior ? a("prior") : nullptr, "kl"); };
+    c.record = [=](const OnTape& a) { gaussian_kl(a.tape, a("x"), prior ? a("prior") : nullptr, "kl", apart); };
+    return c;
+}
+
+// Numbers well above and well below the least.
+Case at_least_case(Sizes n) {
+    static constexpr double least = 0.25;
+    Case c;
+    c.input("x", {n.rows, n.columns}, arithmetic).drawn([](std::vector<double>& numbers, Sequence& random) {
+        for (double& x : numbers) x = least + (random.uniform_double() < 0.5 ? -1 : 1) * (0.1 + random.uniform_double());
+    });
+    c.output("y", {n.rows, n.columns}, arithmetic);
+    c.forward = by_names(at_least_forward, least);
+    c.backward = by_names(at_least_backward, least);
+    c.record = [](const OnTape& a) { at_least(a.tape, a("x"), least, "y"); };
     return c;
 }
 
@@ -572,6 +586,8 @@ const std::vector<Op>& ops_table() {
             {"gaussian_sample", gaussian_sample_case},
             {"gaussian_kl", [](Sizes n) { return gaussian_kl_case(n, false); }},
             {"gaussian_kl, a prior", [](Sizes n) { return gaussian_kl_case(n, true); }},
+            {"gaussian_kl, of each number", [](Sizes n) { return gaussian_kl_case(n, true, true); }},
+            {"at_least", at_least_case},
             {"cross_entropy", [](Sizes n) { return cross_entropy_case(n, true); }},
             {"cross_entropy, no bias", [](Sizes n) { return cross_entropy_case(n, false); }},
             {"cross_entropy, smoothed", [](Sizes n) { return cross_entropy_case(n, true, 0.1); }},

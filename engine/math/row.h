@@ -91,9 +91,9 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   g = dz, s = e.mu
+// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - w/c g.nu,   g = dz, s = e.mu.  dw may be null
 template <class A, class Lanes>
-HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, int Z) {
+HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w, int Z) {
     A s = sum(lanes, Z, [&](int i) { return e[i] * mu[i]; });
     A uu = sum(lanes, Z, [&](int i) { return (e[i] - s * mu[i]) * (e[i] - s * mu[i]); });
     A room = A(1) - w * w;
@@ -101,6 +101,11 @@ HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A*
     A r = A(1) / sqrt_of(uu);
     A g_nu = sum(lanes, Z, [&](int i) { return dz[i] * (e[i] - s * mu[i]) * r; });
     A h_mu = sum(lanes, Z, [&](int i) { return c * r * (dz[i] - g_nu * (e[i] - s * mu[i]) * r) * mu[i]; });
+    if (dw) {
+        const A g_mu = sum(lanes, Z, [&](int i) { return dz[i] * mu[i]; });
+        if (first(lanes)) put(*dw, real_of(room) > 1e-10 ? g_mu - w / c * g_nu : g_mu, add_w);
+    }
+    if (!dmu) return;
     each(lanes, Z, [&](int i) {
         A h = c * r * (dz[i] - g_nu * (e[i] - s * mu[i]) * r);
         put(dmu[i], w * dz[i] - s * h - h_mu * e[i], add);
@@ -144,20 +149,23 @@ struct GaussianTerm {
     }
 };
 template <class A, class Lanes>
-HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int Z) {
-    A k = sum(lanes, Z, [&](int i) {
+HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls, int Z) {
+    const auto of = [&](int i) {
         const GaussianTerm<A> t(x, prior, i, Z);
         return A(0.5) * (t.apart * t.apart * t.narrow + exp_of(t.ratio) - t.ratio - A(1));
-    });
+    };
+    if (kls == Z) return each(lanes, Z, [&](int i) { kl[i] = of(i); });
+    const A k = sum(lanes, Z, of);
     if (first(lanes)) *kl = k;
 }
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
 template <class A, class Lanes>
-HD void gaussian_kl_row_grad(Lanes lanes, A dkl, const A* x, const A* prior, A* dx, bool add, A* dprior, bool add_prior, int Z) {
+HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add, A* dprior,
+                             bool add_prior, int Z) {
     each(lanes, Z, [&](int i) {
         const GaussianTerm<A> t(x, prior, i, Z);
-        const A dmu = dkl * t.apart * t.narrow, variance = exp_of(t.ratio);
+        const A dkl = dkls[kls == Z ? i : 0], dmu = dkl * t.apart * t.narrow, variance = exp_of(t.ratio);
         if (dx) {
             put(dx[i], dmu, add);
             put(dx[Z + i], inside_clamp(x[Z + i]) * dkl * A(0.5) * (variance - A(1)), add);

@@ -77,7 +77,9 @@ Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, c
 Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
-Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name);  // prior may be null: N(0, 1)
+// prior may be null: N(0, 1). (B); `apart`: (B,Z), of each number.
+Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& name, bool apart = false);
+Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // y (B,Z) of x (B,Z) by st (B,2 (Z/2)), with the log of its determinant, (B); the log of w's, (1).
 struct Coupled {
     Tensor *y, *log_det;

@@ -14,7 +14,8 @@ void normalise_backward(const Record& r) {
 
 void vmf_sample_forward(const Record& r) { masquerade::vmf_sample_forward(r.x(0), r.x(1), r.x(2), r.y()); }
 void vmf_sample_backward(const Record& r) {
-    masquerade::vmf_sample_backward(r.dy(), r.x(0), r.x(1), r.x(2), r.dx(0));
+    const Grad dmu = r.dx(0), dw = r.dx(1);
+    masquerade::vmf_sample_backward(r.dy(), r.x(0), r.x(1), r.x(2), dmu, dw);
 }
 
 void gaussian_sample_forward(const Record& r) { masquerade::gaussian_sample_forward(r.x(0), r.x(1), r.y()); }
@@ -26,6 +27,9 @@ void gaussian_kl_backward(const Record& r) {
     const Grad dx = r.dx(0), dprior = r.dx(1);
     masquerade::gaussian_kl_backward(r.dy(), r.x(0), r.x(1), dx, dprior);
 }
+
+void at_least_forward(const Record& r) { masquerade::at_least_forward(r.x(), r.as<double>(), r.y()); }
+void at_least_backward(const Record& r) { masquerade::at_least_backward(r.dy(), r.x(), r.as<double>(), r.dx()); }
 
 void nearest_code_forward(const Record& r) {
     masquerade::nearest_code_forward(r.x(0), r.x(1), r.as<int>(), r.y(1), r.y(0));
@@ -72,9 +76,15 @@ Tensor* gaussian_sample(Tape& t, Tensor* x, Tensor* e, const std::string& name) 
               .by(record::gaussian_sample_forward, record::gaussian_sample_backward));
 }
 
-Tensor* gaussian_kl(Tape& t, Tensor* x, Tensor* prior, const std::string& name) {
-    return t.run(Record("gaussian_kl").reads({x, prior}).makes({t.declare(name, {x->rows()}, x->dtype)}).keeps(prior ? Record::Tensors{x, prior} : Record::Tensors{x})
+Tensor* gaussian_kl(Tape& t, Tensor* x, Tensor* prior, const std::string& name, bool apart) {
+    const Shape shape = apart ? Shape{x->rows(), x->shape[1] / 2} : Shape{x->rows()};
+    return t.run(Record("gaussian_kl").reads({x, prior}).makes({t.declare(name, shape, x->dtype)}).keeps({x, prior})
               .by(record::gaussian_kl_forward, record::gaussian_kl_backward));
+}
+
+Tensor* at_least(Tape& t, Tensor* x, double least, const std::string& name) {
+    return t.run(Record("at_least").reads({x}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x})
+              .by(record::at_least_forward, record::at_least_backward, least));
 }
 
 NearestCode nearest_code(Tape& t, Tensor* y, Tensor* codes, int groups, const std::string& name) {

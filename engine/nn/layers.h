@@ -16,6 +16,10 @@ struct Linear {
     Tensor* operator()(Tape& tape, Tensor* x, const std::string& name) const {
         return linear(tape, x, weight, bias, name);
     }
+    // The same, its first `columns` columns rotated to the positions of the rows where there is a table of turns.
+    Tensor* rotated(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) const {
+        return turns ? linear_rotary(tape, x, weight, bias, positions, turns, columns, name) : (*this)(tape, x, name);
+    }
 };
 
 struct LayerNorm {

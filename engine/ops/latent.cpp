@@ -46,12 +46,13 @@ struct VmfSample {
 template <class A>
 struct VmfSampleBackward {
     const A *dz, *mu, *w, *e;
-    A* dmu;
-    bool add;
+    A *dmu, *dw;
+    bool add, add_w;
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        vmf_sample_row_grad(lanes, dz + n * Z, mu + n * Z, w[n], e + n * Z, dmu + n * Z, add, Z);
+        vmf_sample_row_grad(lanes, dz + n * Z, mu + n * Z, w[n], e + n * Z, dmu ? dmu + n * Z : nullptr, add,
+                            dw ? dw + n : nullptr, add_w, Z);
     }
 };
 
@@ -81,10 +82,10 @@ template <class A>
 struct GaussianKl {
     const A *x, *prior;
     A* kl;
-    int Z;
+    int kls, Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        gaussian_kl_row(lanes, x + n * 2 * Z, prior ? prior + n * 2 * Z : nullptr, kl + n, Z);
+        gaussian_kl_row(lanes, x + n * 2 * Z, prior ? prior + n * 2 * Z : nullptr, kl + n * kls, kls, Z);
     }
 };
 template <class A>
@@ -92,12 +93,23 @@ struct GaussianKlBackward {
     const A *dkl, *x, *prior;
     A *dx, *dprior;
     bool add, add_prior;
-    int Z;
+    int kls, Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const std::int64_t at = n * 2 * Z;
-        gaussian_kl_row_grad(lanes, dkl[n], x + at, prior ? prior + at : nullptr, dx ? dx + at : nullptr, add,
+        gaussian_kl_row_grad(lanes, dkl + n * kls, kls, x + at, prior ? prior + at : nullptr, dx ? dx + at : nullptr, add,
                              dprior ? dprior + at : nullptr, add_prior, Z);
+    }
+};
+
+// max(x, least), or where dy is given its gradient.
+template <class A>
+struct AtLeast {
+    const A *x, *dy;
+    A least;
+    HD A operator()(std::int64_t i) const {
+        const bool above = real_of(x[i]) > real_of(least);
+        return dy ? (above ? dy[i] : A(0)) : (above ? x[i] : least);
     }
 };
 
@@ -106,6 +118,13 @@ std::int64_t half_of(const char* op, const View& x) {
     if (x.columns() % 2)
         throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
+}
+
+// How many KLs a row has: one, or one of each number.
+int kls_of(const char* op, const char* name, const View& kl, const View& x, std::int64_t Z) {
+    const bool apart = kl.shape == Shape{x.rows(), Z};
+    expect_shape(op, name, kl, apart ? Shape{x.rows(), Z} : Shape{x.rows()}, x.dtype);
+    return apart ? int(Z) : 1;
 }
 
 int columns_of_head(const char* op, const View& x, int heads, const View& inverse) {
@@ -144,15 +163,16 @@ void vmf_sample_forward(View mu, View w, View e, View z) {
     });
 }
 
-void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu) {
+void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu, Grad dw) {
     expect_same_shape("vmf_sample backward", "dz", dz, "mu", mu);
     expect_same_shape("vmf_sample backward", "mu", mu, "e", e);
     expect_shape("vmf_sample backward", "w", w, {mu.rows()}, mu.dtype);
     expect_grad("vmf_sample backward", "dmu", dmu, mu);
-    if (!dmu) return;
+    expect_grad("vmf_sample backward", "dw", dw, w);
+    if (!dmu && !dw) return;
     for_latent("vmf_sample backward", mu, [&]<class A>(A) {
         for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(),
-                                                     dmu.view.as<A>(), dmu.add, int(mu.columns())});
+                                                     dmu.view.as<A>(), dw.view.as<A>(), dmu.add, dw.add, int(mu.columns())});
     });
 }
 
@@ -179,22 +199,38 @@ void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
 void gaussian_kl_forward(View x, View prior, View kl) {
     std::int64_t Z = half_of("gaussian_kl", x);
     if (prior) expect_same_shape("gaussian_kl", "x", x, "prior", prior);
-    expect_shape("gaussian_kl", "kl", kl, {x.rows()}, x.dtype);
+    const int kls = kls_of("gaussian_kl", "kl", kl, x, Z);
     for_latent("gaussian_kl", x, [&]<class A>(A) {
-        for_each_row(x.rows(), GaussianKl<A>{x.as<A>(), prior.as<A>(), kl.as<A>(), int(Z)});
+        for_each_row(x.rows(), GaussianKl<A>{x.as<A>(), prior.as<A>(), kl.as<A>(), kls, int(Z)});
     });
 }
 
 void gaussian_kl_backward(View dkl, View x, View prior, Grad dx, Grad dprior) {
     std::int64_t Z = half_of("gaussian_kl backward", x);
-    expect_shape("gaussian_kl backward", "dkl", dkl, {x.rows()}, x.dtype);
+    const int kls = kls_of("gaussian_kl backward", "dkl", dkl, x, Z);
     if (prior) expect_same_shape("gaussian_kl backward", "x", x, "prior", prior);
     expect_grad("gaussian_kl backward", "dx", dx, x);
     expect_grad("gaussian_kl backward", "dprior", dprior, x);
     if (!dx && !dprior) return;
     for_latent("gaussian_kl backward", x, [&]<class A>(A) {
         for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), prior.as<A>(), dx.view.as<A>(), dprior.view.as<A>(),
-                                                     dx.add, dprior.add, int(Z)});
+                                                     dx.add, dprior.add, kls, int(Z)});
+    });
+}
+
+void at_least_forward(View x, double least, View y) {
+    expect_same_shape("at_least", "x", x, "y", y);
+    for_latent("at_least", x, [&]<class A>(A) {
+        store_points(x.count(), y.as<A>(), false, AtLeast<A>{x.as<A>(), nullptr, A(least)});
+    });
+}
+
+void at_least_backward(View dy, View x, double least, Grad dx) {
+    expect_same_shape("at_least backward", "dy", dy, "x", x);
+    expect_grad("at_least backward", "dx", dx, x);
+    if (!dx) return;
+    for_latent("at_least backward", x, [&]<class A>(A) {
+        store_points(x.count(), dx.view.as<A>(), dx.add, AtLeast<A>{x.as<A>(), dy.as<A>(), A(least)});
     });
 }
 

@@ -67,7 +67,7 @@ const CudaLibrary& open_cuda_library(const std::string& path) {
     const LibraryStamp found = library->stamp;
     if (!same(found, expected)) {
         dlclose(handle);
-        throw BadInput(text("the CUDA library ", path, " is of another make: ", shown(found), ", expected ",
+        throw BadInput(text("the CUDA library ", path, " was built otherwise: ", shown(found), ", expected ",
                             shown(expected), "; run make where nvcc is, or remove it"));
     }
     return *library;

@@ -137,19 +137,22 @@ OP(store_rows, (View x, Ints rows, View y))
 OP(normalise_forward, (View x, int heads, View y, View inverse))
 OP(normalise_backward, (View dy, View y, View inverse, int heads, Grad dx))
 
-// z(B,Z) = w mu + sqrt(1 - w^2) nu, nu the unit vector along e - (e.mu) mu; w(B), e(B,Z) constants, e normal.  all A
+// z(B,Z) = w mu + sqrt(1 - w^2) nu, nu the unit vector along e - (e.mu) mu; w(B), e(B,Z) a constant, normal.  all A
 //                                                                            Davidson et al. 2018, section 3
 OP(vmf_sample_forward, (View mu, View w, View e, View z))
-OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu))
+OP(vmf_sample_backward, (View dz, View mu, View w, View e, Grad dmu, Grad dw))
 
 // x(B,2Z) = mu | log variance, the latter clamped to [-8, 8]:  z(B,Z) = mu + exp(log variance / 2) e.  all A
 //                                                                            Kingma & Welling 2013
 OP(gaussian_sample_forward, (View x, View e, View z))
 OP(gaussian_sample_backward, (View dz, View x, View e, Grad dx))
 // kl(B) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), l and p the clamped log variances; prior(B,2Z) = m | p may be
-// absent: 0.  all A
+// absent: 0.  kl(B,Z): the terms, not their sum.  all A
 OP(gaussian_kl_forward, (View x, View prior, View kl))
 OP(gaussian_kl_backward, (View dkl, View x, View prior, Grad dx, Grad dprior))
+// y = max(x, least); the gradient is 0 where x does not reach it.  all A
+OP(at_least_forward, (View x, double least, View y))
+OP(at_least_backward, (View dy, View x, double least, Grad dx))
 
 // A flow's blocks.                                            Dinh et al. 2016, section 3; Kingma & Dhariwal 2018, section 3
 // x(B,Z) = a | b, b the last Z/2 numbers, st(B,2 (Z/2)) = r | t:  y(B,Z) = a | b exp(s) + t,  s = 2 tanh(r / 2),
@@ -164,8 +167,8 @@ OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
 OP(flow_kl_forward, (View x, View e, View u, View log_dets, View log_det, View kl))
 OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det))
 
-// Of each of the groups of D = Z / groups numbers of y(B,Z), the nearest row of its own part of codes(groups M, D): its number in
-// the part, the lowest of equals, code(B,groups), and the row itself, q(B,Z). No backward.  all A     van den Oord et al. 2017
+// The nearest row, for each of the groups of D = Z / groups numbers of y(B,Z), of the group's part of codes(groups M, D): its number
+// in the part, the lowest of equals, code(B,groups), and the row itself, q(B,Z). No backward.  all A     van den Oord et al. 2017
 OP(nearest_code_forward, (View y, View codes, int groups, View code, View q))
 // q(B,Z): the nearest to t of `levels` numbers from -1 to 1, at equal distances. No backward.  all A    Mentzer et al. 2023
 OP(nearest_level_forward, (View t, int levels, View q))

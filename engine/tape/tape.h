@@ -33,8 +33,9 @@ struct Record {
         differentiable = gradients;
         return std::move(*this);
     }
-    Record&& keeps(Tensors tensors) && {
-        keep = std::move(tensors);
+    Record&& keeps(const Tensors& tensors) && {  // null: what is absent
+        for (Tensor* t : tensors)
+            if (t) keep.push_back(t);
         return std::move(*this);
     }
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {

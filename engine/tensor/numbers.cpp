@@ -39,6 +39,13 @@ void convert_and_store(const N* numbers, const View& to) {
 
 }  // namespace
 
+std::vector<double> numbers_of(const View& tensor) {
+    const OnHost here(tensor);
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < tensor.count(); i++) all.push_back(here[i]);
+    return all;
+}
+
 void write_numbers(const View& to, const double* numbers) { convert_and_store(numbers, to); }
 void write_numbers(const View& to, const float* numbers) { convert_and_store(numbers, to); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The host's way to the numbers of a tensor, whatever its type and wherever it lies. On the CPU nothing is copied.
 #pragma once
+#include <vector>
+
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/view.h"
 
@@ -38,6 +40,9 @@ class OnHost {
     View tensor_, here_;
     Buffer copy_;
 };
+
+// All numbers of a tensor, wherever it lies.
+std::vector<double> numbers_of(const View& tensor);
 
 // All numbers of a tensor, converted to its type.
 void write_numbers(const View& to, const double* numbers);

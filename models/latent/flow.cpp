@@ -47,12 +47,6 @@ struct Unrounded {
           out(O),
           in(I) {}
     Tensor* matrix(Tape& tape, const std::string& name) const { return reshape(tape, weight, {out, in}, name + ".weight"); }
-    std::vector<double> numbers() const {
-        const OnHost all(weight->view());
-        std::vector<double> w;
-        for (std::int64_t i = 0; i < weight->shape.count(); i++) w.push_back(all[i]);
-        return w;
-    }
     std::vector<double> operator()(const std::vector<double>& x) const {
         const OnHost w(weight->view()), b(bias->view());
         std::vector<double> y;
@@ -134,7 +128,7 @@ class Flow : public Latent {
             }
             const OnHost bias(steps_[i].mix.bias->view());
             for (std::size_t k = 0; k < u.size(); k++) u[k] -= bias[std::int64_t(k)];
-            u = solve(steps_[i].mix.numbers(), std::move(u));
+            u = solve(numbers_of(steps_[i].mix.weight->view()), std::move(u));
         }
         std::copy(u.begin(), u.end(), z);
     }
@@ -149,7 +143,7 @@ class Flow : public Latent {
     std::vector<double> forward(std::vector<double> u, double& log_det) const {
         for (const Step& step : steps_) {
             double of_mix = 0;
-            solve(step.mix.numbers(), u, &of_mix);
+            solve(numbers_of(step.mix.weight->view()), u, &of_mix);
             u = step.mix(u);
             const std::vector<double> st = net(step, u);
             for (std::size_t k = 0; k < st.size() / 2; k++) {

@@ -36,6 +36,7 @@ class Gaussian : public Latent {
         s.y = y;
         s.prior = prior;
         s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
+        if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);  // (B,Z)
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }

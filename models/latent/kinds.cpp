@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kinds of latents, and the table of them.
-//   vmf       mu = y / |y|, z ~ vMF(mu, kappa) with kappa fixed, prior uniform on the sphere: KL is a constant
+//   vmf       mu = y / |y|, z ~ vMF(mu, kappa), prior uniform on the sphere: KL is a constant, unless kappa is learned
 //   power_spherical  the same, z ~ (1 + mu.z)^kappa
 //   gaussian  y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)
 //   gaussian_chain  the same with the prior of a layer by the samples of the layers below, learned
@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/tensor/numbers.h"
 #include "models/latent/kinds.h"
-#include "models/latent/sphere.h"
 
 namespace masquerade {
 namespace {
@@ -28,31 +28,39 @@ class None : public Latent {
 
 class OnSphere : public Latent {
   public:
-    OnSphere(const LatentOptions& o, const Latent* before)
-        : Latent(o),
-          around_(before ? static_cast<const OnSphere*>(before)->around_
-                         : std::make_shared<const SphereDistribution>(
-                               o.size, o.kappa, o.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical)) {}
+    OnSphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
+        : Latent(o), around_(before ? static_cast<const OnSphere*>(before)->around_ : made(o.kappa, 8)) {
+        if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});  // of kappa, from the setting's
+    }
     double out_deviation() const override { return 1; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>&) const override {
         LatentSample s;
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z)
+        const std::int64_t B = y->rows();
+        Tensor* zero = nullptr;  // log kappa less what it is: nothing but a way for gradients, as what hangs on it is a tangent
+        if (change_) {
+            const double now = -number_of(change_);
+            zero = add(tape, change_, tape.constant("now", {1}, y->dtype, &now), "change");
+            const std::vector<double> kl(std::size_t(B), around().kl()), slope(std::size_t(B), around().kl_by_log_kappa());
+            s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B)
+        }
         if (!noise) return s;
-        Tensor* w = tape.constant("w", {y->rows()}, y->dtype, noise->w[std::size_t(layer)].data());
+        Tensor* w = zero ? moved(tape, noise->w[std::size_t(layer)], noise->w_by_log_kappa[std::size_t(layer)], zero, y, "w")
+                         : tape.constant("w", {B}, y->dtype, noise->w[std::size_t(layer)].data());
         s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
-    double radial(double u) const override { return around_->quantile(u); }
-    double constant_kl() const override { return around_->kl(); }
+    SphereDistribution::Sample radial(double u) const override { return around().at_share(u); }
+    double constant_kl() const override { return change_ ? 0 : around_->kl(); }
     double log_ratio(const double* z, const double* y, const double*) const override {
         double dot = 0, norm = 0;
         for (int i = 0; i < options.size; i++) {
             dot += z[i] * y[i];
             norm += y[i] * y[i];
         }
-        return around_->log_density(dot / std::max(std::sqrt(norm), 1e-6)) - around_->log_uniform_density();
+        return around().log_density(dot / std::max(std::sqrt(norm), 1e-6)) - around().log_uniform_density();
     }
     void project(double* z) const override {
         double square = 0;
@@ -75,15 +83,36 @@ class OnSphere : public Latent {
     }
 
   private:
-    std::shared_ptr<const SphereDistribution> around_;
+    std::shared_ptr<const SphereDistribution> made(double kappa, int fineness) const {
+        const SphereKind kind = options.kind == LatentKind::vmf ? SphereKind::vmf : SphereKind::power_spherical;
+        return std::make_shared<const SphereDistribution>(options.size, kappa, kind, fineness);
+    }
+    // With kappa as the last step has left it; learned, it is never so sharp or so flat that the table has no room.
+    const SphereDistribution& around() const {
+        const double kappa = change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
+        if (kappa != around_->kappa()) around_ = made(kappa, 1);
+        return *around_;
+    }
+    static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
+    // (B): values + slopes * zero
+    template <class Number>
+    static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero, const Tensor* y,
+                         const std::string& name) {
+        const Shape shape{std::int64_t(values.size()), 1};
+        Tensor* change = scale_columns(tape, tape.constant(name + ".slope", shape, y->dtype, slopes.data()), zero, name + ".change");
+        return reshape(tape, add(tape, tape.constant(name + ".now", shape, y->dtype, values.data()), change, name + ".sum"), {shape[0]}, name);
+    }
+
+    mutable std::shared_ptr<const SphereDistribution> around_;
+    Tensor* change_ = nullptr;  // (1) log kappa less that of the setting; null: fixed
 };
 
 template <class Kind>
 MadeLatent make(Parameters*, const std::string&, const LatentOptions& o, const Latent*) {
     return std::make_shared<Kind>(o);
 }
-MadeLatent make_on_sphere(Parameters*, const std::string&, const LatentOptions& o, const Latent* before) {
-    return std::make_shared<OnSphere>(o, before);
+MadeLatent make_on_sphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before) {
+    return std::make_shared<OnSphere>(p, path, o, before);
 }
 
 }  // namespace

@@ -47,11 +47,13 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     const int Z = options_.size;
     Stream stream = make_stream(seed, "latent.noise", step);
     noise.w.assign(latents_.size(), std::vector<float>(names.size()));
+    noise.w_by_log_kappa = noise.w;
     noise.e.assign(latents_.size(), std::vector<float>(names.size() * std::size_t(Z)));
     for (std::size_t l = 0; l < latents_.size(); l++)
         for (std::size_t b = 0; b < names.size(); b++) {
             auto document = std::uint32_t(names[b]), layer = std::uint32_t(l);
-            noise.w[l][b] = float(latents_[l]->radial(uniform(stream.at(document, layer, 0)[0])));
+            const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(document, layer, 0)[0]));
+            noise.w[l][b] = float(along.w), noise.w_by_log_kappa[l][b] = float(along.by_log_kappa);
             for (int i = 0; i < Z; i += 4) {
                 FourNormals n = normal4(stream.at(document, layer, std::uint32_t(1 + i / 4)));
                 for (int k = 0; k < 4 && i + k < Z; k++) noise.e[l][b * std::size_t(Z) + std::size_t(i + k)] = n[k];

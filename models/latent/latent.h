@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/nn/layers.h"
+#include "models/latent/sphere.h"
 
 namespace masquerade {
 
@@ -17,6 +18,9 @@ struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;       // Z
     double kappa = 110;  // vmf, power_spherical
+    bool learn_kappa = false;
+    double free_bits = 0;  // nats of a layer below which its KL costs no more
+    std::string free_bits_of = "sentence";  // or number, batch
     int levels = 5;      // fsq
     int flow_steps = 3, flow_width = 64;
     int codes = 256, groups = 2;  // vq: codes of a codebook, of which each group of Z / groups numbers has one
@@ -25,7 +29,7 @@ struct LatentOptions {
 
 // The noise of one batch for every latent layer, drawn by name: (seed, step, layer, document).
 struct LatentNoise {
-    std::vector<std::vector<float>> w, e;  // per layer: (B) and (B,Z)
+    std::vector<std::vector<float>> w, w_by_log_kappa, e;  // per layer: (B), (B) and (B,Z)
 };
 
 // The result of one latent layer.
@@ -33,6 +37,7 @@ struct LatentSample {
     Tensor* z = nullptr;     // (B,Z), A
     Tensor* y = nullptr;     // (B,inputs()) what In made
     Tensor* kl = nullptr;    // (B), or null where it is a constant
+    Tensor* kls = nullptr;   // (B,Z) its terms, where the free bits are those of numbers
     Tensor* loss = nullptr;  // (B) what a document costs besides, whatever the weight of the KL; null: nothing
     Tensor* prior = nullptr;  // (B,2Z) mean | log variance of a prior that depends on the samples below; null: it does not
     Tensor* chain = nullptr;  // (B,Z) what that prior has kept of them
@@ -56,7 +61,8 @@ class Latent {
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
     // Functions of one document: z has Z numbers, y inputs().
-    virtual double radial(double /*u*/) const { return 0; }            // the noise w from a uniform number
+    // The noise w from a uniform number, and its derivative by log kappa.
+    virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
     virtual void project(double* /*z*/) const {}                       // makes a mixture of points a point again
     // From Z normal numbers, a point of the prior. The points of the layers below stand before z.
     virtual void draw(double* z) const { project(z); }

@@ -15,8 +15,8 @@ namespace masquerade {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
-constexpr int panel_count = 8192;  // of the quadrature
-constexpr int knot_count = 4096;   // of the quantile
+constexpr int panels_each = 1024;  // of the quadrature, by fineness
+constexpr int knots_each = 512;    // of the quantile
 constexpr double reach = 38;       // knots lie at l in [-reach, reach]: shares of e^-38 = 3e-17 at either end
 constexpr double fall = 100;       // the quadrature stops where the density has fallen by e^-100
 
@@ -72,23 +72,43 @@ struct Distribution {
     double start, width;               // panel j is [start + j width, start + (j+1) width]
     double mass = 0;                   // the integral of the density
     double fallen = 0;                 // the mean of s(t)
+    double spread = 0;                 // ... of (s(t) - its mean)^2
     double distance = 0;               // ... of 1 - tanh t
     std::vector<double> below, above;  // shares of the mass on either side of each end
+    std::vector<double> moved_below, moved_above;  // the integral of the density times s(t) - its mean there, by the mass
 
-    explicit Distribution(const Density& f) : density(f), below(panel_count + 1), above(panel_count + 1) {
+    Distribution(const Density& f, int panels)
+        : density(f), below(std::size_t(panels + 1)), above(below), moved_below(below), moved_above(below) {
         start = f.edge(-0.01);
-        width = (f.edge(0.01) - start) / panel_count;
-        std::vector<double> panel(panel_count);
-        for (int j = 0; j < panel_count; j++) {
-            panel[j] = integral(f, at(j), at(j + 1));
-            fallen += integral([&](double t) { return f(t) * f.fallen(t); }, at(j), at(j + 1));
+        width = (f.edge(0.01) - start) / panels;
+        std::vector<double> panel, of_fallen;
+        for (int j = 0; j < panels; j++) {
+            panel.push_back(integral(f, at(j), at(j + 1)));
+            of_fallen.push_back(integral([&](double t) { return f(t) * f.fallen(t); }, at(j), at(j + 1)));
+            spread += integral([&](double t) { return f(t) * f.fallen(t) * f.fallen(t); }, at(j), at(j + 1));
             distance += integral([&](double t) { return f(t) * 2 / (1 + std::exp(2 * t)); }, at(j), at(j + 1));
-            mass += panel[j];
+            mass += panel.back();
+            fallen += of_fallen.back();
         }
         fallen /= mass;
+        spread = spread / mass - fallen * fallen;
         distance /= mass;
-        for (int j = 0; j < panel_count; j++) below[j + 1] = below[j] + panel[j] / mass;
-        for (int j = panel_count; j > 0; j--) above[j - 1] = above[j] + panel[j - 1] / mass;
+        for (int j = 0; j < panels; j++) {
+            below[j + 1] = below[j] + panel[j] / mass;
+            moved_below[j + 1] = moved_below[j] + (of_fallen[j] - fallen * panel[j]) / mass;
+        }
+        for (int j = panels; j > 0; j--) {
+            above[j - 1] = above[j] + panel[j - 1] / mass;
+            moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
+        }
+    }
+    // dt / d log kappa at the share of t: -(dF / d log kappa) / f, where dF / dkappa is minus the integral of f (s - its mean).
+    double by_log_kappa(double t) const {
+        const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
+        const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
+        const double left = at(j) < density.mode ? moved_below[j] + integral(moved, at(j), t)
+                                                 : -(moved_above[j + 1] + integral(moved, t, at(j + 1)));
+        return density.kappa * left * mass / density(t);
     }
     double at(int j) const { return start + j * width; }
 
@@ -98,7 +118,7 @@ struct Distribution {
         const std::vector<double>& side = l < 0 ? below : above;
         auto not_past = [&](double share) { return l < 0 ? share <= tail : share >= tail; };
         auto past = std::partition_point(side.begin(), side.end(), not_past);
-        int j = std::clamp(int(past - side.begin()) - 1, 0, panel_count - 1);
+        int j = std::clamp(int(past - side.begin()) - 1, 0, int(side.size()) - 2);
         double left = at(j), right = left + width, t = left + width / 2;
         double wanted = std::fabs(tail - side[j]) * mass;
         for (int i = 0; i < 20; i++) {
@@ -117,14 +137,14 @@ double log_sphere_surface(int dimensions) {
     return std::log(2.0) + half * std::log(pi) - std::lgamma(half);
 }
 
-SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind kind)
-    : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(knot_count) {
+SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind kind, int fineness)
+    : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(std::size_t(fineness * knots_each)) {
     const char* name = kind == SphereKind::vmf ? "von Mises-Fisher" : "power-spherical";
     if (dimensions < 2) throw Error(text(name, ": ", dimensions, " dimensions; a direction needs at least 2"));
     if (!(kappa >= 0 && kappa <= 1e8)) throw Error(text(name, ": kappa is ", kappa, "; it must lie in [0, 1e8]"));
 
     Density density(kind, dimensions, kappa);
-    Distribution distribution(density);
+    Distribution distribution(density, fineness * panels_each);
     distance_ = distribution.distance;
     log_surface_ = log_sphere_surface(dimensions);
     // 1 / C = the weight of mu times the surface of the sphere one dimension down times the integral over w.
@@ -132,11 +152,13 @@ SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind 
     log_normaliser_ = -log_weight(1) - log_mass - log_sphere_surface(dimensions - 1);
     // log C + the mean of log weight + log surface, with the weight of mu cancelled by hand.
     kl_ = std::max(0.0, log_surface_ - log_sphere_surface(dimensions - 1) - log_mass - kappa * distribution.fallen);
+    kl_by_log_kappa_ = kappa * kappa * distribution.spread;
 
+    const int knot_count = int(knots_.size());
     for (int i = 0; i < knot_count; i++) {
         double l = -reach + 2 * reach * i / (knot_count - 1), share = 1 / (1 + std::exp(std::fabs(l)));
         double t = distribution.quantile(l);
-        knots_[i] = {t, share * (1 - share) * distribution.mass / density(t)};
+        knots_[i] = {t, share * (1 - share) * distribution.mass / density(t), distribution.by_log_kappa(t)};
     }
 }
 
@@ -144,16 +166,22 @@ double SphereDistribution::log_weight(double cosine) const {
     return kappa_ == 0 ? 0 : kappa_ * (kind_ == SphereKind::vmf ? cosine : std::log1p(std::max(cosine, -1 + 1e-12)));
 }
 
-double SphereDistribution::quantile(double u) const {
-    constexpr double step = 2 * reach / (knot_count - 1);
+SphereDistribution::Sample SphereDistribution::at_share(double u) const {
+    const int knot_count = int(knots_.size());
+    const double step = 2 * reach / (knot_count - 1);
     double l = std::log(u) - std::log1p(-u);
     double x = std::clamp((l + reach) / step, 0.0, double(knot_count - 1));
     int i = std::min(int(x), knot_count - 2);
     const Knot &a = knots_[i], &b = knots_[i + 1];
-    double s = x - i, r = 1 - s;  // Hermite's cubic through both values and slopes
-    double from_a = r * r * ((1 + 2 * s) * a.t + s * step * a.slope);
-    double from_b = s * s * ((1 + 2 * r) * b.t - r * step * b.slope);
-    return std::tanh(from_a + from_b);
+    const double s = x - i, r = 1 - s;
+    const auto cubic = [&](double from, double slope_from, double to, double slope_to) {  // Hermite's, through values and slopes
+        return r * r * ((1 + 2 * s) * from + s * slope_from) + s * s * ((1 + 2 * r) * to - r * slope_to);
+    };
+    const auto slope_at = [&](int k) {
+        return (knots_[std::size_t(std::min(k + 1, knot_count - 1))].by_log_kappa - knots_[std::size_t(std::max(k - 1, 0))].by_log_kappa) / 2;
+    };
+    const double w = std::tanh(cubic(a.t, step * a.slope, b.t, step * b.slope));
+    return {w, (1 - w * w) * cubic(a.by_log_kappa, slope_at(i), b.by_log_kappa, slope_at(i + 1))};
 }
 
 }  // namespace masquerade

@@ -19,14 +19,15 @@ enum class SphereKind { vmf, power_spherical };
 
 class SphereDistribution {
   public:
-    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8
-    SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf);
+    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. `fineness` 1 is eight times as fast to make, with a quantile within 1e-5.
+    SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }
     double kappa() const { return kappa_; }
     double mean() const { return 1 - distance_; }              // E[mu.z]
     double log_normaliser() const { return log_normaliser_; }  // log C
     double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
+    double kl_by_log_kappa() const { return kl_by_log_kappa_; }  // its derivative: kappa^2 times the variance of log h / kappa
 
     // log f(z) where mu.z = cosine: log q(z|x) of a latent.
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
@@ -36,11 +37,17 @@ class SphereDistribution {
     // The w below which a share u of the distribution lies, u in (0, 1): a uniform u gives a sample of w =
     // mu.z. Within 1e-9 of the exact quantile down to shares of 1e-16 at either end, inside [-1, 1], monotone
     // in u.
-    double quantile(double u) const;
+    double quantile(double u) const { return at_share(u).w; }
+    // w and its derivative by log kappa where the share stays: dw/dkappa = -(dF/dkappa) / f.
+    struct Sample {
+        double w, by_log_kappa;
+    };
+    Sample at_share(double u) const;
 
   private:
     struct Knot {
         double t, slope;  // artanh w, and its derivative by log(u / (1 - u))
+        double by_log_kappa;  // dt / d log kappa
     };
     double log_weight(double cosine) const;  // log h
 
@@ -48,7 +55,7 @@ class SphereDistribution {
     int dimensions_;
     double kappa_;
     double distance_ = 0;  // E[1 - w]
-    double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0;
+    double log_surface_ = 0, log_normaliser_ = 0, kl_ = 0, kl_by_log_kappa_ = 0;
     std::vector<Knot> knots_;  // at equal steps of log(u / (1 - u))
 };
 

@@ -31,7 +31,7 @@ class InsertionTransformer : public TargetNet {
 
     // The last hidden rows of the stack that reads canvases: (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const;
-    // What the slots of a batch say of words and places; documents are the canvases and, if there are, inert ones.
+    // The scores of words and places at the slots of a batch; documents are the canvases and, if there are, inert ones.
     struct Slots {
         Tensor* h;                // (M, K E)
         Tensor* bias = nullptr;   // (documents, V) of contextual_bias

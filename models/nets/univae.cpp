@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "models/nets/univae.h"
 
+#include <numeric>
+
 #include "models/masks/mask.h"
 
 namespace masquerade {
@@ -21,6 +23,15 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     if (o.latent_layers < 0 || o.latent_layers > o.backbone.layers - (o.latent_layers > 0 ? 1 : 0))
         throw BadUsage(text("latent_layers is ", o.latent_layers, " of ", o.backbone.layers,
                             " layers; at least one layer must stay below the latents"));
+    const LatentKind kind = o.latent.kind;
+    if (o.latent.learn_kappa && kind != LatentKind::vmf && kind != LatentKind::power_spherical)
+        throw BadUsage("learn_kappa is of latent=vmf and power_spherical: no other has a kappa");
+    if (o.latent.free_bits > 0 && kind != LatentKind::flow && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain &&
+        !o.latent.learn_kappa)
+        throw BadUsage("free_bits: the KL of these latents is a constant, and costs nothing; latent=gaussian, gaussian_chain, flow or "
+                       "learn_kappa=true has one that does");
+    if (o.latent.free_bits_of == "number" && o.latent.free_bits > 0 && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain)
+        throw BadUsage("free_bits_of=number: only the KL of latent=gaussian and gaussian_chain is a sum over numbers");
     if (find_attention(o.backbone.attention).needs_positions)
         throw BadUsage(text("attention ", o.backbone.attention, " knows keys by their positions, and a latent has none"));
     if (o.backbone.positions < 2 * o.max_length)
@@ -109,14 +120,31 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     loss.total = backbone.loss(tape, h, batch.asked.tokens, weights(batch.asked.weights, 1, "token_weights"),
                                "reconstruction", &loss.losses);
     tape.retain(loss.losses);
+    const LatentOptions& o = options.latent;
+    const std::vector<double>& documents = batch.document_weights;
     for (std::size_t l = 0; l < loss.latents.size(); l++) {
-        const auto add_to_total = [&](Tensor* each, double weight, const std::string& name) {  // (B); null: nothing
+        const LatentSample& s = loss.latents[l];
+        const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight, const std::string& name) {
             if (!each) return;
-            each = weighted_sum(tape, each, weights(batch.document_weights, weight, "document_weights"), name);
+            each = weighted_sum(tape, each, weights(counted, weight, "document_weights"), name);
             loss.total = add(tape, loss.total, each, name + ".total");
         };
-        add_to_total(loss.latents[l].kl, kl_weight, text("kl.", l));
-        add_to_total(loss.latents[l].loss, 1, text("latent_loss.", l));
+        const std::string kl = text("kl.", l);
+        add_to_total(s.loss, documents, 1, text("latent_loss.", l));
+        if (o.free_bits == 0 || !s.kl) {
+            add_to_total(s.kl, documents, kl_weight, kl);
+        } else if (s.kls) {  // each number of each document by itself
+            std::vector<double> each;
+            for (double w : documents) each.insert(each.end(), std::size_t(o.size), w);
+            Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
+            add_to_total(at_least(tape, flat, o.free_bits / o.size, kl + ".free"), each, kl_weight, kl);
+        } else if (o.free_bits_of == "batch") {  // their mean
+            const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
+            Tensor* mean = weighted_sum(tape, s.kl, weights(documents, batch.asked.count / count, "document_shares"), kl + ".mean");
+            add_to_total(at_least(tape, mean, o.free_bits, kl + ".free"), {count}, kl_weight, kl);
+        } else {
+            add_to_total(at_least(tape, s.kl, o.free_bits, kl + ".free"), documents, kl_weight, kl);
+        }
     }
     tape.retain(loss.total);
     if (loss.latents.empty() || !loss.latents[0].code) return loss;  // nothing to learn

@@ -194,9 +194,8 @@ ObjectiveOptions InsertionRun::objective_options() const {
     r.left_to_right = settings.order == "left_to_right";
     r.middle = settings.order == "binary_tree";
     if (model.scores && !scores_) {
-        const OnHost numbers(parameters.master(*model.scores));
-        Numbers all;
-        for (int i = 0; i < tokenizer.vocabulary().size(); i++) all.push_back(numbers[i]);
+        Numbers all = numbers_of(parameters.master(*model.scores));
+        all.resize(std::size_t(tokenizer.vocabulary().size()));
         scores_ = std::make_shared<const Numbers>(std::move(all));
     }
     r.scores = scores_;

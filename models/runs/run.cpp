@@ -163,7 +163,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
         throw BadInput(
             masquerade::text(folder.file("run.json"),
                              " is not a run's record: an object is expected, with a list \"resumed\" ",
-                             "where it was gone on with; was it edited?"));
+                             "where it was resumed; was it edited?"));
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;

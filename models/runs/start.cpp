@@ -98,7 +98,7 @@ std::string in_one_stack(const std::string& path) {
     return path;
 }
 
-// What a model has beside the stacks of others, by a part of its paths.
+// Parts that only some models have, by a part of their tensors' paths.
 struct Addition {
     const char *path, *name;
 };
@@ -182,10 +182,7 @@ void Start::keep(const TrainingText& t) {
 void Start::copy_of(const Tensor& given, const View& to) const {
     const View from = weights().master(given);
     if (!chosen_ || !a_row_for_each_token(given.path)) return copy(from, to);
-    const OnHost numbers(from);
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < from.count(); i++) all.push_back(numbers[i]);
-    write_numbers(to, choose_rows(chosen_->choice, all, int(given.shape[0])).data());
+    write_numbers(to, choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0])).data());
 }
 
 std::string Start::give_weights(Run& run) const {

@@ -22,6 +22,10 @@ void UniVaeSettings::declare(Config& c) {
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
     c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
     c.add("kappa", &model.latent.kappa, "concentration of vmf and power_spherical", 0, 1e6);
+    c.add("learn_kappa", &model.latent.learn_kappa, "kappa of each latent layer is learned, from the setting's on");
+    c.add("free_bits", &model.latent.free_bits, "nats of a latent layer below which its KL costs no more", 0, 1e6);
+    c.add("free_bits_of", &model.latent.free_bits_of, "... of each sentence, each number of its latent (an equal share), or of the batch's mean",
+          {"sentence", "number", "batch"});
     c.add("flow_steps", &model.latent.flow_steps, "of flow", 1, 64);
     c.add("flow_width", &model.latent.flow_width, "of flow: inner width of its nets", 1, 65536);
     c.add("levels", &model.latent.levels, "of fsq: of each number", 2, 65536);

@@ -17,12 +17,16 @@ struct Point {
 };
 using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
 
-std::vector<double> row_of(const Tensor* t, std::size_t row) {
-    const OnHost here(t->view());
+// The rows of a tensor, one after the other.
+struct Rows {
+    explicit Rows(const Tensor* t) : all(numbers_of(t->view())), columns(t->shape.columns()) {}
+    std::vector<double> operator[](std::size_t row) const {
+        const auto at = all.begin() + std::ptrdiff_t(row) * columns;
+        return {at, at + columns};
+    }
     std::vector<double> all;
-    for (std::int64_t i = 0; i < t->columns(); i++) all.push_back(here[std::int64_t(row) * t->columns() + i]);
-    return all;
-}
+    std::ptrdiff_t columns;
+};
 
 // Samples around the means of the mean path: q(z|x) is then known for every pair of a sample and a sentence.
 Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
@@ -39,12 +43,12 @@ Points points_of(const UniVae& model, const std::vector<const Sentence*>& senten
         std::vector<LatentSample> samples;
         for (std::size_t l = 0; l < means.size(); l++)
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
-        for (std::size_t b = 0; b < count; b++) {
-            std::vector<Point> layers;
-            for (std::size_t l = 0; l < means.size(); l++)
-                layers.push_back({row_of(samples[l].z, b), row_of(means[l].z, b), row_of(means[l].y, b),
-                                  samples[l].kl ? OnHost(samples[l].kl->view())[std::int64_t(b)] : model.latents[l].latent->constant_kl()});
-            all.push_back(std::move(layers));
+        const std::size_t begin = all.size();
+        all.resize(begin + count);
+        for (std::size_t l = 0; l < means.size(); l++) {
+            const Rows z(samples[l].z), mean(means[l].z), y(means[l].y);
+            const std::vector<double> kl = samples[l].kl ? numbers_of(samples[l].kl->view()) : std::vector<double>(count, model.latents[l].latent->constant_kl());
+            for (std::size_t b = 0; b < count; b++) all[begin + b].push_back({z[b], mean[b], y[b], kl[b]});
         }
         tape.end();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What vectors say of labels: classifiers that are trained on some of them and tried on the others.
+// Labels from vectors: classifiers that are trained on some lines and tried on the others.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct LabelledSplit {
     std::vector<int> labels;  // of all lines, 0 .. classes-1
     int classes = 0;
 };
-// Every fifth line is for the test. Of the others at most `most` of each label, drawn by the seed, are trained on; 0: all.
+// Every fifth line is for the test; the others are trained on, or `most` of each label drawn by the seed. 0: all.
 LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed);
 
 // Shares of the test that are right, 0..1.

@@ -18,18 +18,11 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-std::vector<double> numbers_of(const Tensor* t) {
-    const OnHost here(t->view());
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < t->shape.count(); i++) all.push_back(here[i]);
-    return all;
-}
-
 // -log p(x|z) of every document of the batch.
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
                                     const std::vector<Tensor*>& z) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, h, batch.asked.tokens));
+    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, h, batch.asked.tokens)->view());
     std::vector<double> sums;
     for (std::size_t b = 0; b < std::size_t(batch.documents); b++)
         sums.push_back(std::accumulate(losses.begin() + batch.asked.begin[b],
@@ -41,7 +34,7 @@ double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbe
 
 // The rows of z moved up by one, the first one last: every document gets its neighbour's.
 Tensor* neighbours(Tape& tape, const Tensor* z) {
-    std::vector<double> moved = numbers_of(z);
+    std::vector<double> moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.begin() + z->columns(), moved.end());
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
@@ -51,7 +44,7 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
     std::vector<double> sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
         const LatentSample& s = samples[l];
-        const std::vector<double> z = numbers_of(s.z), y = numbers_of(s.y), prior = s.prior ? numbers_of(s.prior) : std::vector<double>();
+        const std::vector<double> z = numbers_of(s.z->view()), y = numbers_of(s.y->view()), prior = s.prior ? numbers_of(s.prior->view()) : std::vector<double>();
         for (std::size_t b = 0; b < documents; b++)
             sums[b] += model.latents[l].latent->log_ratio(&z[b * std::size_t(s.z->columns())], &y[b * std::size_t(s.y->columns())],
                                                           s.prior ? &prior[b * std::size_t(s.prior->columns())] : nullptr);
@@ -66,7 +59,7 @@ std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch
     const double change = 1.0 / (1 + double(z.size()) * model.latents[0].latent->code_parts());
     std::vector<double> sums(std::size_t(batch.documents), 0);
     for (std::size_t l = 0; l < z.size(); l++) {
-        std::vector<double> all = numbers_of(z[l]);
+        std::vector<double> all = numbers_of(z[l]->view());
         for (std::size_t b = 0; b < sums.size(); b++) {
             Sequence random(seed, text("latent.disturbed.", l), sample, std::uint32_t(batch.names()[b]));
             sums[b] += model.latents[l].latent->disturb(&all[b * std::size_t(z[l]->columns())], change, random);
@@ -99,7 +92,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
         }
         for (const LatentSample& s : samples)
             if (s.kl)
-                for (double kl : numbers_of(s.kl)) h.kl += kl;
+                for (double kl : numbers_of(s.kl->view())) h.kl += kl;
         h.sentences += std::int64_t(count);
         h.tokens += batch.asked.count;
         tape.end();

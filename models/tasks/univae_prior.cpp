@@ -20,9 +20,8 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
         const std::size_t begin = all.size();
         all.resize(begin + count);
         for (const LatentSample& s : samples) {
-            const OnHost z(s.z->view());  // (B,Z)
-            for (std::int64_t i = 0; i < std::int64_t(count) * s.z->columns(); i++)
-                all[begin + std::size_t(i / s.z->columns())].push_back(z[i]);
+            const std::vector<double> z = numbers_of(s.z->view());  // (B,Z)
+            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < count * Z; i++) all[begin + i / Z].push_back(z[i]);
         }
         tape.end();
     }

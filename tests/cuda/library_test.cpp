@@ -51,10 +51,10 @@ TEST_CASE("cuda library: a path that is not there, a text and another's library 
                                   mine + "; run make, or name another in MASQUERADE_CUDA");
 }
 
-TEST_CASE("cuda library: one of another make is refused, and both stamps are shown") {
+TEST_CASE("cuda library: one that was built otherwise is refused, and both stamps are shown") {
     const std::string path = beside_the_tests("stale_cuda.so");
     const std::string to = text("masquerade cuda ", version, ", interface ", interface_edition, ':');
-    CHECK(refusal(path) == text("the CUDA library ", path, " is of another make: ", to,
+    CHECK(refusal(path) == text("the CUDA library ", path, " was built otherwise: ", to,
                                 hex(this_stamp().interface ^ 1), ", expected ", to,
                                 hex(this_stamp().interface), "; run make where nvcc is, or remove it"));
 }

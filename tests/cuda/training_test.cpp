@@ -242,7 +242,7 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
     }
 }
 
-TEST_CASE("cuda training: resumed on another device it goes on with the same bits") {
+TEST_CASE("cuda training: resumed on another device it continues to the same bits") {
     for (DType precision : {DType::f32, DType::bf16}) {
         FakeDevice fake;
         UniVaeSettings s = tiny_settings(LatentKind::vmf);

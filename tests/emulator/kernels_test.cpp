@@ -71,6 +71,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
            table.vmf_sample_forward));
     CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
     CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
+    CHECK((table.at_least_forward && table.at_least_backward));
     CHECK((table.attention_forward && table.attention_backward));
     CHECK((table.weighted_sum_forward && table.weighted_sum_backward && table.adamw && table.apollo));
     CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));

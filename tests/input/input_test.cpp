@@ -41,7 +41,7 @@ TEST_CASE("input: JSON is read as the library reads it") {
     }
 }
 
-TEST_CASE("input: JSON that is none is told by its place, however deep") {
+TEST_CASE("input: what is not JSON is refused with its place, however deep") {
     CHECK(problem_of("") == "is empty; JSON is expected");
     CHECK(problem_of(" \n") == "is empty; JSON is expected");
     CHECK(problem_of("{\"a\":") == "is not JSON: it ends in the middle, at byte 5 of the file");

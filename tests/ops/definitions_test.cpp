@@ -167,7 +167,7 @@ TEST_CASE("definitions: latents") {
             return w[n] * y[i] + std::sqrt(1 - w[n] * w[n]) * (e[i] - along * y[i]) / length;
         });
         stores_and_adds("vmf", type, {N, Z},
-                        [&](Grad d) { vmf_sample_backward(dz.view(), y.view(), w.view(), e.view(), d); });
+                        [&](Grad d) { vmf_sample_backward(dz.view(), y.view(), w.view(), e.view(), d, Grad{}); });
 
         Values both = Values::random(type, {N, 2 * Z}, 4, 3), kl(type, {N}), dkl = Values::random(type, {N}, 5);
         both.set(Z, 20), both.set(Z + 1, -20);  // log variances that are clamped
@@ -190,6 +190,11 @@ TEST_CASE("definitions: latents") {
             }
             return sum;
         });
+        Values terms(type, {N, Z}), held(type, {N, Z});
+        gaussian_kl_forward(both.view(), View{}, terms.view());
+        expect_numbers("kl is the sum of its terms", kl, [&](std::int64_t n) { return terms[n * Z] + terms[n * Z + 1] + terms[n * Z + 2] + terms[n * Z + 3]; });
+        at_least_forward(terms.view(), 0.3, held.view());
+        expect_numbers("at_least", held, [&](std::int64_t i) { return std::max(terms[i], type == DType::f32 ? double(0.3f) : 0.3); });
         stores_and_adds("kl", type, {N, 2 * Z}, [&](Grad d) { gaussian_kl_backward(dkl.view(), both.view(), View{}, d, Grad{}); });
     }
 }

@@ -49,11 +49,11 @@ Tensor* KernelAttention::features(Tape& tape, Tensor* x, const std::string& name
 }
 
 Tensor* KernelAttention::read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const {
-    return features(tape, at_positions(tape, query_, x, positions, turns, name_ + ".query"), name_ + ".query_features");
+    return features(tape, query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query"), name_ + ".query_features");
 }
 
 StateAttention::Taken KernelAttention::take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
-    Tensor* k = at_positions(tape, key_, x, positions, turns, name + ".key");
+    Tensor* k = key_.rotated(tape, x, positions, turns, shape_.width, name + ".key");
     Tensor* gate = gate_.weight ? linear_unrounded(tape, x, gate_.weight, gate_.bias, name + ".gate") : nullptr;
     return {features(tape, k, name + ".key_features"), value_(tape, x, name + ".value"), gate};
 }

@@ -17,11 +17,11 @@ class LinformerAttention : public StateAttention {
 
   private:
     Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const override {
-        return at_positions(tape, query_, x, positions, turns, name_ + ".query");
+        return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
         Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"), arithmetic_of(tape.dtype), name + ".pack");
-        return {pack, at_positions(tape, key_value_, x, positions, turns, name + ".key_value")};
+        return {pack, key_value_.rotated(tape, x, positions, turns, shape_.width, name + ".key_value")};
     }
     Tensor* positions_;  // E (P,H*R)
     Linear query_, key_value_;

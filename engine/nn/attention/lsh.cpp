@@ -18,14 +18,10 @@ LshAttention::LshAttention(Parameters& p, const std::string& layer, const std::s
 
 Tensor* LshAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     if (site.cache) throw BadUsage("attention lsh cannot write token by token: which keys a row sees depends on the rows behind it");
-    const auto at_positions = [&](const Linear& project, bool turned, const std::string& name) {
-        if (!site.turns || !turned) return project(tape, keys.x, name);
-        return linear_rotary(tape, keys.x, project.weight, project.bias, keys.positions, site.turns, shape_.width, name);
-    };
     const AttentionOptions& o = shape_.options;
-    Tensor* q = at_positions(query_, true, name_ + ".query");  // (N,C)
+    Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
     Tensor* k = normalise(tape, q, name_ + ".key", shape_.heads);
-    Tensor* v = at_positions(value_, shape_.rotary_value, name_ + ".value");
+    Tensor* v = value_.rotated(tape, keys.x, keys.positions, shape_.rotary_value ? site.turns : nullptr, shape_.width, name_ + ".value");
     Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     const LshRule rule{{shape_.heads, site.dropout, {}, site.rows}, o.rounds, o.buckets, o.chunk};

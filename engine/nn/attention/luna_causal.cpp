@@ -25,7 +25,7 @@ LunaCausalAttention::LunaCausalAttention(Parameters& p, const std::string& layer
 }
 
 Tensor* LunaCausalAttention::read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const {
-    return at_positions(tape, query_, x, positions, turns, name_ + ".query");
+    return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
 }
 
 StateAttention::Taken LunaCausalAttention::take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
@@ -36,7 +36,7 @@ StateAttention::Taken LunaCausalAttention::take(Tape& tape, Tensor* x, Ints posi
     if (shape_.options.pack != LunaPack::softmax)
         s = feature_map(tape, s, nullptr, shape_.heads, 1,
                         shape_.options.pack == LunaPack::elu ? FeatureKind::elu : FeatureKind::softplus, name + ".pack");
-    return {s, at_positions(tape, key_value_, x, positions, turns, name + ".key_value")};
+    return {s, key_value_.rotated(tape, x, positions, turns, shape_.width, name + ".key_value")};
 }
 
 }  // namespace masquerade

@@ -36,7 +36,7 @@ Tensor* SinkhornAttention::operator()(Tape& tape, Queries& queries, const Keys& 
     if (site.cache) throw BadUsage("attention sinkhorn cannot write token by token: which keys a row sees depends on the rows behind it");
     const AttentionOptions& o = shape_.options;
     const SinkhornRule rule{shape_.heads, o.chunk, o.iterations, o.temperature};
-    Tensor* q = at_positions(tape, query_, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
+    Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
     Tensor* kv = kept(tape, keys.x, keys.positions, site.turns, "key_value");                                    // (N,2C)
     Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule, name_ + ".sorted");
     if (queries.chosen.data) {

@@ -3,12 +3,6 @@
 
 namespace masquerade {
 
-Tensor* SoftmaxAttention::at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
-                                       const std::string& name) {
-    if (!turns) return project(tape, x, name);
-    return linear_rotary(tape, x, project.weight, project.bias, positions, turns, columns, name);
-}
-
 SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
     : name_(name),
       shape_(s),
@@ -19,14 +13,14 @@ SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, cons
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2C) each
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
-    Tensor* q = at_positions(tape, query_, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
+    Tensor* q = query_.rotated(tape, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
     Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);  // (Nq,C)
     return output_(tape, a, name_ + ".output");
 }
 
 Tensor* SoftmaxAttention::kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const {
     const int turned = shape_.rotary_value ? 2 * shape_.width : shape_.width;  // keys; values as well
-    return at_positions(tape, key_value_, x, positions, turns, turned, name_ + "." + name);
+    return key_value_.rotated(tape, x, positions, turns, turned, name_ + "." + name);
 }
 
 std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const Site& site) const {

@@ -13,9 +13,6 @@ class SoftmaxAttention : public Attention {
     Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const override;
 
   protected:
-    // project(x), whose first `columns` columns are rotated where there is a table.
-    static Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, int columns,
-                                const std::string& name);
     std::string name_;
     AttentionShape shape_;
     Linear query_, key_value_, output_;

@@ -27,10 +27,6 @@ class StateAttention : public Attention {
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
         return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
     }
-    // project(x), its first C columns rotated where there is a table.
-    Tensor* at_positions(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
-        return turns ? linear_rotary(tape, x, project.weight, project.bias, positions, turns, shape_.width, name) : project(tape, x, name);
-    }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const = 0;
     // Names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;

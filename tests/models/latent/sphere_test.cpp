@@ -145,6 +145,27 @@ TEST_CASE("the quantile inverts the distribution function") {
         }
 }
 
+TEST_CASE("w and the KL move with log kappa as two distributions a little apart say") {
+    for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
+        for (int d : {2, 5, 32, 128})
+            for (double kappa : {0.5, 16.0, 110.0, 5000.0})
+                for (int fineness : {8, 1}) {
+                    CAPTURE(d);
+                    CAPTURE(kappa);
+                    CAPTURE(fineness);
+                    const double step = 1e-4;
+                    const SphereDistribution here(d, kappa, kind, fineness), less(d, kappa * std::exp(-step), kind), more(d, kappa * std::exp(step), kind);
+                    const double kl = (more.kl() - less.kl()) / (2 * step);
+                    CHECK(std::fabs(here.kl_by_log_kappa() - kl) <= 1e-6 * std::fmax(1, kl));
+                    for (double share : {1e-6, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-6}) {
+                        CAPTURE(share);
+                        const double w = (more.quantile(share) - less.quantile(share)) / (2 * step);
+                        CHECK(std::fabs(here.at_share(share).by_log_kappa - w) <= (fineness == 8 ? 2e-6 : 2e-4) * std::fmax(0.01, w));
+                        if (fineness == 1) CHECK(std::fabs(here.quantile(share) - SphereDistribution(d, kappa, kind).quantile(share)) <= 1e-5);
+                    }
+                }
+}
+
 TEST_CASE("the quantile rises from end to end") {
     for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
     for (int d : {2, 3, 16, 1000})

@@ -171,7 +171,7 @@ TEST_CASE("two stacks: words that say the usual masks change no bit, and their g
     CHECK(gradient_error<Model>(small(true, true), batch("A causal window=2; B causal | layers 0: B causal window=1 sees A[0], A[2:]")) <= 1e-11);
 }
 
-TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of the sentence is heard") {
+TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the sentence is heard") {
     ObjectiveOptions o = options();
     o.kept = 0;  // a hidden token that stays shows its answer, on purpose
     Model m(small(false, true));
@@ -201,7 +201,7 @@ TEST_CASE("two stacks: mass: no row is told what it is asked for; the rest of th
 
 // Rotary positions say how far apart two tokens stand: of one stack all may move together, of two both must.
 
-TEST_CASE("two stacks: where a span stands is told by the cross-attention") {
+TEST_CASE("two stacks: the cross-attention knows where a span stands") {
     const std::vector<Sentence> text = pairs(1, 31);
     for (bool rotary_cross : {false, true}) {
         Model m(small(false, true, rotary_cross), DType::f64);

@@ -95,17 +95,31 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
     return equal;
 }
 
-const std::vector<LatentKind> kinds = [] {
-    std::vector<LatentKind> all;
-    for (const LatentKindRow& row : latent_kinds()) all.push_back(row.kind);
+// Every kind, and ways of them.
+const std::vector<LatentOptions> kinds = [] {
+    std::vector<LatentOptions> all;
+    const auto add = [&](LatentKind kind, bool learn_kappa, double free_bits, const char* of) {
+        LatentOptions o = small(kind, false, false).latent;
+        o.learn_kappa = learn_kappa, o.free_bits = free_bits, o.free_bits_of = of;
+        all.push_back(o);
+    };
+    for (const LatentKindRow& row : latent_kinds()) add(row.kind, false, 0, "sentence");
+    for (LatentKind kind : {LatentKind::vmf, LatentKind::power_spherical}) add(kind, true, 0, "sentence");
+    add(LatentKind::vmf, true, 100, "sentence");  // more than the KL
+    for (const char* of : {"sentence", "number", "batch"}) add(LatentKind::gaussian_chain, false, 1.5, of);
     return all;
 }();
+UniVaeOptions small(const LatentOptions& latent, bool pre_norm, bool rotary) {
+    UniVaeOptions o = small(latent.kind, pre_norm, rotary);
+    o.latent = latent;
+    return o;
+}
 
 }  // namespace
 
 TEST_CASE("univae: joint == split == cached logits, == in double") {
     for (const AttentionKind& attention : attention_kinds())
-    for (LatentKind kind : kinds)
+    for (const LatentOptions& latent : kinds)
         for (bool pre_norm : {false, true})
             for (bool rotary : {true, false})
                 for (const auto& [sampled, lower, upper] :
@@ -113,8 +127,8 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                       std::tuple(true, "A full window=1; B causal window=2", "A full; B causal window=1 sees A[0]"),
                       std::tuple(false, "A causal; B causal", "A full window=2 dilation=2 globals=1; B causal window=2 sees A[0]")}) {
                     CAPTURE(std::string(attention.name));
-                    if ((rotary && !attention.rotates) || attention.needs_positions) continue;
-                    UniVaeOptions o = small(kind, pre_norm, rotary);
+                    if ((rotary && !attention.rotates) || attention.needs_positions || latent.free_bits > 0) continue;
+                    UniVaeOptions o = small(latent, pre_norm, rotary);
                     o.backbone.attention = attention.name;
                     o.backbone.attention_options.window = o.backbone.attention_options.stride = o.backbone.attention_options.reach = 3;
                     o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
@@ -141,8 +155,8 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
 }
 
 TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
-    for (LatentKind kind : kinds) {
-        Model m(small(kind, kind == LatentKind::gaussian, true), DType::f64);
+    for (const LatentOptions& latent : kinds) {
+        Model m(small(latent, latent.kind == LatentKind::gaussian, true), DType::f64);
         auto text = sentences(5, 11, 50, 13);
         UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
         LatentNoise noise = m.model.space.noise(batch.names(), 3, 0);
@@ -204,8 +218,8 @@ TEST_CASE("univae: a wrong start position is seen (the comparison above can fail
 
 TEST_CASE("univae: what the decoder learns of the sentence passes through z alone") {
     // Another sentence in the encoder half, the same z forced: the decoder rows keep their bits.
-    for (LatentKind kind : kinds) {
-        Model m(small(kind, false, true), DType::f32);
+    for (const LatentOptions& latent : kinds) {
+        Model m(small(latent, false, true), DType::f32);
         auto text = sentences(4, 11, 50, 5), other = text;
         for (Sentence& s : other)
             for (std::size_t i = 1; i + 1 < s.ids.size(); i++) s.ids[i] = 5 + (s.ids[i] + 7) % 45;
@@ -328,9 +342,9 @@ TEST_CASE("univae: the losses of a document alone == in any batch, any number of
 }
 
 TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-12") {
-    for (LatentKind kind : kinds)
+    for (const LatentOptions& latent : kinds)
         for (bool pre_norm : {false, true}) {
-            UniVaeOptions o = small(kind, pre_norm, pre_norm);
+            UniVaeOptions o = small(latent, pre_norm, pre_norm);
             o.backbone.dropout = 0.2;
             o.backbone.attention_dropout = 0.2;
             Model real(o, DType::f64), imaginary(o, DType::c128);

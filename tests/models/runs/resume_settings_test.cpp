@@ -118,6 +118,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
                 3;  // or the best of two held-out losses may be one that the other run did not see
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");
+            if (key.rfind("free_bits", 0) == 0) keys.set("latent", "gaussian"), keys.set("free_bits", "2");
             if (value.empty()) change(keys, kind.name, key);
             else keys.set(key, value);
             INFO("= ", keys.value(key));

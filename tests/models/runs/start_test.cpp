@@ -119,7 +119,7 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
                "knows 64 positions, and max_length, max_target and positions ask for 72");
 }
 
-TEST_CASE("start: what learned by mass goes on with pairs, all weights of it") {
+TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
     Seq2SeqSettings s = tiny_seq2seq("mass");
     s.model.rotary_cross = false;
     Trained<Seq2SeqRun> mass(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What slots are asked for: the weights of orders, the canvases that are drawn, every finalization, repeated words, ends.
+// The questions that slots get: the weights of orders, the canvases that are drawn, every finalization, repeated words, ends.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -189,7 +189,7 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
     CHECK(find_objective("mlm").make(s, 3, o).asked.size() == 1);
 }
 
-TEST_CASE("objective: no row is told what it is asked for, and every row listens") {
+TEST_CASE("objective: no row sees what it is asked for, and every row listens") {
     ObjectiveOptions o = options();
     o.kept = 0;  // a hidden token that stays shows its answer, on purpose
     for (bool rotary : {true, false})

@@ -96,7 +96,7 @@ TEST_CASE("search: a begin that is an end may end the text; another one counts a
     CHECK(ended(end, [](SearchOptions& o) { o.repetition_penalty = 1.5; }) >= freely);
 }
 
-TEST_CASE("search: any of several ends, and the so-manieth of them") {
+TEST_CASE("search: any of several ends, and the n-th of them") {
     auto from = toy::sources(40);
     for (SearchSource& source : from) source.ends = {4, 1};
     for (const SearchOptions& options : kinds([](SearchOptions& o) { o.ends_needed = 2; })) {
