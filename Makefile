@@ -131,8 +131,8 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(programs:%=$(BUILD)/%) $(BUILD)/tests: $(call object,tools/program/program.cpp)
-$(BUILD)/bench $(BUILD)/tests: $(call object,tools/plot/plot.cpp)
+$(programs:%=$(BUILD)/%): $(call object,tools/program/program.cpp)
+$(BUILD)/bench: $(call object,tools/plot/plot.cpp)
 $(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'
 	@rm -f $@
@@ -193,7 +193,7 @@ run-tests: test-program
 	@tests/mutants/check.sh
 	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
-$(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp tools/program/*.cpp tools/plot/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(call object,$(tests)): | needs-tests

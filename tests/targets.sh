@@ -252,6 +252,10 @@ awk '{ print $0 "\t" (NR % 3 ? "many" : "few") }' sentences.txt > labelled.tsv
 evaluate latents --limit 20 --importance 2 --samples 20 --swap --labelled labelled.tsv --labels 5 > table
 is 'what its latents carry' 'kl.0 active_units mutual_information probe probe_neighbours probe_words clusters swap.content swap.form swap.0.content_a' \
     "$(awk '/^(kl\.|active|mutual|probe|clusters|swap\.(content|form|0.content_a))/ { print $1 }' table | xargs)"
+is 'latents drawn anew, thrice' 3 "$(head -n 1 sentences.txt | generate latents --resample 2:9 --each 3 2> /dev/null | tr '\t' '\n' | wc -l)"
+refuses 'each of nothing' 2 'requires --resample' generate latents --each 3
+refuses 'a length that changes nothing' 2 '--length is of models with free_length=true' generate latents --length 5
+is 'intervals in JSON' 'low high' "$(evaluate latents --limit 5 --importance 1 --samples 5 --swap --json | grep -A6 '"swap.form"' | grep -oE 'low|high' | xargs)"
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?

@@ -20,7 +20,8 @@ void print(const Table& table) {
         for (double x : r.beside) others += fmt::format("{:>10.3f}", x);
         if (!others.empty() && !headed) fmt::print("{:<25}{}\n", "", heads);
         headed |= !others.empty();
-        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}\n", r.key, r.value, others, r.unit, r.meaning);
+        const std::string interval = r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);
+        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
     }
 }
 
@@ -28,6 +29,7 @@ void print_json(const Table& table) {
     nlohmann::ordered_json out;
     for (const Row& r : table.rows) {
         out[r.key] = {{"value", r.value}, {"unit", r.unit}};
+        if (!r.interval.empty()) out[r.key]["low"] = r.interval[0], out[r.key]["high"] = r.interval[1];
         for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][table.keys[i]] = r.beside[i];
     }
     fmt::print("{}\n", out.dump(2));

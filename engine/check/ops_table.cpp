@@ -378,7 +378,7 @@ Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
     Case c;
     c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, prior ? 8 : 2);
     if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(gaussian_rows).sums(1, 8);
-    c.output("kl", apart ? Shape{B, Z} : Shape{B}, arithmetic).by_row().sums(Z);
+    c.output("kl", apart ? Shape{B, Z} : Shape{B}, arithmetic).by_row().sums(Z, apart ? 8 : 1);
     c.forward = by_names(gaussian_kl_forward);
     c.backward = by_names(gaussian_kl_backward);
     c.record = [=](const OnTape& a) { gaussian_kl(a.tape, a("x"), prior ? a("prior") : nullptr, "kl", apart); };

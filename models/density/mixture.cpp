@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "models/density/mixture.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/base/error.h"
 #include "engine/math/lanes.h"
@@ -52,22 +54,72 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
     }
 }
 
-std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t line,
-                                          double temperature) const {
-    const std::size_t D = std::size_t(dimensions_), M = weights_.size();
-    // 64 bits choose the component; the last one takes what rounding leaves.
+namespace {
+
+// The place of the component that 64 bits choose by these weights, which sum to 1; the last one takes what rounding leaves.
+std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
-    double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights_[0];
+    double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
     std::size_t k = 0;
-    while (k + 1 < M && u >= below) below += weights_[++k];
-    std::vector<double> e,
-        x(means_.begin() + std::ptrdiff_t(k * D), means_.begin() + std::ptrdiff_t((k + 1) * D));
-    for (std::uint32_t block = 0; e.size() < D; block++) {
+    while (k + 1 < weights.size() && u >= below) below += weights[++k];
+    return k;
+}
+
+std::vector<double> normals(std::size_t count, const Stream& stream, std::uint32_t line) {
+    std::vector<double> e;
+    for (std::uint32_t block = 0; e.size() < count; block++) {
         FourNormals n = normal4(stream.at(line, 1, block));
         for (int j = 0; j < 4; j++) e.push_back(double(n[j]));
     }
+    return e;
+}
+
+}  // namespace
+
+std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t line, double temperature) const {
+    const std::size_t D = std::size_t(dimensions_), k = chosen(weights_, stream, line);
+    const std::vector<double> e = normals(D, stream, line);
+    std::vector<double> x(means_.begin() + std::ptrdiff_t(k * D), means_.begin() + std::ptrdiff_t((k + 1) * D));
     for (std::size_t i = 0; i < D; i++)
         for (std::size_t j = 0; j <= i; j++) x[i] += temperature * factor_[i * D + j] * e[j];
+    return x;
+}
+
+// With the known numbers first, S = L L^T in parts: y = L_FF^-1 (x_F - m_F) says how likely a component is, and
+// x_R = m_R + L_RF y + L_RR e.
+std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
+                                               double temperature) const {
+    const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;
+    std::vector<std::size_t> place(D);
+    std::iota(place.begin(), place.end(), 0);
+    std::rotate(place.begin() + from, place.begin() + to, place.end());
+    std::vector<double> l(D * D);
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t j = 0; j < D; j++)
+            for (std::size_t k = 0; k <= std::min(place[i], place[j]); k++) l[i * D + j] += factor_[place[i] * D + k] * factor_[place[j] * D + k];
+    if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
+    std::vector<double> y(weights_.size() * known), logs;
+    for (std::size_t k = 0; k < weights_.size(); k++) {
+        double* at = &y[k * known], square = 0;
+        for (std::size_t i = 0; i < known; i++) {
+            double sum = x[place[i]] - means_[k * D + place[i]];
+            for (std::size_t j = 0; j < i; j++) sum -= l[i * D + j] * at[j];
+            at[i] = sum / l[i * D + i];
+            square += at[i] * at[i];
+        }
+        logs.push_back(std::log(weights_[k]) - square / 2);
+    }
+    const double top = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (double& each : logs) sum += each = std::exp(each - top);
+    for (double& each : logs) each /= sum;
+    const std::size_t k = chosen(logs, stream, line);
+    const std::vector<double> e = normals(rest, stream, line);
+    for (std::size_t i = known; i < D; i++) {
+        double& number = x[place[i]] = means_[k * D + place[i]];
+        for (std::size_t j = 0; j < known; j++) number += l[i * D + j] * y[k * known + j];
+        for (std::size_t j = known; j <= i; j++) number += temperature * l[i * D + j] * e[j - known];
+    }
     return x;
 }
 

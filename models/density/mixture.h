@@ -38,6 +38,9 @@ class GaussianMixture {
     std::vector<double> log_densities(const View& x) const;
     // A row (D), named by the stream and a line. `temperature` scales how far it strays from the mean of its component.
     std::vector<double> draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
+    // The same for the numbers [from, to) alone, where the others are known to be those of x (D).
+    std::vector<double> draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
+                                  double temperature = 1) const;
 
     int components() const { return int(weights_.size()); }
     int dimensions() const { return dimensions_; }

@@ -47,7 +47,15 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
 
 std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
                                       double temperature) const {
-    std::vector<double> code = codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature);
+    return projected(codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature));
+}
+
+std::vector<double> LatentPrior::draw_rest(const std::vector<double>& known, int from, int to, std::uint64_t seed, std::uint32_t line,
+                                           std::uint32_t number, double temperature) const {
+    return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line, temperature));
+}
+
+std::vector<double> LatentPrior::projected(std::vector<double> code) const {
     space_.project(code);
     return code;
 }

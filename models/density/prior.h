@@ -23,6 +23,9 @@ class LatentPrior {
     // A code (K Z), made a point of the space, drawn by (seed, line, number).
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
                              double temperature = default_temperature) const;
+    // The same for the numbers [from, to) of a code alone, given its others.
+    std::vector<double> draw_rest(const std::vector<double>& code, int from, int to, std::uint64_t seed, std::uint32_t line,
+                                  std::uint32_t number, double temperature = default_temperature) const;
 
     // `model`: a checksum of the weights whose latents these are; load demands the same. BadInput names the file.
     void save(const std::string& path, std::uint64_t model) const;
@@ -32,6 +35,8 @@ class LatentPrior {
 
   private:
     LatentPrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
+
+    std::vector<double> projected(std::vector<double> code) const;
 
     LatentSpace space_;
     GaussianMixture codes_;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "engine/base/error.h"
 
@@ -51,19 +53,36 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     return b;
 }
 
+namespace {
+
+// The fewest tokens to put in, take out or change that make b of a.
+int edits(const Tokens& a, const Tokens& b) {
+    std::vector<int> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 0; i < a.size(); i++) {
+        int corner = std::exchange(row[0], int(i) + 1);
+        for (std::size_t k = 0; k < b.size(); k++)
+            corner = std::exchange(row[k + 1], std::min({corner + (a[i] != b[k]), row[k] + 1, row[k + 1] + 1}));
+    }
+    return row.back();
+}
+
+}  // namespace
+
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses) {
     if (references.size() != hypotheses.size())
         throw Error(text("compare: ", references.size(), " references but ", hypotheses.size(), " hypotheses"));
     if (references.empty()) return {};
-    double equal = 0, met = 0, tokens = 0;
+    double equal = 0, met = 0, tokens = 0, changed = 0;
     for (std::size_t i = 0; i < references.size(); i++) {
         const Tokens &r = references[i], &h = hypotheses[i];
         equal += r == h;
         for (std::size_t k = 0; k < std::min(r.size(), h.size()); k++) met += r[k] == h[k];
         tokens += double(r.size());
+        changed += edits(r, h);
     }
     return {equal / double(references.size()), tokens > 0 ? met / tokens : 0,
-            bleu(references, hypotheses, false).score};
+            bleu(references, hypotheses, false).score, tokens > 0 ? changed / tokens : 0};
 }
 
 double distinct(const std::vector<Tokens>& corpus, int n) {

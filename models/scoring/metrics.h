@@ -33,6 +33,7 @@ struct Closeness {
     double exact = 0;           // share of pairs that are equal
     double token_accuracy = 0;  // share of reference tokens met at their own place
     double bleu4 = 0;           // 0..100, not smoothed
+    double edits = 0;           // tokens put in, taken out or changed, over the references' tokens       Levenshtein 1966
 };
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);

@@ -18,15 +18,20 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// -log p(x|z) of every document of the batch.
-std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
-                                    const std::vector<Tensor*>& z) {
+// -log p(x|z) of every document of the batch; `at_place` gets those of its first, second, ... target added.
+std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch, const std::vector<Tensor*>& z,
+                                    std::vector<double>* at_place = nullptr) {
     Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
     const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, h, batch.asked.tokens)->view());
-    std::vector<double> sums;
-    for (std::size_t b = 0; b < std::size_t(batch.documents); b++)
-        sums.push_back(std::accumulate(losses.begin() + batch.asked.begin[b],
-                                       losses.begin() + batch.asked.begin[b + 1], 0.0));
+    std::vector<double> sums(std::size_t(batch.documents));
+    for (std::size_t b = 0; b < sums.size(); b++)
+        for (int first = batch.asked.begin[b], row = first; row < batch.asked.begin[b + 1]; row++) {
+            const double loss = losses[std::size_t(row)];
+            sums[b] += loss;
+            if (!at_place) continue;
+            at_place->resize(std::max(at_place->size(), std::size_t(row - first + 1)));
+            (*at_place)[std::size_t(row - first)] += loss;
+        }
     return sums;
 }
 
@@ -74,6 +79,7 @@ std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed) {
     HeldOut h;
+    std::vector<double> long_enough;  // sentences with a first, second, ... target
     Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
@@ -83,7 +89,12 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
         tape.begin("held out");
         std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
         std::vector<Tensor*> z = points(samples);
-        h.own += sum_of(sentence_losses(tape, model, batch, z));
+        h.own += sum_of(sentence_losses(tape, model, batch, z, &h.at_place));
+        for (std::size_t b = 0; b < count; b++) {
+            const auto targets = std::size_t(batch.asked.begin[b + 1] - batch.asked.begin[b]);
+            if (targets > long_enough.size()) long_enough.resize(targets);
+            for (std::size_t i = 0; i < targets; i++) long_enough[i]++;
+        }
         if (!z.empty()) {
             h.mean_path +=
                 sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
@@ -101,6 +112,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
     h.kl += n * model.space.constant_kl();
     h.elbo = -(h.own + h.kl) / n;
     h.own /= tokens;
+    for (std::size_t i = 0; i < h.at_place.size(); i++) h.at_place[i] /= long_enough[i];
     h.mean_path /= tokens;
     h.other /= tokens;
     h.kl_per_token = h.kl / tokens;

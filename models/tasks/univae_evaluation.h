@@ -13,6 +13,7 @@ struct HeldOut {
     double kl_per_token = 0, kl = 0;  // the latter a sentence
     double elbo = 0;                  // a sentence: -(reconstruction + KL), no weight on the KL
     std::int64_t sentences = 0, tokens = 0;
+    std::vector<double> at_place;          // `own` of the first, second, ... target of all sentences that have one
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed);

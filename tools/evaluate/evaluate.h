@@ -15,6 +15,7 @@ struct Row {
     double value;
     std::string unit, meaning;
     std::vector<double> beside = {};  // the same of what it is compared with
+    std::vector<double> interval = {};  // of 95 %: low, high; or nothing
 };
 
 struct Table {

@@ -89,7 +89,7 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     constexpr int frequent = 120;
     const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed);
     const auto add = [&](const std::string& key, const Interval& x, const std::string& meaning) {
-        rows.push_back({key, 100 * x.mean, "%", fmt::format("{:.1f} to {:.1f}; {}", 100 * x.low, 100 * x.high, meaning)});
+        rows.push_back({key, 100 * x.mean, "%", meaning, {}, {100 * x.low, 100 * x.high}});
     };
     add("swap.content", all.content, "F1 of content of B's reconstruction and A's");
     add("swap.form", all.form, "F1 of their forms");
@@ -100,6 +100,24 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
         add(key + ".form_a", s.form_a, "form of A");
         add(key + ".form_b", s.form_b, "... of B");
     }
+}
+
+// Lines that were cut to the longest sentence, or that hold what the vocabulary has not, can not come back; the others can.
+void measure_whole(const UniVaeRun& run, const std::vector<std::string>& lines, const std::vector<Tokens>& references,
+                   const std::vector<Tokens>& written, std::vector<Row>& rows) {
+    const int longest = run.model.options.max_length, unknown = run.tokenizer.vocabulary().unk();
+    const std::vector<Sentence> longer = encode_lines(run.tokenizer, lines, longest + 1);
+    double cut = 0, strange = 0, whole = 0, equal = 0;
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const bool is_cut = int(longer[i].ids.size()) > longest,
+                   is_strange = std::count(references[i].begin(), references[i].end(), unknown) > 0;
+        cut += is_cut, strange += is_strange;
+        if (is_cut || is_strange) continue;
+        whole++, equal += references[i] == written[i];
+    }
+    rows.push_back({"cut", 100 * cut / double(lines.size()), "%", fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
+    rows.push_back({"unknown", 100 * strange / double(lines.size()), "%", "lines with [UNK]"});
+    rows.push_back({"exact_of_others", whole > 0 ? 100 * equal / whole : 0, "%", "exact among the lines that are neither"});
 }
 
 void measure_labels(const UniVaeRun& run, const LatentMeasuring& a, std::uint64_t seed, std::vector<Row>& rows) {
@@ -136,6 +154,11 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
                              {"tokens", tokens, "", "scored: pieces and [SEP]"},
                              {"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"}};
     auto add = [&](std::vector<Row> more) { rows.insert(rows.end(), more.begin(), more.end()); };
+    for (std::size_t first = 0; first < h.at_place.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
+        const std::size_t end = std::min(2 * first + 1, h.at_place.size());
+        add({{fmt::format("reconstruction.{}", first + 1), std::accumulate(h.at_place.begin() + std::ptrdiff_t(first), h.at_place.begin() + std::ptrdiff_t(end), 0.0) / double(end - first),
+              "nats/token", first + 1 == end ? "of that target" : fmt::format("of the targets to {}, each by its mean", end)}});
+    }
     if (latent)
         add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"},
              {"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
@@ -160,10 +183,13 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
             requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
             references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
         }
-        const Closeness c = compare(references, decoder.write(requests, {}, common.seed));
+        const std::vector<Tokens> written = decoder.write(requests, {}, common.seed);
+        const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
+             {"edits", 100 * c.edits, "%", "tokens put in, taken out or changed, of all"},
              {"bleu4", c.bleu4, "", "corpus BLEU-4 over pieces"}});
+        measure_whole(run, lines, references, written, rows);
     }
     if (latent && density) {
         const LatentUse use = latent_use(model, all, common.seed);

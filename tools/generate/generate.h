@@ -40,7 +40,7 @@ struct LatentWriting {
     explicit LatentWriting(const Searching& s) : searching(s) {}
     const Searching& searching;
     std::string resample, swap, prior;
-    int points = 5, length = 0, refine = 0;
+    int points = 5, each = 1, length = 0, refine = 0;
     std::optional<double> latent_temperature;
     bool reconstruct = false, interpolate = false;
     Options own;  // its options

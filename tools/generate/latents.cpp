@@ -77,7 +77,7 @@ class Generator {
         const std::vector<Sentence> sentences = run_.sentences(left), others = run_.sentences(right);
         const auto latents = mean_latents(run_.model, pointers_to(sentences)),
                    other_latents = mean_latents(run_.model, pointers_to(others));
-        const int points = a_.interpolate ? a_.points : 1;
+        const int points = a_.interpolate ? a_.points : a_.each;
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < lines.size(); i++)
             for (int k = 0; k < points; k++) {
@@ -86,8 +86,10 @@ class Generator {
                 std::vector<double> fresh;
                 if (a_.interpolate)
                     r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
+                else if (!a_.resample.empty() && run_.prior)
+                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature);
                 else if (!a_.resample.empty())
-                    fresh = run_.draw(seed_, line, 0);
+                    fresh = run_.draw(seed_, line, std::uint32_t(k));
                 else if (!a_.swap.empty())
                     fresh = other_latents[i];
                 if (!fresh.empty()) {
@@ -126,13 +128,14 @@ void LatentWriting::declare(Options& app) {
     own = app.group("of univae");
     const Option ways[] = {
         own.flag("--reconstruct", reconstruct, "write every input line again"),
-        own.value("--resample", resample, "SLICE", "the same with these latents drawn anew: A:B or layers:A:B"),
+        own.value("--resample", resample, "SLICE", "the same with these latents drawn anew, given the others: A:B or layers:A:B"),
         own.value("--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
         own.flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
     };
     for (const Option& one : ways)
         for (const Option& other : ways)
             if (&one != &other) one.excludes(other);
+    own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
     own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
     own.choice("--prior", prior, {"fitted", "uniform"},
                   "of the latents: fitted after training (default, where there is one), or uniform, as in training");
@@ -145,6 +148,8 @@ void LatentWriting::declare(Options& app) {
 }
 
 void LatentWriting::generate(UniVaeRun& run, const Common& common) const {
+    if (length > 0 && !run.model.options.free_length)
+        throw BadUsage(text("--length is of models with free_length=true; ", searching.folder, " starts to write at ", run.model.options.max_length, " whatever the length"));
     Generator generator(*this, run, common);
     if (reads() && searching.count > 0)
         throw BadUsage("--count is of samples: it does not go with what reads lines");

@@ -323,3 +323,22 @@ TEST_CASE("cholesky: factor and inverse") {
     a[0] = -1;
     CHECK(!cholesky(a.data(), n));
 }
+
+// Where the rest of a draw is drawn anew, given what stays, the whole is a draw again.
+TEST_CASE("mixture: some numbers given the others: what stays, stays, and the whole has the same moments") {
+    const GaussianMixture m({0.3, 0.7}, {0, 0, 0, 2, -1, 3}, {1, 0, 0, 0.8, 0.5, 0, -0.4, 0.3, 0.7});
+    constexpr int count = 20000;
+    const Stream first = make_stream(1, "first", 0), second = make_stream(1, "second", 0);
+    for (const auto& [from, to] : {std::pair(0, 1), {1, 2}, {1, 3}, {0, 3}}) {
+        double sums[2][9] = {};
+        for (std::uint32_t i = 0; i < count; i++) {
+            const std::vector<double> x = m.draw(first, i), y = m.draw_rest(x, from, to, second, i);
+            for (int k = 0; k < 3; k++) CHECK((k >= from && k < to) == (x[std::size_t(k)] != y[std::size_t(k)]));
+            for (std::size_t k = 0; k < 9; k++) {
+                sums[0][k] += (k < 3 ? x[k] : x[k / 3 - 1] * x[k % 3]) / count;
+                sums[1][k] += (k < 3 ? y[k] : y[k / 3 - 1] * y[k % 3]) / count;
+            }
+        }
+        for (int k = 0; k < 9; k++) CHECK(std::fabs(sums[0][k] - sums[1][k]) <= 0.06 * std::fmax(1, std::fabs(sums[0][k])));
+    }
+}

@@ -33,6 +33,7 @@ std::string special_value(const std::string& model, const std::string& key) {
                                                                     {"batch_tokens", "150"},
                                                                     {"max_length", "12"},
                                                                     {"kappa", "30"},
+                                                                    {"free_bits_of", "batch"},
                                                                     {"norm_eps", "0.001"},
                                                                     {"eps", "0.001"},
                                                                     {"optimiser", "apollo"},

@@ -87,6 +87,11 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
     for (std::size_t i = 0; i < text.size(); i++) CHECK(std::abs(one[i] - many[i]) <= 1e-5 * one[i]);
     const HeldOut held_out = held_out_losses(run.model, pointers_to(text), 1);
     CHECK(std::abs(held_out.elbo * 3 + one[0] + one[1] + one[2]) <= 1e-3);
+    // A target's mean over the sentences that have it: together they are the sum of all.
+    double sum = 0;
+    for (std::size_t i = 0; i < held_out.at_place.size(); i++)
+        for (const Sentence& sentence : text) sum += i + 1 < sentence.ids.size() ? held_out.at_place[i] : 0;
+    CHECK(std::abs(sum - held_out.own * double(held_out.tokens)) <= 1e-9 * sum);
 }
 
 TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has noise of its own") {
@@ -197,6 +202,11 @@ TEST_CASE("evaluation: what is written too long or too short is less close") {
     CHECK(std::abs(longer.bleu4 - 100 * std::pow(6.0 / 8 * 5 / 7 * 4 / 6 * 3 / 5, 0.25)) <= 1e-9);
     CHECK(std::abs(shorter.bleu4 - 100 * std::exp(-0.5)) <= 1e-9);
     CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
+    const auto edits = [&](const Tokens& written) { return 6 * compare(references, {written}).edits; };
+    CHECK(same.edits == 0);
+    for (const auto& [written, expected] : {std::pair<Tokens, double>({5, 6, 7, 8, 9, 10, 11, 12}, 2), {{5, 6, 7, 8}, 2}, {{}, 6},
+                                            {{6, 7, 8, 9, 10}, 1}, {{5, 1, 7, 8, 9, 10}, 1}, {{5, 6, 8, 7, 9, 10}, 2}})
+        CHECK(std::abs(edits(written) - expected) <= 1e-12);
 }
 
 TEST_CASE("evaluation: words that are dropped are hidden from the decoder half alone, by chance, the same at any place") {
