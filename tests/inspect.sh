@@ -50,6 +50,20 @@ is 'ops: status' 0 $?
 is 'ops: those whose names begin so' 'layernorm' "$(awk '/e-/ && NF == 5 { print $1 }' "$folder/gradients" | sort -u)"
 
 is 'a mask in words, as by its name' "$(inspect mask uniae | tail -n +2)" "$(inspect mask 'A full; B causal sees A[0]' | tail -n +2)"
+inspect mask unilm --source 4 --target 3 --svg "$folder/mask.svg"
+is 'a mask as a picture: a field for each pair, as many dark as there are seen' '49 34' \
+    "$(grep -c '<rect x=' "$folder/mask.svg") $(grep -c 2b5d8a "$folder/mask.svg")"
+is 'a mask as a picture: well-formed' 0 "$(python3 -c "import xml.dom.minidom, sys; xml.dom.minidom.parse('$folder/mask.svg')" > /dev/null 2>&1; echo $?)"
+refuses 'a picture of no mask' 2 'give its name or its words' inspect mask --svg "$folder/mask.svg"
+mkdir -p "$folder/run/step-000002"
+printf '{"step":%d,"loss":%d,"kl":1}\n' 1 5 2 4 3 3 > "$folder/run/log.jsonl"
+printf '{"step":4,"lo' >> "$folder/run/log.jsonl"
+if command -v gnuplot > /dev/null; then
+    is 'curves: two numbers' "drew 2 plots into $folder/c.svg" "$(inspect plot "$folder/run" --out "$folder/c.svg" 2>&1 | tail -n 1)"
+    is 'curves: are there' 1 "$(grep -c '</svg>' "$folder/c.svg")"
+    refuses 'curves: a number that is not' 2 '--numbers: no log has lsos; there are kl, loss, step' inspect plot "$folder/run" --numbers lsos --out "$folder/c.svg"
+fi
+refuses 'curves: no picture' 2 'ends neither in .svg nor in .png' inspect plot "$folder/run" --out "$folder/c.txt"
 refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm

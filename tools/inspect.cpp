@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // ./inspect: looks inside. Pictures of masks, the gradients of ops and of models against calculus, the tape of a
-// model, the tensors of a checkpoint.
+// model, the curves of runs, the tensors of a checkpoint.
 #include <fmt/format.h>
 
 #include <map>
 
+#include "engine/base/write_file.h"
 #include "engine/nn/attention/attention.h"
 #include "models/masks/mask.h"
 #include "models/runs/run.h"
@@ -58,9 +59,10 @@ void list_attention() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options mask, attention, models, gradients, program, checkpoint;
+    Options mask, attention, models, gradients, program, plot, checkpoint;
     std::vector<std::string> words;
-    std::string name, dump;
+    std::string name, dump, svg;
+    PlotSettings curves;
     bool time = false;
     CheckpointSettings shown;
     int source = 6, target = 5;
@@ -70,6 +72,7 @@ int main(int argc, char** argv) {
         mask.value("name", name, "[NAME]", "of the mask, or its words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
+        mask.value("--svg", svg, "FILE", "as a picture for a page, instead of text");
         attention = app.command("attention", "the kinds of attention, and which masks each supports");
         models = app.command("models", "the families of models, and what each can be trained to do");
         gradients = app.command(
@@ -81,6 +84,11 @@ int main(int argc, char** argv) {
                    "a model (default: univae) and settings, as ./train takes them, of a small one");
         program.value("--dump", dump, "DIR", "every value and gradient into this folder");
         program.flag("--time", time, "seconds by op instead of the program");
+        plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
+        plot.value("runs", curves.runs, "RUN ...", "run folders").required();
+        plot.value("--numbers", curves.numbers, "NAME,...", "loss, held_out_loss and so on (default: all but norm, tokens and seconds)").list();
+        plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
+        plot.value("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
         checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
         checkpoint.value("path", shown.path, "PATH",
                    "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's").required();
@@ -92,7 +100,10 @@ int main(int argc, char** argv) {
                    "parts the two texts of a line");
     };
     auto body = [&](const Common& common) {
+        if (mask.chosen() && !svg.empty() && name.empty()) throw BadUsage("--svg draws one mask: give its name or its words");
+        if (mask.chosen() && !svg.empty()) return replace_file(svg, mask_svg(name, source, target));
         if (mask.chosen()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
+        if (plot.chosen()) plot_runs(curves);
         if (attention.chosen()) list_attention();
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);

@@ -123,6 +123,7 @@ struct NamedMask {
 };
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // BadUsage, with the names there are
+inline bool mask_in_words(const std::string& name) { return name.find(' ') != name.npos; }
 // A mask by its name, or in words.
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details = {});
 // Details by which every named mask shows what it does.
@@ -131,6 +132,8 @@ MaskDetails example_details(const Documents& documents);
 // The picture of one document under a mask by its name, or in words: rows queries, columns keys, at most 80 columns wide; BadUsage
 // where it would be wider.
 std::string draw_mask(const std::string& name, int source, int target);
+// The same as SVG, as wide as it gets.
+std::string mask_svg(const std::string& name, int source, int target);
 // The same of any graph. Labels name the query rows and, for every source, its key rows.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);

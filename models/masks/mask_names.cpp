@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The registry of masks, and their pictures.
+// The registry of masks.
 #include "engine/base/error.h"
 #include "engine/ops/visible.h"
 #include "models/masks/mask.h"
@@ -16,8 +16,6 @@ template <SegmentGraph (*make)(const Documents&)>
 SegmentGraph all(const Documents& d, Details) {
     return make(d);
 }
-bool in_words(const std::string& name) { return name.find(' ') != name.npos; }
-
 SegmentGraph content(const Documents& d, Details more) { return rank_mask(d, more.rank, false); }
 SegmentGraph query(const Documents& d, Details more) { return rank_mask(d, more.rank, true); }
 SegmentGraph streams(const Documents& d, Details more) { return two_stream_mask(d, more.stream_rank); }
@@ -33,43 +31,6 @@ SegmentGraph decoded(const Documents& documents, Details) {
         b++;
     }
     return cached_mask(cached, 1);
-}
-
-// Columns of a cell: as many as fit, three at best.
-constexpr int page = 80, row_label = 11;
-
-std::string cell(const std::string& mark, int marks, int width) {
-    std::string s;
-    for (int i = 0; i < width; i++) s += i < marks ? mark : " ";
-    return s;
-}
-
-std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
-
-// Two lines over the columns: letters, then numbers.
-std::string header(const std::vector<std::string>& labels, int width) {
-    std::string letters(row_label, ' '), numbers(row_label, ' ');
-    for (const std::string& label : labels) {
-        std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
-        std::string number = label == "[CLS]" ? "" : label.substr(1, 3);
-        std::size_t most = std::size_t(std::min(2, width));
-        if (number.size() > most) number.erase(0, number.size() - most);
-        letters += letter + std::string(std::size_t(width) - letter.size(), ' ');
-        numbers += number + std::string(std::size_t(width) - number.size(), ' ');
-    }
-    return trimmed(letters) + trimmed(numbers);
-}
-
-std::vector<std::string> labels(const char* kind, int count) {
-    std::vector<std::string> names;
-    for (int i = 0; i < count; i++)
-        names.push_back(*kind == 'a' && i == 0 ? "[CLS]" : kind + std::to_string(*kind == 'a' ? i : i + 1));
-    return names;
-}
-
-std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
 }
 
 }  // namespace
@@ -120,7 +81,7 @@ const NamedMask& find_mask(const std::string& name) {
 }
 
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details) {
-    if (in_words(name)) return MaskWords(name)(documents);
+    if (mask_in_words(name)) return MaskWords(name)(documents);
     const NamedMask& mask = find_mask(name);
     if (!mask.words) return mask.make(documents, details);
     const MaskWords words(mask.words);
@@ -149,70 +110,6 @@ MaskDetails example_details(const Documents& documents) {
         }
     }
     return more;
-}
-
-std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
-                       const std::vector<std::vector<std::string>>& keys) {
-    struct Column {
-        int source, row;
-    };
-    std::vector<Column> columns;
-    std::vector<std::string> names;
-    for (std::size_t s = 0; s < keys.size(); s++)
-        for (std::size_t row = 0; row < keys[s].size(); row++) {
-            columns.push_back({int(s), int(row)});
-            names.push_back(keys[s][row]);
-        }
-    int room = page - row_label, count = int(columns.size());
-    int width = std::min(3, room / std::max(1, count));
-    if (width < 1)
-        throw BadUsage(text("a picture of ", count, " keys does not fit ", page, " columns; at most ", room));
-    std::string picture = header(names, width);
-    for (int row = 0; row < int(queries.size()); row++) {
-        std::string line = queries[std::size_t(row)];
-        line.resize(row_label, ' ');
-        for (const Column& column : columns) {
-            bool seen = false;
-            for (const QuerySegment& q : graph.queries)
-                for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
-                    const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
-                    if (key.source == column.source && column.row >= key.begin && column.row < key.end)
-                        seen |= visible(graph, q, row, graph.sees[std::size_t(v)], column.row);
-                }
-            line += seen ? cell("█", std::min(width, 2), width) : cell("·", 1, width);
-        }
-        picture += trimmed(line);
-    }
-    return picture;
-}
-
-std::string draw_mask(const std::string& name, int source, int target) {
-    static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
-    const NamedMask& mask = in_words(name) ? by_words : find_mask(name);
-    if (source < 1 || target < 0)
-        throw BadUsage(text("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0"));
-    Documents documents = {{source, target}};
-    MaskDetails details = example_details(documents);
-    std::vector<std::string> a = labels("a", source), b = labels("b", target), rows = a + b;
-    std::vector<std::vector<std::string>> keys = {rows};
-    switch (mask.rows) {
-        case MaskRows::tokens: break;
-        case MaskRows::source: keys = {rows = a}; break;
-        case MaskRows::target: keys = {rows = b}; break;
-        case MaskRows::latent: rows = b; keys = {{"z"}, b}; break;
-        case MaskRows::decoded: rows = {b.end() - std::min(1, target), b.end()}; keys = {{"z"}, b}; break;
-        case MaskRows::cross: rows = b; keys = {a}; break;
-    }
-    for (std::size_t i = 0; i < rows.size(); i++) {
-        if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
-        if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);
-        if (name == "k-bert" && details.branch[i] >= 0)
-            rows[i] += " of a" + std::to_string(details.entity[i] + 1);
-        if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
-    }
-    const std::string title = in_words(name) ? name : text(name, ": ", mask.text);
-    return title + "\n" + draw_graph(make_mask(name, documents, details), rows, keys) +
-           "rows are queries, columns keys; █ sees, · does not\n";
 }
 
 }  // namespace masquerade

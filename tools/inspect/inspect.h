@@ -20,6 +20,13 @@ void print_program(const std::vector<std::string>& words, const std::string& dum
 void check_ops(const std::vector<std::string>& names);
 void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 
+// ./inspect plot
+struct PlotSettings {
+    std::vector<std::string> runs, numbers;  // folders; names in log.jsonl, none: all that training measures
+    std::string x = "step", out = "curves.svg";
+};
+void plot_runs(const PlotSettings& settings);
+
 // ./inspect checkpoint
 struct CheckpointSettings {
     std::string path;                  // a file, or a folder of ours or of Hugging Face's

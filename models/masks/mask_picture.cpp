@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Pictures of masks, as text and as SVG.
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "engine/ops/visible.h"
+#include "models/masks/mask.h"
+
+namespace masquerade {
+namespace {
+
+// Columns of a cell: as many as fit, three at best.
+constexpr int page = 80, row_label = 11;
+
+std::string cell(const std::string& mark, int marks, int width) {
+    std::string s;
+    for (int i = 0; i < width; i++) s += i < marks ? mark : " ";
+    return s;
+}
+
+std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1) + "\n"; }
+
+// Two lines over the columns: letters, then numbers.
+std::string header(const std::vector<std::string>& labels, int width) {
+    std::string letters(row_label, ' '), numbers(row_label, ' ');
+    for (const std::string& label : labels) {
+        std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
+        std::string number = label == "[CLS]" ? "" : label.substr(1, 3);
+        std::size_t most = std::size_t(std::min(2, width));
+        if (number.size() > most) number.erase(0, number.size() - most);
+        letters += letter + std::string(std::size_t(width) - letter.size(), ' ');
+        numbers += number + std::string(std::size_t(width) - number.size(), ' ');
+    }
+    return trimmed(letters) + trimmed(numbers);
+}
+
+std::vector<std::string> labels(const char* kind, int count) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; i++)
+        names.push_back(*kind == 'a' && i == 0 ? "[CLS]" : kind + std::to_string(*kind == 'a' ? i : i + 1));
+    return names;
+}
+
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+struct Picture {
+    std::string title;
+    std::vector<std::string> queries, keys;  // their names
+    std::vector<std::vector<bool>> seen;     // [query][key]
+};
+
+// Labels name the query rows and, for every source, its key rows.
+Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& queries,
+                   const std::vector<std::vector<std::string>>& keys) {
+    Picture p{"", queries, {}, std::vector<std::vector<bool>>(queries.size())};
+    for (std::size_t source = 0; source < keys.size(); source++)
+        for (int column = 0; column < int(keys[source].size()); column++) {
+            p.keys.push_back(keys[source][std::size_t(column)]);
+            for (int row = 0; row < int(queries.size()); row++) {
+                bool seen = false;
+                for (const QuerySegment& q : graph.queries)
+                    for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
+                        const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
+                        if (key.source == int(source) && column >= key.begin && column < key.end)
+                            seen |= visible(graph, q, row, graph.sees[std::size_t(v)], column);
+                    }
+                p.seen[std::size_t(row)].push_back(seen);
+            }
+        }
+    return p;
+}
+
+std::string as_text(const Picture& p) {
+    const int room = page - row_label, count = int(p.keys.size()), width = std::min(3, room / std::max(1, count));
+    if (width < 1)
+        throw BadUsage(text("a picture of ", count, " keys does not fit ", page, " columns; at most ", room));
+    std::string picture = header(p.keys, width);
+    for (std::size_t row = 0; row < p.queries.size(); row++) {
+        std::string line = p.queries[row];
+        line.resize(row_label, ' ');
+        for (bool seen : p.seen[row]) line += seen ? cell("█", std::min(width, 2), width) : cell("·", 1, width);
+        picture += trimmed(line);
+    }
+    return picture;
+}
+
+// What XML takes letter by letter.
+std::string escaped(const std::string& words) {
+    std::string s;
+    for (char c : words) s += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+    return s;
+}
+
+std::string as_svg(const Picture& p) {
+    constexpr int side = 24, left = 110, top = 64;
+    const int width = std::max({left + side * int(p.keys.size()) + 12, 7 * int(p.title.size()) + 24, 330}), height = top + side * int(p.queries.size()) + 36;
+    std::string s = text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
+                         "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
+    const auto words = [&](int x, int y, const char* anchor, const std::string& label) {
+        s += text("<text x=\"", x, "\" y=\"", y, "\" text-anchor=\"", anchor, "\">", escaped(label), "</text>\n");
+    };
+    words(12, 22, "start", p.title);
+    for (int column = 0; column < int(p.keys.size()); column++) {
+        const std::string& label = p.keys[std::size_t(column)];
+        words(left + side * column + side / 2, top - 8, "middle", label == "[CLS]" ? "C" : label.substr(0, label.find(' ')));
+    }
+    for (int row = 0; row < int(p.queries.size()); row++) {
+        words(left - 8, top + side * row + 16, "end", p.queries[std::size_t(row)]);
+        for (int column = 0; column < int(p.keys.size()); column++)
+            s += text("<rect x=\"", left + side * column + 1, "\" y=\"", top + side * row + 1, "\" width=\"", side - 2, "\" height=\"", side - 2,
+                      "\" fill=\"", p.seen[std::size_t(row)][std::size_t(column)] ? "#2b5d8a" : "#e8ecef", "\"/>\n");
+    }
+    words(12, height - 12, "start", "rows are queries, columns keys; a dark field is seen");
+    return s + "</svg>\n";
+}
+
+Picture mask_picture(const std::string& name, int source, int target) {
+    static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
+    const NamedMask& mask = mask_in_words(name) ? by_words : find_mask(name);
+    if (source < 1 || target < 0)
+        throw BadUsage(text("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0"));
+    Documents documents = {{source, target}};
+    MaskDetails details = example_details(documents);
+    std::vector<std::string> a = labels("a", source), b = labels("b", target), rows = a + b;
+    std::vector<std::vector<std::string>> keys = {rows};
+    switch (mask.rows) {
+        case MaskRows::tokens: break;
+        case MaskRows::source: keys = {rows = a}; break;
+        case MaskRows::target: keys = {rows = b}; break;
+        case MaskRows::latent: rows = b; keys = {{"z"}, b}; break;
+        case MaskRows::decoded: rows = {b.end() - std::min(1, target), b.end()}; keys = {{"z"}, b}; break;
+        case MaskRows::cross: rows = b; keys = {a}; break;
+    }
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
+        if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);
+        if (name == "k-bert" && details.branch[i] >= 0)
+            rows[i] += " of a" + std::to_string(details.entity[i] + 1);
+        if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
+    }
+    Picture p = picture_of(make_mask(name, documents, details), rows, keys);
+    p.title = mask_in_words(name) ? name : text(name, ": ", mask.text);
+    return p;
+}
+
+}  // namespace
+
+std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
+                       const std::vector<std::vector<std::string>>& keys) {
+    return as_text(picture_of(graph, queries, keys));
+}
+
+std::string draw_mask(const std::string& name, int source, int target) {
+    const Picture p = mask_picture(name, source, target);
+    return p.title + "\n" + as_text(p) + "rows are queries, columns keys; █ sees, · does not\n";
+}
+
+std::string mask_svg(const std::string& name, int source, int target) { return as_svg(mask_picture(name, source, target)); }
+
+}  // namespace masquerade

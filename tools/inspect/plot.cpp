@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// ./inspect plot: what the log.jsonl of runs say over the steps, a plot for each of their numbers, a curve for each run.
+#include "tools/plot/plot.h"
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/base/log.h"
+#include "engine/io/file.h"
+#include "engine/io/run_folder.h"
+#include "tools/inspect/inspect.h"
+
+namespace masquerade {
+namespace {
+
+using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // by the number's name
+
+// A last line that was torn by a crash, and lines without a step, are left out.
+Curves curves_of(const std::string& path, const std::string& x) {
+    Curves curves;
+    const std::string bytes = read_file(path);
+    for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
+        const nlohmann::json line = nlohmann::json::parse(bytes.begin() + std::ptrdiff_t(begin), bytes.begin() + std::ptrdiff_t(end), nullptr, false);
+        if (!line.is_object() || !line.contains(x) || !line[x].is_number()) continue;
+        for (const auto& [key, value] : line.items())
+            if (value.is_number()) curves[key].emplace_back(line[x].get<double>(), value.get<double>());
+    }
+    return curves;
+}
+
+}  // namespace
+
+void plot_runs(const PlotSettings& s) {
+    check_picture(s.out);
+    std::vector<std::pair<std::string, Curves>> runs;
+    std::set<std::string> names;
+    for (const std::string& run : s.runs) {
+        runs.emplace_back(std::filesystem::absolute(run + "/.").parent_path().filename().string(), curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
+        for (const auto& [name, points] : runs.back().second) names.insert(name);
+    }
+    std::vector<std::string> shown = s.numbers;
+    for (const std::string& name : shown)
+        if (names.count(name) == 0) {
+            std::string known;
+            for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
+            throw BadUsage(text("--numbers: no log has ", name, "; there are ", known.empty() ? "none" : known));
+        }
+    for (const std::string& name : names)
+        if (s.numbers.empty() && name != "step" && name != "tokens" && name != "seconds" && name != "norm") shown.push_back(name);
+    if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
+    std::vector<Plot> plots;
+    for (const std::string& name : shown) {
+        Plot plot{name, s.x, name, false, false, {}};
+        for (const auto& [run, curves] : runs)
+            if (const auto found = curves.find(name); found != curves.end()) plot.curves.push_back({run, found->second});
+        plots.push_back(plot);
+    }
+    draw(s.out, plots);
+    log_line("drew ", plots.size(), plots.size() == 1 ? " plot" : " plots", " into ", s.out);
+}
+
+}  // namespace masquerade
