@@ -12,8 +12,9 @@ FeatureKind map_of(const AttentionShape& s, KernelAttention::Kind kind) {
 StateRule rule_of(const AttentionShape& s, KernelAttention::Kind kind) {
     const FeatureKind map = map_of(s, kind);
     const int R = kind == KernelAttention::Kind::linear ? s.width / s.heads : features_of(map, s.options.features);
-    // Features of either sign may cancel: 1e-3 a key holds the divisor off 0.
-    const double floor = map == FeatureKind::trigonometric || map == FeatureKind::rfa ? 1e-3 : 0;
+    // Features of either sign may cancel, and a divisor near 0 multiplies what is left: so much a key holds it off. rfa's learned
+    // scale makes weights smaller than the noise of its features: with 1e-3 it did not train.
+    const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
     const bool gated = kind == KernelAttention::Kind::rfa && s.options.gate;
     return {s.heads, R, is_logarithm(map) ? StatePack::exponential : gated ? StatePack::gated : StatePack::sum, StateRead::kernel, 1, floor};
 }
