@@ -55,6 +55,11 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
+// The larger running maximum: `most` or, without its imaginary part, x.
+HD float larger(float most, float x) { return choose(x > most, x, most); }
+HD double larger(double most, double x) { return x > most ? x : most; }
+inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }
+
 // to[d] = a to[d] + b from[d]
 template <class Lanes, class A, class S>
 HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict from) {
@@ -75,22 +80,16 @@ template <class Lanes, class S, class A>
 HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<S, A>& met, A* scratch) {
     const int R = n.slots, D = n.columns;
     A *old = scratch, *now = scratch + R;
-    const A g = n.gated ? gate_of(met.gate) : A(1);
+    const A scale = A(n.scale), g = n.gated ? gate_of(met.gate) : A(1), fresh = n.gated ? A(1) - g : A(1);
     meet(lanes);
-    each(lanes, R, [&](int r) {
-        const A scaled = A(n.scale) * met.pack[r];
-        old[r] = A(1), now[r] = scaled;
-        if (n.gated) {
-            old[r] = g, now[r] = (A(1) - g) * scaled;
-            to.top[r] *= g;
-        }
-        if (n.exponential) {
-            const A top = real_of(scaled) > real_of(to.top[r]) ? A(real_of(scaled)) : to.top[r];
-            old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
-            to.top[r] = top;
-        }
-        to.total[r] = old[r] * to.total[r] + now[r];
+    // A loop for each kind of pack: one with a branch in it does not vectorise.
+    if (n.exponential) each(lanes, R, [&](int r) {
+        const A scaled = scale * met.pack[r], top = larger(to.top[r], scaled);
+        old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
+        to.top[r] = top;
     });
+    else each(lanes, R, [&](int r) { old[r] = g, now[r] = fresh * (scale * met.pack[r]), to.top[r] *= g; });
+    each(lanes, R, [&](int r) { to.total[r] = old[r] * to.total[r] + now[r]; });
     if (first(lanes)) *to.count += A(1);
     meet(lanes);
     for (int r = 0; r < R; r++) {
@@ -116,7 +115,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
             state.top[r] *= earlier.top[r];
         }
         if (n.exponential) {
-            const A top = real_of(earlier.top[r]) > real_of(state.top[r]) ? earlier.top[r] : state.top[r];
+            const A top = larger(state.top[r], earlier.top[r]);
             old[r] = exp_of(earlier.top[r] - top), own[r] = exp_of(state.top[r] - top);
             state.top[r] = top;
         }
@@ -159,11 +158,10 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
     if (n.attends || (n.kernel && n.exponential)) {
         const auto score = [&](int r) { return n.attends ? scores[r] : A(x[r]) + state.top[r]; };
         const A most = A(top(lanes, R, score));
-        const auto share = [&](int r) { return exp_of(score(r) - most); };
-        reading.sum = sum(lanes, R, [&](int r) { return n.attends ? share(r) : share(r) * state.total[r]; });
-        each(lanes, R, [&](int r) {
-            weights[r] = share(r) / (n.attends ? reading.sum * divisor(n, state, r) : reading.sum);
-        });
+        if (n.attends) each(lanes, R, [&](int r) { weights[r] = exp_of(scores[r] - most); });
+        else each(lanes, R, [&](int r) { weights[r] = exp_of(A(x[r]) + state.top[r] - most); });
+        reading.sum = sum(lanes, R, [&](int r) { return n.attends ? weights[r] : weights[r] * state.total[r]; });
+        each(lanes, R, [&](int r) { weights[r] /= n.attends ? reading.sum * divisor(n, state, r) : reading.sum; });
     } else if (n.kernel) {
         const A s = sum(lanes, R, [&](int r) { return A(x[r]) * state.total[r]; });
         const double least = n.floor * (n.gated ? 1 : real_of(*state.count));
@@ -225,9 +223,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
         trace.value[r] = n.exponential ? weights[r] * total : weights[r];
         trace.key[r] = key;
         trace.lost[r] = lost;
-        trace.log_total[r] = n.exponential ? state.top[r] + log_of(total) : reading.held ? along : A(0);
         if (n.attends && !n.exponential) trace.key[r] /= total, trace.lost[r] = A(0);
     });
+    if (n.exponential) each(lanes, R, [&](int r) { trace.log_total[r] = state.top[r] + log_of(state.total[r]); });
+    else each(lanes, R, [&](int r) { trace.log_total[r] = reading.held ? along : A(0); });
     meet(lanes);
     if (dx && !n.attends) store(lanes, R, dx, add, [&](int r) { return trace.key[r]; });
     if (!dx || !n.attends) return;
@@ -283,11 +282,12 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
                   const S* dy, A* scratch) {
     const int R = n.slots, D = n.columns;
     meet(lanes);
-    each(lanes, R, [&](int r) {
-        scratch[r] = n.exponential ? exp_of(trace.log_total[r] - to.top[r]) : A(1);
-        if (n.exponential) to.top[r] = A(real_of(trace.log_total[r]));
-        to.total[r] = scratch[r] * to.total[r] + trace.lost[r];
+    if (n.exponential) each(lanes, R, [&](int r) {
+        scratch[r] = exp_of(trace.log_total[r] - to.top[r]);
+        to.top[r] = A(real_of(trace.log_total[r]));
     });
+    else each(lanes, R, [&](int r) { scratch[r] = A(1); });
+    each(lanes, R, [&](int r) { to.total[r] = scratch[r] * to.total[r] + trace.lost[r]; });
     meet(lanes);
     for (int r = 0; r < R; r++) {
         mix(lanes, D, to.values + r * D, scratch[r], trace.value[r], dy);
@@ -301,12 +301,10 @@ template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv, A* row) {
     const int R = n.slots, D = n.columns;
     A *weights = row, *to_v = row + R, *to_k = to_v + D, along(0);
-    const A fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
+    const A scale = A(n.scale), fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
     meet(lanes);
-    each(lanes, R, [&](int r) {
-        const A s = A(n.scale) * met.pack[r];
-        weights[r] = n.exponential ? exp_of(s - wishes.top[r]) : fresh * s;
-    });
+    if (n.exponential) each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - wishes.top[r]); });
+    else each(lanes, R, [&](int r) { weights[r] = fresh * (scale * met.pack[r]); });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {
@@ -318,7 +316,7 @@ HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Me
         if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(met.key[d]); });
         g -= wishes.total[r];
         along += weights[r] * g;
-        if (ds && first(lanes)) ds[r] += A(n.scale) * (n.exponential ? weights[r] : fresh) * g;
+        if (ds && first(lanes)) ds[r] += scale * (n.exponential ? weights[r] : fresh) * g;
     }
     if (dv) store(lanes, D, dv, true, [&](int d) { return to_v[d]; });
     if (dv && n.attends) store(lanes, D, dk, true, [&](int d) { return to_k[d]; });
