@@ -232,7 +232,7 @@ void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = Rows
 // MASQUERADE_SMALL_LADDER is set: those two only climb the smallest sizes, as is fit where every access is watched.
 bool small_ladder();
 // Whether kernels that run as fibers climb with these sizes: those of a costly op only where rows x columns x other is
-// at most this; a GPU takes all.
+// at most this, and rows at most 300; a GPU takes all.
 bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
 
 // All rows of the table (engine/check/ops_table.cpp).

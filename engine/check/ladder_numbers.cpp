@@ -163,7 +163,7 @@ void check_precision(const Op& op, Findings& findings) {
 }
 
 bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
-    return !op.costly || lies_apart(Device::cuda) || std::int64_t(s.rows) * s.columns * s.other <= most;
+    return !op.costly || lies_apart(Device::cuda) || (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);
 }
 
 bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }

@@ -53,7 +53,7 @@ Op state_op(const std::string& use, StatePack pack, StateRead read, const Build&
     op.costly = true;
     op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
     op.middle = {{70, 8, 3}};
-    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}};
+    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 1}, {9, 64, 3}, {40, 65, 1}};
     if (piece < 256 || pack == StatePack::gated) op.all = {{1, 1, 1}, {31, 8, 1}, {33, 4, 2}, {9, 33, 1}};
     return op;
 }

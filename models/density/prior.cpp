@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <sstream>
 
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
@@ -25,11 +27,10 @@ std::string hexadecimal(std::uint64_t n) { return fmt::format("{:016x}", n); }
 
 }  // namespace
 
-LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed) {
+LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed, const std::vector<int>& lengths) {
     const std::int64_t N = codes.rows(), D = codes.columns();
-    if (D != std::int64_t(space.layers()) * space.size())
-        throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.layers(), " x ",
-                         space.size(), ")"));
+    if (D != space.numbers())
+        throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
     MixtureOptions options;
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     options.components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
@@ -42,7 +43,20 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     // The file holds means in float: from here on they are what a reader of it will see.
     std::vector<double> means(fitted.means());
     for (double& m : means) m = double(float(m));
-    return LatentPrior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
+    LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
+    for (int n : lengths) {
+        prior.with_length_.resize(std::max(prior.with_length_.size(), std::size_t(n) + 1));
+        prior.with_length_[std::size_t(n)]++;
+    }
+    return prior;
+}
+
+int LatentPrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
+    const int all = std::accumulate(with_length_.begin(), with_length_.end(), 0);
+    int rest = all == 0 ? 0 : int(Sequence(seed, "latent.length", line).below(std::uint32_t(all)));
+    for (std::size_t n = 0; n < with_length_.size(); n++)
+        if (rest -= with_length_[n]; rest < 0) return int(n);
+    return 0;
 }
 
 std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
@@ -63,6 +77,8 @@ std::vector<double> LatentPrior::projected(std::vector<double> code) const {
 void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     const std::int64_t M = codes_.components(), D = codes_.dimensions();
     std::vector<float> means(codes_.means().begin(), codes_.means().end());
+    std::string lengths;
+    for (int n : with_length_) lengths += text(lengths.empty() ? "" : " ", n);
     replace_file(path, [&](const std::string& place) {
         write_safetensors(place,
                           {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
@@ -70,7 +86,8 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
                           {{"format", "pt"},
                            {"kind", "mixture of Gaussians with one covariance"},
                            {"layers", std::to_string(space_.layers())},
-                           {"size", std::to_string(space_.size())},
+                           {"size", space_.sizes()},
+                           {"lengths", lengths},
                            {"model", hexadecimal(model)}});
     });
 }
@@ -81,10 +98,10 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
         auto found = file.metadata().find(key);
         return found == file.metadata().end() ? std::string("nothing") : found->second;
     };
-    const std::int64_t D = std::int64_t(space.layers()) * space.size();
-    if (said("layers") != std::to_string(space.layers()) || said("size") != std::to_string(space.size()))
+    const std::int64_t D = space.numbers();
+    if (said("layers") != std::to_string(space.layers()) || said("size") != space.sizes())
         throw BadInput(text(path, " is a prior of ", said("layers"), " latent layers of ", said("size"),
-                            " numbers, the model has ", space.layers(), " of ", space.size()));
+                            " numbers, the model has ", space.layers(), " of ", space.sizes()));
     if (said("model") != hexadecimal(model))
         throw BadInput(text(path,
                             " was fitted to other weights than those beside it; make it anew with ./train "
@@ -99,8 +116,10 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
     to.shape = {D, D};
     file.copy_to("factor", to);
     try {
-        return LatentPrior(space,
-                           GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
+        LatentPrior prior(space, GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
+        std::istringstream lengths(file.metadata().count("lengths") ? said("lengths") : "");
+        for (int n = 0; lengths >> n && n >= 0;) prior.with_length_.push_back(n);
+        return prior;
     } catch (const BadInput& e) {
         throw BadInput(text(path, ": ", e.what()));
     }

@@ -17,8 +17,8 @@ class LatentPrior {
     // docs/results/univae-default.md.
     static constexpr double default_temperature = 0.25;
 
-    // codes (N, K Z), f32, of N sentences by the mean path
-    static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed);
+    // codes (N, K Z), f32, of N sentences by the mean path, and how many tokens they have; no lengths: none are drawn
+    static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed, const std::vector<int>& lengths = {});
 
     // A code (K Z), made a point of the space, drawn by (seed, line, number).
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
@@ -26,6 +26,9 @@ class LatentPrior {
     // The same for the numbers [from, to) of a code alone, given its others.
     std::vector<double> draw_rest(const std::vector<double>& code, int from, int to, std::uint64_t seed, std::uint32_t line,
                                   std::uint32_t number, double temperature = default_temperature) const;
+
+    // The length of one of the sentences; 0 where none are known.
+    int draw_length(std::uint64_t seed, std::uint32_t line) const;
 
     // `model`: a checksum of the weights whose latents these are; load demands the same. BadInput names the file.
     void save(const std::string& path, std::uint64_t model) const;
@@ -40,6 +43,7 @@ class LatentPrior {
 
     LatentSpace space_;
     GaussianMixture codes_;
+    std::vector<int> with_length_;  // sentences of 0, 1, 2 ... tokens
 };
 
 }  // namespace masquerade

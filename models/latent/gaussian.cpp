@@ -49,9 +49,9 @@ class GaussianChain : public Gaussian {
     GaussianChain(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
         : Gaussian(o), before_(p ? static_cast<const GaussianChain*>(before) : nullptr) {
         if (!before_) return;
-        const double deviation = 1 / std::sqrt(double(o.size));
-        from_z_ = Linear(*p, path + ".prior.z", o.size, o.size, deviation);
-        if (before_->before_) from_r_ = Linear(*p, path + ".prior.r", o.size, o.size, deviation);
+        const double deviation = 1 / std::sqrt(double(before->options.size));
+        from_z_ = Linear(*p, path + ".prior.z", before->options.size, o.size, deviation);
+        if (before_->before_) from_r_ = Linear(*p, path + ".prior.r", before->options.size, o.size, deviation);
         out_ = Linear(*p, path + ".prior.out", o.size, 2 * o.size, 0.02);
     }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
@@ -67,7 +67,7 @@ class GaussianChain : public Gaussian {
     }
     void draw(double* z) const override {
         if (!before_) return;
-        const std::vector<double> prior = product(out_, kept(z - options.size));
+        const std::vector<double> prior = product(out_, kept(z - before_->options.size));
         for (int i = 0; i < options.size; i++)
             z[i] = prior[std::size_t(i)] + std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
     }
@@ -87,9 +87,9 @@ class GaussianChain : public Gaussian {
     }
     // r of this layer, by z of the layer below, before which those below it stand.
     std::vector<double> kept(const double* z) const {
-        std::vector<double> r = product(from_z_, {z, z + options.size});
+        std::vector<double> r = product(from_z_, {z, z + before_->options.size});
         if (before_->before_) {
-            const std::vector<double> more = product(from_r_, before_->kept(z - options.size));
+            const std::vector<double> more = product(from_r_, before_->kept(z - before_->before_->options.size));
             for (std::size_t i = 0; i < r.size(); i++) r[i] += more[i];
         }
         for (double& x : r) x = std::tanh(x);

@@ -29,7 +29,7 @@ class None : public Latent {
 class OnSphere : public Latent {
   public:
     OnSphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
-        : Latent(o), around_(before ? static_cast<const OnSphere*>(before)->around_ : made(o.kappa, 8)) {
+        : Latent(o), around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_ : made(o.kappa, 8)) {
         if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});  // of kappa, from the setting's
     }
     double out_deviation() const override { return 1; }

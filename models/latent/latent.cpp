@@ -14,42 +14,69 @@ void Latent::between(const double* a, const double* b, double t, double* z) cons
     project(z);
 }
 
-LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& o,
+LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps, const LatentOptions& o,
                          const Latent* before)
-    : latent(row_of(o.kind).make(&p, path, o, before)),
-      in_(p, path + ".in", width, latent->inputs(), deviation),
-      out_(p, path + ".out", o.size, width, latent->out_deviation()),
-      path_(path) {}
+    : latent(row_of(o.kind).make(&p, path, o, before)), path_(path) {
+    if (o.projects) {
+        in_ = Linear(p, path + ".in", width, latent->inputs(), deviation);
+        out_ = Linear(p, path + ".out", o.size, width, o.out_deviation > 0 ? o.out_deviation : latent->out_deviation());
+    } else if (o.size != width || latent->inputs() != width) {
+        throw BadUsage(text("latent_projection=false: latent=", row_of(o.kind).name, " makes ", o.size, " numbers of ", latent->inputs(),
+                            ", and a row has ", width, "; expected latent_size=", width, " and a latent that takes as many"));
+    }
+    if (o.norm) norm_ = LayerNorm(p, path + ".norm", width, eps);
+}
 
 LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                                  const std::vector<LatentSample>& below) const {
     auto scope = tape.scope(path_);
-    Tensor* y = linear_unrounded(tape, x, in_.weight, in_.bias, "in");  // (B,inputs()), A
+    Tensor* y = latent->options.projects ? linear_unrounded(tape, x, in_.weight, in_.bias, "in")  // (B,inputs()), A
+                                         : convert(tape, x, arithmetic_of(tape.dtype), "in");
     return latent->sample(tape, y, noise, layer, below);
 }
 
 Tensor* LatentLayer::out(Tape& tape, Tensor* z) const {
     auto scope = tape.scope(path_);
-    return out_(tape, convert(tape, z, tape.dtype, "z.stored"), "out");
+    Tensor* u = convert(tape, z, tape.dtype, "z.stored");
+    if (latent->options.projects) u = out_(tape, u, "out");
+    return latent->options.norm ? norm_(tape, u, "norm") : u;
 }
 
-LatentSpace::LatentSpace(const LatentOptions& options, int layers) : options_(options) {
+LatentSpace::LatentSpace(const LatentOptions& options, int layers) {
     for (int l = 0; l < layers; l++)
         latents_.push_back(row_of(options.kind).make(nullptr, "", options, l > 0 ? latents_.back().get() : nullptr));
 }
 
-LatentSpace::LatentSpace(const LatentOptions& options, const std::vector<LatentLayer>& layers) : options_(options) {
+LatentSpace::LatentSpace(const std::vector<LatentLayer>& layers) {
     for (const LatentLayer& layer : layers) latents_.push_back(layer.latent);
+}
+
+int LatentSpace::begin(int layer) const {
+    int at = 0;
+    for (int l = 0; l < layer; l++) at += latents_[std::size_t(l)]->options.size;
+    return at;
+}
+
+std::string LatentSpace::sizes() const {
+    std::string all, one;
+    bool same = true;
+    for (const auto& latent : latents_) {
+        const std::string size = std::to_string(latent->options.size);
+        same = same && (one.empty() || one == size);
+        all += (all.empty() ? "" : ",") + size;
+        one = size;
+    }
+    return same ? one : all;
 }
 
 LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const {
     LatentNoise noise;
-    const int Z = options_.size;
     Stream stream = make_stream(seed, "latent.noise", step);
     noise.w.assign(latents_.size(), std::vector<float>(names.size()));
     noise.w_by_log_kappa = noise.w;
-    noise.e.assign(latents_.size(), std::vector<float>(names.size() * std::size_t(Z)));
-    for (std::size_t l = 0; l < latents_.size(); l++)
+    for (std::size_t l = 0; l < latents_.size(); l++) {
+        const int Z = latents_[l]->options.size;
+        noise.e.emplace_back(names.size() * std::size_t(Z));
         for (std::size_t b = 0; b < names.size(); b++) {
             auto document = std::uint32_t(names[b]), layer = std::uint32_t(l);
             const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(document, layer, 0)[0]));
@@ -59,19 +86,21 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
                 for (int k = 0; k < 4 && i + k < Z; k++) noise.e[l][b * std::size_t(Z) + std::size_t(i + k)] = n[k];
             }
         }
+    }
     return noise;
 }
 
 std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    const int Z = options_.size;
-    std::vector<double> z(std::size_t(layers() * Z));
+    std::vector<double> z(std::size_t(numbers()), 0);
     Stream stream = make_stream(seed, "latent.prior", number);
-    for (int l = 0; l < layers(); l++)
-        for (int i = 0; i < Z; i += 4) {
+    for (int l = 0; l < layers(); l++) {
+        double* own = z.data() + begin(l);
+        for (int i = 0, Z = latents_[std::size_t(l)]->options.size; i < Z; i += 4) {
             FourNormals n = normal4(stream.at(line, std::uint32_t(l), std::uint32_t(i / 4)));
-            for (int k = 0; k < 4 && i + k < Z; k++) z[std::size_t(l * Z + i + k)] = double(n[k]);
+            for (int k = 0; k < 4 && i + k < Z; k++) own[i + k] = double(n[k]);
         }
-    for (std::size_t l = 0; l < latents_.size(); l++) latents_[l]->draw(&z[l * std::size_t(Z)]);
+        latents_[std::size_t(l)]->draw(own);
+    }
     return z;
 }
 
@@ -82,15 +111,12 @@ double LatentSpace::constant_kl() const {
 }
 
 void LatentSpace::project(std::vector<double>& z) const {
-    for (std::size_t l = 0; l < latents_.size(); l++) latents_[l]->project(&z[l * std::size_t(options_.size)]);
+    for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->project(z.data() + begin(l));
 }
 
 std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const {
     std::vector<double> z(a.size());
-    for (std::size_t l = 0; l < latents_.size(); l++) {
-        const std::size_t at = l * std::size_t(options_.size);
-        latents_[l]->between(&a[at], &b[at], t, &z[at]);
-    }
+    for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->between(&a[std::size_t(begin(l))], &b[std::size_t(begin(l))], t, z.data() + begin(l));
     return z;
 }
 

@@ -17,6 +17,9 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
     int size = 32;       // Z
+    bool projects = true;  // else In and Out are left out, and Z = C: y is the row of [CLS] itself
+    bool norm = false;     // u has a layer norm
+    double out_deviation = 0;  // of Out's first weights; 0: as the kind says
     double kappa = 110;  // vmf, power_spherical
     bool learn_kappa = false;
     double free_bits = 0;  // nats of a layer below which its KL costs no more
@@ -93,19 +96,20 @@ const LatentKindRow& row_of(LatentKind kind);
 
 class LatentLayer {
   public:
-    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, const LatentOptions& options,
+    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps, const LatentOptions& options,
                 const Latent* before = nullptr);
 
     // x(B,C) -> a sample, or the mean path where `noise` is null. `layer` picks this layer's noise.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
                         const std::vector<LatentSample>& below = {}) const;
-    // u(B,C) = Out z: what replaces [CLS] and what the decoder sees
+    // u(B,C) = Out z, or its norm: what replaces [CLS] and what the decoder sees
     Tensor* out(Tape& tape, Tensor* z) const;
 
     const std::shared_ptr<const Latent> latent;
 
   private:
     Linear in_, out_;
+    LayerNorm norm_;
     std::string path_;
 };
 
@@ -113,10 +117,10 @@ class LatentLayer {
 class LatentSpace {
   public:
     LatentSpace(const LatentOptions& options, int layers);
-    LatentSpace(const LatentOptions& options, const std::vector<LatentLayer>& layers);
+    explicit LatentSpace(const std::vector<LatentLayer>& layers);
     // names: the document of every row
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
-    // One latent vector (K Z numbers, layer by layer) from the prior, drawn by (seed, line, sample).
+    // One latent vector (layer by layer) from the prior, drawn by (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Nats a sentence where it is a constant, all layers together.
     double constant_kl() const;
@@ -128,10 +132,11 @@ class LatentSpace {
     std::vector<double> interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const;
 
     int layers() const { return int(latents_.size()); }
-    int size() const { return options_.size; }
+    int begin(int layer) const;  // where its numbers stand in a latent vector; of layers(): how many there are
+    int numbers() const { return begin(layers()); }
+    std::string sizes() const;  // Z, or all of them with commas where they differ
 
   private:
-    LatentOptions options_;
     std::vector<std::shared_ptr<const Latent>> latents_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/nets/univae.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "models/masks/mask.h"
@@ -8,21 +9,36 @@
 namespace masquerade {
 namespace {
 
+// With a layer and a size for each latent.
+UniVaeOptions complete(UniVaeOptions o) {
+    const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
+    if (K < 0 || K > L - (K > 0 ? 1 : 0))
+        throw BadUsage(text("latent_layers is ", K, " of ", L, " layers; at least one layer must stay below the latents"));
+    o.latent_layers = K;
+    for (int l = int(o.latent_at.size()); l < K; l++) o.latent_at.push_back(L - K + l);
+    for (int l = 0; l < K; l++)
+        if (const int at = o.latent_at[std::size_t(l)], least = l > 0 ? o.latent_at[std::size_t(l - 1)] + 1 : 1; at < least || at >= L)
+            throw BadUsage(text("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1, ": one stays below the latents"));
+    if (o.latent_sizes.size() <= 1) o.latent_sizes.assign(std::size_t(K), o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
+    if (int(o.latent_sizes.size()) != K)
+        throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K, " latent layers; expected one, or one for each"));
+    return o;
+}
+
 std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
     std::vector<LatentLayer> all;
-    for (int l = 0; l < o.latent_layers; l++)
-        all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.latent,
-                         l > 0 ? all.back().latent.get() : nullptr);
+    for (int l = 0; l < o.latent_layers; l++) {
+        LatentOptions own = o.latent;
+        own.size = o.latent_sizes[std::size_t(l)];
+        all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own, l > 0 ? all.back().latent.get() : nullptr);
+    }
     return all;
 }
 
 }  // namespace
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
-    : options(o), masks(o.mask, o.backbone.layers), backbone(p, o.backbone), latents(layers(p, o)), space(o.latent, latents) {
-    if (o.latent_layers < 0 || o.latent_layers > o.backbone.layers - (o.latent_layers > 0 ? 1 : 0))
-        throw BadUsage(text("latent_layers is ", o.latent_layers, " of ", o.backbone.layers,
-                            " layers; at least one layer must stay below the latents"));
+    : options(complete(o)), masks(o.mask, o.backbone.layers), backbone(p, o.backbone), latents(layers(p, options)), space(latents) {
     const LatentKind kind = o.latent.kind;
     if (o.latent.learn_kappa && kind != LatentKind::vmf && kind != LatentKind::power_spherical)
         throw BadUsage("learn_kappa is of latent=vmf and power_spherical: no other has a kappa");
@@ -39,17 +55,22 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
     for (int i = 0; i < o.backbone.layers; i++)
         if (const int mask = masks.of_layers()[std::size_t(i)]; mask >= 0)
-            masks.masks()[std::size_t(mask)].expect_bottleneck(i >= first_latent_layer());
+            masks.masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
     if (const std::string why = masks.unwritable(false); !why.empty()) throw BadUsage(why);
 }
 
-// The definition. Both halves are one sequence under the masks of the figure; at the input of every upper layer the row of
+int UniVae::latent_of(int layer) const {
+    const auto found = std::find(options.latent_at.begin(), options.latent_at.end(), layer);
+    return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
+}
+
+// The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent the row of
 // [CLS] is replaced by Out(z), z drawn around In([CLS]).
 Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
-        const int l = i - first_latent_layer();
+        const int l = latent_of(i);
         pass.graph = &batch.joint_masks.at(i, l < 0 ? batch.joint_lower_graph : batch.joint_upper_graph);
         if (l < 0) return;
         const LatentLayer& latent = latents[std::size_t(l)];
@@ -62,28 +83,28 @@ Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* n
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The split form computes the same. The encoder half sees itself alone, so it runs alone, through layer L-2, whose output is
-// read at [CLS] alone.
+// The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of the
+// upper layers: through layer L-2), and its last output is read at [CLS] alone.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
     auto scope = tape.scope("encoder");
-    const int L = options.backbone.layers;
+    const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
-        if (const int l = i - first_latent_layer(); l >= 0) {
+        if (const int l = latent_of(i); l >= 0) {
             Tensor* cls = gather_rows(tape, x, tape.ints(batch.cls_rows), text("cls.", l));  // (B,C)
             samples.push_back(latents[std::size_t(l)].sample(tape, cls, noise, l, samples));
             Tensor* u = latents[std::size_t(l)].out(tape, samples.back().z);  // (B,C)
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
-        if (i < L - 2) return;
+        if (i < end - 1) return;
         pass.query_rows = tape.ints(batch.cls_rows);
         pass.query_names = batch.cls.names(tape);
         pass.graph = &batch.cls_graph;
     };
     const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
-    Tensor* cls = backbone.run(tape, batch.source, pass, before, L - 1);  // (B,C)
+    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C)
     samples.push_back(latents.back().sample(tape, cls, noise, options.latent_layers - 1, samples));
     return samples;
 }
@@ -92,10 +113,9 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
 Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
-        const int l = i - first_latent_layer();
+        const int l = latent_of(i);
         pass.graph = &batch.masks.at(i, l < 0 ? batch.graph : batch.latent_graph);
-        if (l < 0) return;
-        pass.memory = latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
+        pass.memory = l < 0 ? nullptr : latents[std::size_t(l)].out(tape, z[std::size_t(l)]);  // (B,C)
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
@@ -135,9 +155,10 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
             add_to_total(s.kl, documents, kl_weight, kl);
         } else if (s.kls) {  // each number of each document by itself
             std::vector<double> each;
-            for (double w : documents) each.insert(each.end(), std::size_t(o.size), w);
+            const auto Z = std::size_t(s.kls->columns());
+            for (double w : documents) each.insert(each.end(), Z, w);
             Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
-            add_to_total(at_least(tape, flat, o.free_bits / o.size, kl + ".free"), each, kl_weight, kl);
+            add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
         } else if (o.free_bits_of == "batch") {  // their mean
             const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
             Tensor* mean = weighted_sum(tape, s.kl, weights(documents, batch.asked.count / count, "document_shares"), kl + ".mean");

@@ -5,6 +5,7 @@
 // the lower k = L - K layers the halves do not see each other. At the input of each of the upper K layers the row of
 // [CLS] is replaced by Out(z): the only row of the encoder half that the decoder half sees. So all the decoder learns
 // about the sentence passes through K vectors z_0 .. z_{K-1} of Z numbers; z_l is drawn around In([CLS] at layer k + l).
+// Latents may also stand at K layers of one's choice: the halves see nothing of each other in all others.
 //
 // Training uses the split form: an encoder pass over real tokens through layer L-2 and a decoder pass with one key and
 // value per latent layer. The joint form, both halves in one sequence under the mask of the figure, is the definition:
@@ -22,7 +23,9 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;  // K
+    int latent_layers = 4;            // K
+    std::vector<int> latent_at;       // the layers at whose input the latents stand, rising; empty: the upper K
+    std::vector<int> latent_sizes;    // Z of each; empty: latent.size
     int max_length =
         32;  // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
     bool free_length =
@@ -72,12 +75,12 @@ class UniVae {
     // After the backward: the latents that have states change them.
     void learn(Tape& tape, const Loss& loss) const;
 
-    int first_latent_layer() const { return options.backbone.layers - options.latent_layers; }  // k
+    int latent_of(int layer) const;  // which latent stands at the input of a layer; -1: none
     // Where the decoder half of a sentence of n tokens starts.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;
-    const LayerMasks masks;  // in words
+    const UniVaeOptions options;  // latent_at and latent_sizes have K entries
+    const LayerMasks masks;       // in words
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;

@@ -54,7 +54,7 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
     }
     b.source_graph = full_mask(sources_of(b.parts));
     b.source_masks = masks.graphs(sources_of(b.parts));
-    b.cls_graph = only_queries(b.source_masks.at(std::max(0, options.backbone.layers - 2), b.source_graph), b.cls_rows);
+    b.cls_graph = only_queries(b.source_masks.at(options.latent_at.empty() ? 0 : options.latent_at.back() - 1, b.source_graph), b.cls_rows);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
     b.masks.of_layer = masks.of_layers();

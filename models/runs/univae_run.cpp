@@ -3,11 +3,29 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "engine/base/log.h"
 #include "models/runs/univae_task.h"
 
 namespace masquerade {
+namespace {
+
+// "16,16,32"
+std::vector<int> numbers_with_commas(const std::string& key, const std::string& written, int least, int most) {
+    std::vector<int> numbers;
+    std::istringstream in(written);
+    for (std::string word; std::getline(in, word, ',');) {
+        const bool digits = !word.empty() && word.size() < 7 && word.find_first_not_of("0123456789") == std::string::npos;
+        numbers.push_back(digits ? std::stoi(word) : -1);
+        if (numbers.back() < least || numbers.back() > most)
+            throw BadUsage(text(key, " is \"", written, "\", expected whole numbers from ", least, " to ", most, " with commas between"));
+    }
+    return numbers;
+}
+
+}  // namespace
+
 UniVaeSettings::UniVaeSettings() {
     model.backbone.deviation = 0.035;
     model.backbone.positions = 0;
@@ -20,7 +38,11 @@ void UniVaeSettings::declare(Config& c) {
     std::vector<std::pair<std::string, LatentKind>> kinds;
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
-    c.add("latent_size", &model.latent.size, "Z, numbers of one latent layer", 2, 65536);
+    c.add("latent_size", &latent_sizes, "Z, numbers of one latent layer; or of each, as in 16,16,32");
+    c.add("latent_at", &latent_at, "layers at whose input the latents stand, as in 2,4,5; empty: the upper latent_layers");
+    c.add("latent_projection", &model.latent.projects, "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
+    c.add("latent_deviation", &model.latent.out_deviation, "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
+    c.add("latent_norm", &model.latent.norm, "layer norm of what replaces [CLS]");
     c.add("kappa", &model.latent.kappa, "concentration of vmf and power_spherical", 0, 1e6);
     c.add("learn_kappa", &model.latent.learn_kappa, "kappa of each latent layer is learned, from the setting's on");
     c.add("free_bits", &model.latent.free_bits, "nats of a latent layer below which its KL costs no more", 0, 1e6);
@@ -55,6 +77,9 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.backbone.vocabulary = vocabulary_size;
     o.backbone.positions = std::max(o.backbone.positions, 2 * o.max_length);
     o.mask = mask;
+    o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
+    o.latent_at = numbers_with_commas("latent_at", latent_at, 1, 1023);
+    if (o.latent_sizes.empty()) throw BadUsage("latent_size is empty, expected a number from 2 to 65536, or several with commas between");
     return o;
 }
 
@@ -69,6 +94,8 @@ void UniVaeSettings::adopt_reading(const RunSettings& theirs) {
     if (!s) return;
     model.latent = s->model.latent;
     model.latent_layers = s->model.latent_layers;
+    latent_sizes = s->latent_sizes;
+    latent_at = s->latent_at;
     model.max_length = s->model.max_length;
     model.free_length = s->model.free_length;
 }
@@ -85,9 +112,9 @@ std::string UniVaeRun::fit_prior(const TrainingText& t) {
 }
 
 std::string UniVaeRun::description() const {
-    return masquerade::text(model.options.backbone.layers, " layers, the upper ", model.options.latent_layers,
-                            " with a latent of ", model.options.latent.size, " numbers, width ",
-                            model.options.backbone.width);
+    return masquerade::text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "", model.options.latent_layers,
+                            settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")", " with a latent of ",
+                            settings.latent_sizes, " numbers, width ", model.options.backbone.width);
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
@@ -120,6 +147,11 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
     return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
+}
+
+int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {
+    const int drawn = prior ? prior->draw_length(seed, line) : 0;
+    return drawn > 0 ? std::min(drawn, model.options.max_length) : some_length;
 }
 
 UniVaeDecoder::Special UniVaeRun::special() const {

@@ -17,6 +17,7 @@ struct UniVaeSettings : RunSettings {
     static constexpr TextKind reads = TextKind::sentences;
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
+    std::string latent_sizes = "32", latent_at;  // numbers with commas between
     double beta = 1;  // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
@@ -55,6 +56,10 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
+
+    // Tokens of a sample, of free length: as of a training sentence where the prior knows them, else `some_length`.
+    int draw_length(std::uint64_t seed, std::uint32_t line) const;
+    static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
     std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;

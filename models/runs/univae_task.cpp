@@ -62,7 +62,8 @@ std::vector<Metric> UniVaeTask::validate() {
 
 // Shows the same as the UniVAE post: samples, reconstructions, sentences with their first or last latent layers replaced.
 std::string UniVaeTask::show(std::int64_t) {
-    const int K = run_.model.options.latent_layers, Z = run_.model.space.size();
+    const int K = run_.model.options.latent_layers;
+    const LatentSpace& space = run_.model.space;
     const std::uint64_t seed = run_.settings.train.seed;
     UniVaeDecoder decoder(run_.model, run_.special());
     std::string out;
@@ -71,7 +72,7 @@ std::string UniVaeTask::show(std::int64_t) {
     if (K == 0) options.samples = 1;  // a language model has no other source of variety
     for (std::size_t i = 0; i < shown; i++) {
         requests[i].line = std::uint32_t(i);
-        requests[i].start = run_.model.start_position(12);
+        requests[i].start = run_.model.start_position(run_.draw_length(seed, std::uint32_t(i)));
         requests[i].latent = run_.draw(seed, std::uint32_t(i), 0);
     }
     out += run_.prior ? "  random samples, from the fitted prior\n" : "  random samples\n";
@@ -86,7 +87,7 @@ std::string UniVaeTask::show(std::int64_t) {
             changed[i] = {latents[i], std::uint32_t(i), 1,
                           run_.model.start_position(int(some[i]->ids.size()))};
             std::vector<double> fresh = run_.draw(seed, std::uint32_t(i), 1);
-            std::copy(fresh.begin() + from * Z, fresh.begin() + to * Z, changed[i].latent.begin() + from * Z);
+            std::copy(fresh.begin() + space.begin(from), fresh.begin() + space.begin(to), changed[i].latent.begin() + space.begin(from));
         }
         return decoder.write(changed, {}, seed);
     };

@@ -86,7 +86,7 @@ LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& se
         double kl = 0;
         for (const auto& layers : points) kl += layers[std::size_t(l)].kl / n;
         use.kl.push_back(kl);
-        for (std::size_t i = 0; i < std::size_t(model.space.size()); i++, use.units++) {
+        for (std::size_t i = 0; i < points.at(0)[std::size_t(l)].mean.size(); i++, use.units++) {
             double mean = 0, variance = 0;
             for (const auto& layers : points) mean += layers[std::size_t(l)].mean[i] / n;
             for (const auto& layers : points) variance += std::pow(layers[std::size_t(l)].mean[i] - mean, 2) / std::max(1.0, n - 1);
@@ -99,7 +99,7 @@ LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& se
 
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
                    const FrequentTokens& frequent, std::uint64_t seed) {
-    const int K = model.options.latent_layers, Z = model.space.size();
+    const int K = model.options.latent_layers;
     const std::size_t n = sentences.size();
     const auto latents = mean_latents(model, sentences);
     const auto written = [&](int from, int to) {
@@ -107,7 +107,7 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vecto
         for (std::size_t i = 0; i < n; i++) {
             requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(sentences[i]->ids.size()))});
             const std::vector<double>& b = latents[(i + 1) % n];
-            std::copy(b.begin() + from * Z, b.begin() + to * Z, requests.back().latent.begin() + from * Z);
+            std::copy(b.begin() + model.space.begin(from), b.begin() + model.space.begin(to), requests.back().latent.begin() + model.space.begin(from));
         }
         return decoder.write(requests, {}, seed);
     };

@@ -80,6 +80,10 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
     for (const Tokens& line : read) {
         copied += std::binary_search(training_.begin(), training_.end(), line);
         words += double(line.size());
+        std::size_t bin = 0;
+        while (line.size() >> bin) bin++;
+        q.lengths.resize(std::max(q.lengths.size(), bin + 1));
+        q.lengths[bin] += 1 / double(read.size());
         if (line.empty()) continue;
         covered += double(runs_.longest(line)) / double(line.size());
         not_empty++;
@@ -87,6 +91,10 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
     if (!read.empty()) q.copied = copied / double(read.size()), q.length = words / double(read.size());
     if (not_empty > 0) q.match = covered / not_empty;
     return q;
+}
+
+double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others) {
+    return perplexity(WordModel(table_, read_all(table_, lines)), read_all(table_, others)).all;
 }
 
 }  // namespace masquerade

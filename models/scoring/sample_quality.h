@@ -34,6 +34,7 @@ struct TextQuality {
     double copied = 0;      // share of lines that are lines of the training text
     double match = 0;       // mean share of a line (with words) that one run of training text covers
     double length = 0;      // words a line
+    std::vector<double> lengths;  // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };
 
 class SampleQuality {
@@ -46,6 +47,8 @@ class SampleQuality {
     // compared by the same number of lines, the first `compared` of each. The other numbers are those of all
     // lines.
     TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
+    // How well a 5-gram model of `lines` expects `others`: lines that leave a part of the text out do badly.  Zhao et al. 2018
+    double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);
 
   private:
     WordTable table_;

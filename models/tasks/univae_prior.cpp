@@ -44,7 +44,9 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     for (const std::vector<double>& code : mean_latents(model, chosen))
         codes.insert(codes.end(), code.begin(), code.end());
     const Shape shape = {std::int64_t(n), std::int64_t(codes.size() / n)};
-    return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed);
+    std::vector<int> lengths;
+    for (const Sentence* s : chosen) lengths.push_back(int(s->ids.size()));
+    return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
 }
 
 std::uint64_t checksum_of(const Parameters& parameters) {

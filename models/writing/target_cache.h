@@ -19,9 +19,12 @@ class KeptKeys {
     // Room for states, or for the rows that the attention keeps; `cross`: the cross-attention's.
     void allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first = 0, bool states = false,
                   bool cross = false);
-    // Null below the first layer, and where nothing is allocated.
+    void drop(int i) { layers_.at(std::size_t(i - first_)).value = nullptr; }  // of layer i nothing is kept
+    // Null below the first layer, where nothing is allocated, and of a layer that was dropped.
     Tensor* layer(int i) {
-        return i < first_ || layers_.empty() ? nullptr : &layers_.at(std::size_t(i - first_));
+        if (i < first_ || layers_.empty()) return nullptr;
+        Tensor& kept = layers_.at(std::size_t(i - first_));
+        return kept.value ? &kept : nullptr;
     }
     std::deque<Tensor>& all() { return layers_; }
     // All rows in order, and what layer i keeps in them: kv (rows,columns).

@@ -20,7 +20,7 @@ inline UniVaeSettings tiny_settings(LatentKind kind) {
     s.model.backbone.attention_dropout = 0.1;
     s.model.latent_layers = 2;
     s.model.latent.kind = kind;
-    s.model.latent.size = 8;
+    s.latent_sizes = "8";
     s.vocabulary = 200;
     s.batch_tokens = 80;
     s.train.warmup = 5;

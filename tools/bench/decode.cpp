@@ -45,12 +45,12 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     UniVaeDecoder::Special special;
     special.forbidden.push_back(special.sep);  // so every sentence is as long as a sentence may be
     UniVaeDecoder decoder(model, special);
-    const int values = options.latent_layers * model.space.size(), tokens = options.max_length - 2;
+    const int values = model.space.numbers(), tokens = options.max_length - 2;
     for (int batch : batches) {
         std::vector<DecodeRequest> requests;
         requests.resize(std::size_t(batch));
         for (std::size_t i = 0; i < requests.size(); i++) {
-            requests[i].latent.assign(std::size_t(values), 1 / std::sqrt(double(model.space.size())));
+            requests[i].latent.assign(std::size_t(values), 1 / std::sqrt(double(options.latent.size)));
             requests[i].line = std::uint32_t(i);
             requests[i].start = model.start_position(tokens + 2);
         }

@@ -99,7 +99,7 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
         const Sizes& s = row->sizes;
         b.width = s.width, b.heads = s.heads, b.inner = s.inner, b.layers = s.layers, b.vocabulary = s.vocabulary;
     }
-    if (row->kind == Kind::univae) m.model.latent = {LatentKind::vmf, 16, 32};
+    if (row->kind == Kind::univae) m.model.latent.size = 16, m.model.latent.kappa = 32;
     if (m.univae) b.positions = 2 * m.model.max_length;
 
     Sequence random(seed, "bench.train." + name);

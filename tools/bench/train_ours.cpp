@@ -93,7 +93,7 @@ struct OurTraining::Sentences : Model {
     nlohmann::ordered_json noise() const override {
         LatentNoise real = drawn;
         for (auto& w : real.w) w.resize(sentences.size());
-        for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.space.size()));
+        for (auto& e : real.e) e.resize(sentences.size() * std::size_t(univae.options.latent.size));
         return {{"w", real.w}, {"e", real.e}};
     }
 };

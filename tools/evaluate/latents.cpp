@@ -42,7 +42,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
                                        std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
     for (std::uint32_t i = 0; int(i) < a.samples; i++)
-        requests.push_back({run.draw(seed, i, 0), i, 0, run.model.start_position(12)});
+        requests.push_back({run.draw(seed, i, 0), i, 0, run.model.start_position(run.draw_length(seed, i))});
     SearchOptions options;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
     std::vector<std::string> lines;
@@ -81,6 +81,14 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
     };
     for (const auto& m : measures)
         rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
+    for (std::size_t bin = 0; bin < std::max(s.lengths.size(), h.lengths.size()); bin++) {
+        const auto share = [&](const TextQuality& q) { return bin < q.lengths.size() ? 100 * q.lengths[bin] : 0; };
+        const std::size_t least = bin == 0 ? 0 : std::size_t(1) << (bin - 1), most = (std::size_t(1) << bin) - 1;
+        rows.push_back({fmt::format("samples_length.{}", least), share(s), "%", least == most ? "lines of so many words" : fmt::format("... to {}", most), {share(h)}});
+    }
+    const std::vector<std::string> known(t.train.begin(), t.train.begin() + std::ptrdiff_t(std::min(samples.size(), t.train.size())));
+    rows.push_back({"samples_reverse", quality.reverse_perplexity(samples, t.held_out), "a word",
+                    "held-out text under a 5-gram model of the samples; of as many training lines", {quality.reverse_perplexity(known, t.held_out)}});
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,

@@ -14,19 +14,19 @@ struct Slice {
     int from = 0, to = 0;
 };
 Slice slice_of(const std::string& word, const UniVae& model) {
-    const int K = model.options.latent_layers, Z = model.space.size();
+    const int K = model.options.latent_layers;
     bool layers = word.rfind("layers:", 0) == 0;
     std::string numbers = layers ? word.substr(7) : word;
     int from = 0, to = 0;
     char colon = 0, rest = 0;
     std::istringstream in(numbers);
     bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
-    const int most = layers ? K : K * Z;
+    const int most = layers ? K : model.space.numbers();
     if (!read || from < 0 || from >= to || to > most)
         throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
                             layers ? " (latent layers)" : " (dimensions)",
                             "; dimensions are written A:B, layers layers:A:B"));
-    return layers ? Slice{from * Z, to * Z} : Slice{from, to};
+    return layers ? Slice{model.space.begin(from), model.space.begin(to)} : Slice{from, to};
 }
 
 class Generator {
@@ -56,7 +56,7 @@ class Generator {
         for (int first = 0; first < count; first += 64) {
             std::vector<DecodeRequest> requests;
             for (auto i = std::uint32_t(first); int(i) < std::min(count, first + 64); i++)
-                requests.push_back({run_.draw(seed_, i, 0), i, 0, start_of(0)});
+                requests.push_back({run_.draw(seed_, i, 0), i, 0, start_of(run_.draw_length(seed_, i))});
             for (const auto& hypotheses : decoder_.search(std::move(requests), options_, seed_, a_.refine))
                 fmt::print("{}\n", a_.searching.line_of(run_, hypotheses));
             flush_out();
@@ -110,7 +110,7 @@ class Generator {
   private:
     // Where the decoder starts; --length says how long a sentence should become, for models of free length.
     int start_of(int tokens) const {
-        int length = a_.length > 0 ? a_.length + 2 : tokens > 0 ? tokens : 12;
+        const int length = a_.length > 0 ? a_.length + 2 : tokens;
         return run_.model.start_position(std::min(length, run_.model.options.max_length));
     }
 
@@ -144,7 +144,7 @@ void LatentWriting::declare(Options& app) {
                               LatentPrior::default_temperature),
                   "T");
     own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
-    own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true");
+    own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true (default: as sentences of training have)");
 }
 
 void LatentWriting::generate(UniVaeRun& run, const Common& common) const {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "engine/math/normal.h"
@@ -47,7 +48,7 @@ std::vector<float> normals(std::size_t count, std::uint64_t seed) {
 
 // Rows (n,D) near a curve, projected where the space is spherical.
 std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed) {
-    const int D = space.layers() * space.size();
+    const int D = space.numbers();
     std::vector<float> noise = normals(std::size_t(n * D), seed), rows;
     Sequence random(seed, "curve");
     for (int i = 0; i < n; i++) {
@@ -62,7 +63,7 @@ std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed)
 }
 
 LatentPrior some_prior(const LatentSpace& space, int n = 600) {
-    return LatentPrior::fit(space, view_of(codes_of(space, n, 1), space.layers() * space.size()), 3);
+    return LatentPrior::fit(space, view_of(codes_of(space, n, 1), space.numbers()), 3);
 }
 
 
@@ -74,7 +75,7 @@ UniVaeSettings small(LatentKind kind, int latent_layers) {
     s.model.backbone.inner = 24;
     s.model.backbone.deviation = 0.3;
     s.model.latent.kind = kind;
-    s.model.latent.size = 6;
+    s.latent_sizes = "6";
     s.model.latent.kappa = 20;
     s.model.latent_layers = latent_layers;
     s.model.max_length = 12;
@@ -150,7 +151,20 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         for (std::uint32_t line = 0; line < 50; line++)
             CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
         CHECK(prior.codes().means() == again.codes().means());
+        CHECK(again.draw_length(1, 0) == 0);  // none are known
     }
+    LatentSpace sphere = space_of(LatentKind::vmf, 2, 8);
+    const std::vector<int> lengths = {3, 9, 5, 5};
+    LatentPrior prior = LatentPrior::fit(sphere, view_of(codes_of(sphere, 4, 1), 16), 3, lengths);
+    prior.save(path, 77);
+    LatentPrior again = LatentPrior::load(path, sphere, 77);
+    std::map<int, int> drawn;
+    for (std::uint32_t line = 0; line < 4000; line++) {
+        drawn[prior.draw_length(1, line)]++;
+        CHECK(prior.draw_length(1, line) == again.draw_length(1, line));
+    }
+    CHECK(drawn.size() == 3);
+    for (auto [length, share] : {std::pair(3, 0.25), {5, 0.5}, {9, 0.25}}) CHECK(std::fabs(drawn[length] / 4000.0 - share) < 0.03);
     LatentSpace space = space_of(LatentKind::none, 2, 8);
     auto refusal = [&](const LatentSpace& s, std::uint64_t model) {
         std::string message = message_of<BadInput>([&] { LatentPrior::load(path, s, model); });
@@ -211,7 +225,7 @@ TEST_CASE("prior: few codes, equal codes, one code") {
     CHECK(z[8] > 0.99);
     std::vector<float> three(48, 0.5f);
     CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), 1); }),
-               "2 x 8");
+               "(N, 16)");
 }
 
 TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without latents or sentences") {

@@ -77,13 +77,13 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const UniVaeBatch& batch,
                    const std::vector<LatentSample>& latents, const Tensor* logits) {
     UniVaeDecoder decoder(model, {});
-    const std::int64_t V = logits->columns(), Z = model.space.size();
+    const std::int64_t V = logits->columns();
     bool equal = true;
     for (std::size_t b = 0; b < text.size(); b++) {
         DecodeRequest request;
         request.start = model.start_position(int(text[b].ids.size()));
         for (const LatentSample& s : latents)
-            for (std::int64_t i = 0; i < Z; i++)
+            for (std::int64_t i = 0, Z = s.z->columns(); i < Z; i++)
                 request.latent.push_back(number_at(s.z->view(), std::int64_t(b) * Z + i));
         auto cached = decoder.forced_logits(request, text[b].ids);
         equal &= cached.size() + 1 == text[b].ids.size();
@@ -107,6 +107,8 @@ const std::vector<LatentOptions> kinds = [] {
     for (LatentKind kind : {LatentKind::vmf, LatentKind::power_spherical}) add(kind, true, 0, "sentence");
     add(LatentKind::vmf, true, 100, "sentence");  // more than the KL
     for (const char* of : {"sentence", "number", "batch"}) add(LatentKind::gaussian_chain, false, 1.5, of);
+    all.push_back(small(LatentKind::vmf, false, false).latent);  // [CLS] itself, and what replaces it has a norm
+    all.back().size = 16, all.back().projects = false, all.back().norm = true;
     return all;
 }();
 UniVaeOptions small(const LatentOptions& latent, bool pre_norm, bool rotary) {
@@ -133,6 +135,10 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                     o.backbone.attention_options.window = o.backbone.attention_options.stride = o.backbone.attention_options.reach = 3;
                     o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
                     if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
+                    if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes
+                        o.latent_at = sampled ? std::vector{1, 3} : std::vector{1, 2};
+                        o.latent_sizes = {4, 8};
+                    }
                     CAPTURE(o.mask);
                     Model m(o, DType::f64);
                     auto text = sentences(5, 11, 50, 3);
@@ -156,7 +162,9 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
 
 TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
     for (const LatentOptions& latent : kinds) {
-        Model m(small(latent, latent.kind == LatentKind::gaussian, true), DType::f64);
+        UniVaeOptions o = small(latent, latent.kind == LatentKind::gaussian, true);
+        if (latent.kind == LatentKind::gaussian_chain) o.latent_at = {1, 2, 3}, o.latent_sizes = {4, 8, 6};
+        Model m(o, DType::f64);
         auto text = sentences(5, 11, 50, 13);
         UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
         LatentNoise noise = m.model.space.noise(batch.names(), 3, 0);

@@ -23,6 +23,8 @@ std::string special_value(const std::string& model, const std::string& key) {
          std::initializer_list<std::pair<const char*, const char*>>{{"width", "32"},
                                                                     {"heads", "4"},
                                                                     {"latent_layers", "1"},
+                                                                    {"latent_size", "8,6"},
+                                                                    {"latent_at", "1,2"},
                                                                     {"recompute", "*layer.*"},
                                                                     {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
                                                                     {"vocabulary", "150"},
@@ -117,6 +119,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             settings->declare(keys);
             settings->train.save_every =
                 3;  // or the best of two held-out losses may be one that the other run did not see
+            if (key == "latent_projection") keys.set("latent_size", "16");
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");
             if (key.rfind("free_bits", 0) == 0) keys.set("latent", "gaussian"), keys.set("free_bits", "2");

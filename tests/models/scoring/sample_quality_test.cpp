@@ -63,6 +63,8 @@ TEST_CASE("sample quality: every number of a set counted by hand") {
     CHECK(q.match == doctest::Approx((1 + 1 + 0.5 + 1) / 4));
     CHECK(q.repeated == doctest::Approx(1.0 / 5));
     CHECK(q.length == doctest::Approx(10.0 / 5));
+    REQUIRE(q.lengths.size() == 4);  // 0, 1, 2-3, 4-7 words
+    for (auto [bin, share] : {std::pair(0, 0.2), {1, 0.0}, {2, 0.6}, {3, 0.2}}) CHECK(q.lengths[std::size_t(bin)] == doctest::Approx(share));
     CHECK(q.distinct1 == doctest::Approx(5.0 / 10));  // reading files big writing now
     CHECK(q.distinct2 == doctest::Approx(4.0 / 6));   // reading files, big files, writing big, files now
     CHECK(q.perplexity.unknown == doctest::Approx(5.0 / 10));  // big, big, big, writing, now
@@ -82,6 +84,15 @@ TEST_CASE("sample quality: every number of a set counted by hand") {
     CHECK(none.perplexity.all == 0);
     CHECK(none.match == 0);
     CHECK(none.repeated == 0);
+}
+
+TEST_CASE("sample quality: the reverse perplexity is that of a model of the samples, and high where they leave something out") {
+    const std::vector<std::string> all = {"read big files", "read big files", "write small names", "write small names"};
+    SampleQuality quality(all);
+    CHECK(quality.reverse_perplexity(all, all) == doctest::Approx(quality.measure(all, 4).perplexity.all));
+    const std::vector<std::string> half = {all[0], all[0], all[0], all[0]};
+    CHECK(quality.measure(half, 4).perplexity.all < 1.5 * quality.measure(all, 4).perplexity.all);
+    CHECK(quality.reverse_perplexity(half, all) > 3 * quality.reverse_perplexity(all, all));
 }
 
 TEST_CASE("sample quality: copies are found in whatever order the training text has") {
