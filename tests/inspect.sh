@@ -64,6 +64,21 @@ if command -v gnuplot > /dev/null; then
     refuses 'curves: a number that is not' 2 '--numbers: no log has lsos; there are kl, loss, step' inspect plot "$folder/run" --numbers lsos --out "$folder/c.svg"
 fi
 refuses 'curves: no picture' 2 'ends neither in .svg nor in .png' inspect plot "$folder/run" --out "$folder/c.txt"
+for i in $(seq 60); do printf 'the %d cats see %d <dogs>\t<b>%d\n' $((i % 7)) $((i % 5)) $((i % 2)); done > "$folder/labelled.txt"
+cut -f 1 "$folder/labelled.txt" > "$folder/lines.txt"
+small='layers=3 width=16 heads=2 inner=32 vocabulary=80'
+./train univae $small latent_size=4,6 latent_at=1,2 --steps 6 --threads 1 --data "$folder/lines.txt" --out "$folder/univae" > "$folder/log" 2>&1
+./train lm $small --steps 6 --threads 1 --data "$folder/lines.txt" --out "$folder/lm" > "$folder/log" 2>&1
+inspect report "$folder/univae" --data "$folder/labelled.txt" --limit 20 --out "$folder/r.html" 2> "$folder/log"
+is 'a page on a run: status' 0 $?
+is 'a page on a run: a point for each sentence in each picture' 60 "$(grep -o '<circle' "$folder/r.html" | wc -l)"
+is 'a page on a run: sections' 9 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
+is 'a page on a run: two colours, and words as they stand' '2 0' \
+    "$(grep -o '<circle[^>]*fill="[^"]*"' "$folder/r.html" | sed 's/.*fill=//' | sort -u | wc -l) $(grep -c '<b>\|<dogs>' "$folder/r.html")"
+is 'a page on a run: nothing from elsewhere' 0 "$(grep -o 'src=\|href=' "$folder/r.html" | wc -l)"
+inspect report "$folder/lm" --out "$folder/r.html" 2> "$folder/log"
+is 'a page on a run without latents: settings and curves' 2 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
+refuses 'a page on no run' 1 'none' inspect report "$folder/none"
 refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm

@@ -59,10 +59,11 @@ void list_attention() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options mask, attention, models, gradients, program, plot, checkpoint;
+    Options mask, attention, models, gradients, program, plot, report, checkpoint;
     std::vector<std::string> words;
     std::string name, dump, svg;
     PlotSettings curves;
+    ReportSettings of_run;
     bool time = false;
     CheckpointSettings shown;
     int source = 6, target = 5;
@@ -89,6 +90,11 @@ int main(int argc, char** argv) {
         plot.value("--numbers", curves.numbers, "NAME,...", "loss, held_out_loss and so on (default: all but norm, tokens and seconds)").list();
         plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
         plot.value("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
+        report = app.command("report", "a page on a run: curves, what its latents hold, what it writes");
+        report.value("run", of_run.run, "RUN", "run folder, or one of its steps").required();
+        report.value("--out", of_run.out, "FILE", "the page (default: report.html)");
+        report.value("--data", of_run.data, "FILE", "other text than what the run held out; text<TAB>label colours the latents by label");
+        report.number("--limit", of_run.limit, 2, 100000, "at most so many lines of it (default: 400)");
         checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
         checkpoint.value("path", shown.path, "PATH",
                    "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's").required();
@@ -104,6 +110,7 @@ int main(int argc, char** argv) {
         if (mask.chosen() && !svg.empty()) return replace_file(svg, mask_svg(name, source, target));
         if (mask.chosen()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
         if (plot.chosen()) plot_runs(curves);
+        if (report.chosen()) write_report(of_run, common.seed, common.device);
         if (attention.chosen()) list_attention();
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);

@@ -2,8 +2,12 @@
 // The parts of ./inspect.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "engine/tensor/device.h"
 
 namespace masquerade {
 
@@ -26,6 +30,15 @@ struct PlotSettings {
     std::string x = "step", out = "curves.svg";
 };
 void plot_runs(const PlotSettings& settings);
+using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // of a log.jsonl, by the number's name
+Curves curves_of(const std::string& path, const std::string& x);
+
+// ./inspect report: one page on a run.
+struct ReportSettings {
+    std::string run, data, out = "report.html";  // data: other text than what was held out, with labels behind tabs or without
+    int limit = 400;
+};
+void write_report(const ReportSettings& settings, std::uint64_t seed, Device device);
 
 // ./inspect checkpoint
 struct CheckpointSettings {

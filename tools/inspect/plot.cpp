@@ -13,9 +13,6 @@
 #include "tools/inspect/inspect.h"
 
 namespace masquerade {
-namespace {
-
-using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // by the number's name
 
 // A last line that was torn by a crash, and lines without a step, are left out.
 Curves curves_of(const std::string& path, const std::string& x) {
@@ -29,8 +26,6 @@ Curves curves_of(const std::string& path, const std::string& x) {
     }
     return curves;
 }
-
-}  // namespace
 
 void plot_runs(const PlotSettings& s) {
     check_picture(s.out);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// One page of HTML with its pictures in it: nothing is fetched from anywhere.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace masquerade {
+
+// What HTML takes letter by letter.
+inline std::string letters(const std::string& words) {
+    std::string s;
+    for (char c : words) s += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : std::string(1, c);
+    return s;
+}
+
+using Points = std::vector<std::array<double, 2>>;
+
+// Points scaled into a picture of this size, the second number upwards.
+class Frame {
+  public:
+    static constexpr int width = 420, height = 260, side = 56;
+    explicit Frame(const std::vector<Points>& all) {
+        for (const Points& points : all)
+            for (const auto& p : points)
+                for (int k : {0, 1}) low_[std::size_t(k)] = std::min(low_[std::size_t(k)], p[std::size_t(k)]), high_[std::size_t(k)] = std::max(high_[std::size_t(k)], p[std::size_t(k)]);
+        for (std::size_t k : {0, 1})
+            if (!(high_[k] > low_[k])) low_[k] -= 0.5, high_[k] = low_[k] + 1;
+    }
+    double x(double v) const { return side + (width - side - 10) * (v - low_[0]) / (high_[0] - low_[0]); }
+    double y(double v) const { return height - 30 - (height - 60) * (v - low_[1]) / (high_[1] - low_[1]); }
+    // `inner` within axes, with the extremes of both.
+    std::string picture(const std::string& title, const std::string& inner) const {
+        std::string s = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>", width,
+                                    height, letters(title), letters(title));
+        s += fmt::format("<path d=\"M{} 26V{}H{}\" class=\"axis\"/>", side, height - 26, width - 6);
+        for (int high : {0, 1}) {
+            const auto &of = high ? high_ : low_;
+            s += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>", side - 4, y(of[1]) + 4, of[1]);
+            s += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>", x(of[0]), height - 10, high ? "end" : "start", of[0]);
+        }
+        return s + inner + "</svg>\n";
+    }
+
+  private:
+    std::array<double, 2> low_{1e300, 1e300}, high_{-1e300, -1e300};
+};
+
+inline const char* colour(std::size_t i) {
+    constexpr const char* all[] = {"#2b5d8a", "#c2571a", "#3c7d3c", "#8a2b6d", "#8a7a2b", "#2b8a84", "#8a2b2b", "#5d5d5d", "#6a4fb0", "#b04f8f"};
+    return all[i % std::size(all)];
+}
+
+inline std::string line_chart(const std::string& title, const Points& points) {
+    const Frame frame({points});
+    std::string path;
+    for (const auto& p : points) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(p[0]), frame.y(p[1]));
+    return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
+}
+
+// A point has a group, by which it is coloured, and words that a browser shows under the mouse.
+inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group, const std::vector<std::string>& words) {
+    const Frame frame({points});
+    std::string inner;
+    for (std::size_t i = 0; i < points.size(); i++)
+        inner += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>", frame.x(points[i][0]),
+                             frame.y(points[i][1]), colour(group[i]), letters(words[i]));
+    return frame.picture(title, inner);
+}
+
+inline std::string bars(const std::string& title, const std::vector<std::pair<std::string, double>>& values) {
+    double most = 1e-300;
+    for (const auto& [name, value] : values) most = std::max(most, value);
+    std::string s = "<table class=\"bars\"><caption>" + letters(title) + "</caption>";
+    for (const auto& [name, value] : values)
+        s += fmt::format("<tr><th>{}</th><td><span style=\"width:{:.1f}%\"></span></td><td>{:.3g}</td></tr>", letters(name), 100 * std::max(0.0, value) / most, value);
+    return s + "</table>\n";
+}
+
+// Rows of cells; the first row is the head.
+inline std::string table(const std::vector<std::vector<std::string>>& rows) {
+    std::string s = "<table>";
+    for (std::size_t r = 0; r < rows.size(); r++) {
+        s += "<tr>";
+        for (const std::string& cell : rows[r]) s += fmt::format("<{0}>{1}</{0}>", r == 0 ? "th" : "td", letters(cell));
+        s += "</tr>";
+    }
+    return s + "</table>\n";
+}
+
+inline std::string section(const std::string& heading, const std::string& what, const std::string& body) {
+    return "<section><h2>" + letters(heading) + "</h2><p>" + letters(what) + "</p>" + body + "</section>\n";
+}
+
+inline std::string page(const std::string& title, const std::string& body) {
+    return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" + letters(title) +
+           "</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
+           "svg{width:100%;max-width:27rem;height:auto;font-size:11px;vertical-align:top}.title{font-size:13px;font-weight:bold}"
+           ".axis{fill:none;stroke:#888}.line{fill:none;stroke:#2b5d8a;stroke-width:1.5}table{border-collapse:collapse;margin:1rem 0}"
+           "caption{text-align:left;font-weight:bold}td,th{border-bottom:1px solid #ddd;padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top;"
+           "overflow-wrap:anywhere}.bars td:nth-child(2){width:16rem}.bars span{display:inline-block;height:.8rem;background:#2b5d8a}</style></head><body><h1>" +
+           letters(title) + "</h1>\n" + body + "</body></html>\n";
+}
+
+}  // namespace masquerade

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// ./inspect report: what a run has learned, on one page. Of any run its settings and curves; of a univae what it writes, and what
+// its latents hold.
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <set>
+
+#include "data/text.h"
+#include "engine/base/log.h"
+#include "engine/io/file.h"
+#include "models/masks/mask.h"
+#include "models/runs/univae_run.h"
+#include "models/scoring/latent_use.h"
+#include "tools/inspect/inspect.h"
+#include "tools/inspect/page.h"
+#include "tools/origin.h"
+
+namespace masquerade {
+namespace {
+
+using Vectors = std::vector<std::vector<double>>;
+constexpr std::size_t shown = 8;
+
+// The two directions in which vectors vary most, by the power method: each vector's place along them.
+Points flattened(Vectors v) {
+    Points places(v.size());
+    if (v.empty()) return places;
+    const std::size_t D = v[0].size();
+    std::vector<double> mean(D);
+    for (const auto& row : v)
+        for (std::size_t i = 0; i < D; i++) mean[i] += row[i] / double(v.size());
+    for (auto& row : v)
+        for (std::size_t i = 0; i < D; i++) row[i] -= mean[i];
+    for (std::size_t k : {0, 1}) {
+        std::vector<double> axis(D);
+        for (std::size_t i = 0; i < D; i++) axis[i] = std::cos(double(i + 1) * double(k + 1));
+        for (int round = 0; round < 100; round++) {
+            std::vector<double> next(D);
+            for (const auto& row : v) {
+                const double along = std::inner_product(row.begin(), row.end(), axis.begin(), 0.0);
+                for (std::size_t i = 0; i < D; i++) next[i] += along * row[i];
+            }
+            const double length = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
+            if (!(length > 0)) break;  // they do not vary any more
+            for (std::size_t i = 0; i < D; i++) axis[i] = next[i] / length;
+        }
+        for (std::size_t n = 0; n < v.size(); n++) {
+            places[n][k] = std::inner_product(v[n].begin(), v[n].end(), axis.begin(), 0.0);
+            for (std::size_t i = 0; i < D; i++) v[n][i] -= places[n][k] * axis[i];
+        }
+    }
+    return places;
+}
+
+// The line that shares most tokens with a text, as a share of those that either has.
+std::string nearest(const std::vector<Sentence>& train, const std::vector<std::string>& lines, const Tokens& tokens) {
+    const std::set<int> own(tokens.begin(), tokens.end());
+    double best = -1;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < train.size(); i++) {
+        const std::set<int> theirs(train[i].ids.begin() + 1, train[i].ids.end() - 1);
+        double both = 0;
+        for (int id : theirs) both += double(own.count(id));
+        const double share = both / std::max(1.0, double(own.size() + theirs.size()) - both);
+        if (share > best) best = share, at = i;
+    }
+    return best < 0 ? "" : lines[at];
+}
+
+std::string curves(const std::string& run) {
+    std::string all;
+    for (const auto& [name, curve] : curves_of(RunFolder::open(run).file("log.jsonl"), "step")) {
+        if (name == "step" || name == "tokens" || name == "seconds" || curve.size() < 2) continue;
+        Points points;
+        for (const auto& [x, y] : curve) points.push_back({x, y});
+        all += line_chart(name, points);
+    }
+    return all;
+}
+
+std::string settings(Run& run, const ModelKind& kind) {
+    Config now, start;
+    const auto defaults = kind.settings();
+    defaults->declare(start);
+    run.settings_to_change().declare(now);
+    std::vector<std::vector<std::string>> rows = {{"setting", "value", "default"}};
+    for (const std::string& key : now.keys())
+        if (start.value(key) != now.value(key)) rows.push_back({key, now.value(key), start.value(key)});
+    return table(rows);
+}
+
+// What a univae has learned of the held-out lines.
+std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
+    const UniVae& model = run.model;
+    const LatentSpace& space = model.space;
+    const std::vector<std::string>& lines = text.held_out;
+    const std::vector<Sentence> sentences = run.sentences(lines), train = run.sentences(text.train);
+    const std::vector<const Sentence*> all = pointers_to(sentences);
+    UniVaeDecoder decoder(model, run.special());
+    const Vectors means = mean_latents(model, all);
+    const auto start = [&](std::size_t i) { return model.start_position(int(sentences[i].ids.size())); };
+    const auto write = [&](const Vectors& z, const std::vector<int>& starts) {
+        std::vector<DecodeRequest> requests;
+        for (std::size_t i = 0; i < z.size(); i++) requests.push_back({z[i], std::uint32_t(i), 0, starts[i]});
+        return decoder.write(requests, {}, seed);
+    };
+    const std::size_t n = std::min(shown, lines.size());
+    std::vector<int> starts;
+    for (std::size_t i = 0; i < n; i++) starts.push_back(start(i));
+    const Vectors first(means.begin(), means.begin() + std::ptrdiff_t(n));
+    std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
+                              mask_svg("independent", 5, 4) + mask_svg("uniae", 5, 4));
+    if (model.latents[0].latent->has_density()) {
+        const LatentUse use = latent_use(model, all, seed);
+        std::vector<std::pair<std::string, double>> kl;
+        for (std::size_t l = 0; l < use.kl.size(); l++) kl.emplace_back(fmt::format("latent {}, layer {}", l, model.options.latent_at[l]), use.kl[l]);
+        out += section("What the latents hold",
+                       fmt::format("{} of {} numbers vary from sentence to sentence; {:.2f} nats tell sentences apart, of at most {:.2f} that {} sentences can need.",
+                                   use.active, use.units, std::max(0.0, use.mutual_information), std::log(double(all.size())), all.size()),
+                       bars("KL, nats a sentence", kl));
+    }
+    std::vector<std::size_t> group;
+    std::vector<std::string> under, names;
+    const bool labelled = text.held_out_targets.size() == lines.size();
+    const auto name_of = [&](std::size_t i) { return labelled ? text.held_out_targets[i] : fmt::format("{:>2} to {} tokens", sentences[i].ids.size() / 6 * 6, sentences[i].ids.size() / 6 * 6 + 5); };
+    for (std::size_t i = 0; i < lines.size(); i++) names.push_back(name_of(i));
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        group.push_back(std::size_t(std::find(names.begin(), names.end(), name_of(i)) - names.begin()));
+        under.push_back(name_of(i) + ": " + lines[i]);
+    }
+    std::string key;
+    for (std::size_t i = 0; i < names.size(); i++) key += fmt::format("<span style=\"color:{}\">&#9679;</span> {} &nbsp; ", colour(i), letters(names[i]));
+    std::string maps = scatter("all latents", flattened(means), group, under);
+    for (int l = 0; l < space.layers(); l++) {
+        Vectors own;
+        for (const auto& z : means) own.emplace_back(z.begin() + space.begin(l), z.begin() + space.begin(l + 1));
+        maps += scatter(fmt::format("latent {}", l), flattened(own), group, under);
+    }
+    out += section("Where sentences lie", fmt::format("The means of {} sentences along the two directions in which they vary most. Point at one to read it.", lines.size()),
+                   maps + "<p>" + key + "</p>");
+
+    std::vector<std::vector<std::string>> rows = {{"held-out sentence", "written again", "each latent by itself of the next sentence"}};
+    const auto again = write(first, starts);
+    std::vector<std::vector<Tokens>> swapped;
+    for (int l = 0; l < space.layers(); l++) {
+        Vectors z = first;
+        for (std::size_t i = 0; i < n; i++) std::copy_n(first[(i + 1) % n].begin() + space.begin(l), space.begin(l + 1) - space.begin(l), z[i].begin() + space.begin(l));
+        swapped.push_back(write(z, starts));
+    }
+    for (std::size_t i = 0; i < n; i++) {
+        std::string parts;
+        for (std::size_t l = 0; l < swapped.size(); l++) parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.text(swapped[l][i]));
+        rows.push_back({lines[i], run.text(again[i]), parts});
+    }
+    out += section("Sentences and their latents", "Chosen as the first of the held-out text.", table(rows));
+
+    rows = {{"from", "a quarter", "half", "three quarters", "to"}};
+    for (std::size_t i = 0; i + 1 < n; i += 2) {
+        Vectors z;
+        for (double t : {0.0, 0.25, 0.5, 0.75, 1.0}) z.push_back(space.interpolate(means[i], means[i + 1], t));
+        rows.emplace_back();
+        for (const Tokens& t : write(z, std::vector<int>(z.size(), starts[i]))) rows.back().push_back(run.text(t));
+    }
+    out += section("Between sentences", "Written from points between two means.", table(rows));
+
+    Vectors drawn;
+    std::vector<int> lengths;
+    for (std::uint32_t i = 0; i < 20; i++) drawn.push_back(run.draw(seed, i, 0)), lengths.push_back(model.start_position(run.draw_length(seed, i)));
+    rows = {{"sample", "the training line that shares most tokens"}};
+    for (const Tokens& t : write(drawn, lengths)) rows.push_back({run.text(t), nearest(train, text.train, t)});
+    return out + section("Samples", fmt::format("The first twenty draws of seed {}, none left out, {}.", seed, run.prior ? "from the fitted prior" : "from the prior of training"), table(rows)) +
+           (s.data.empty() ? "" : section("Text", "Sentences are of " + s.data + ".", ""));
+}
+
+}  // namespace
+
+void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
+    const ModelKind& kind = model_of_run(s.run);
+    const std::unique_ptr<Run> run = kind.load(s.run, false, device);
+    std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step), settings(*run, kind)) +
+                       section("Training", "Over the steps.", curves(s.run));
+    if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
+        TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
+        if (!s.data.empty()) {
+            const Text other = read_text(s.data);
+            text.held_out = other.source, text.held_out_targets = other.target;
+        }
+        if (int(text.held_out.size()) > s.limit) text.held_out.resize(std::size_t(s.limit)), text.held_out_targets.resize(std::min(text.held_out_targets.size(), text.held_out.size()));
+        if (text.held_out.empty()) throw BadInput("there is no held-out sentence to show; give --data FILE");
+        of->load_prior();
+        body += latents(*of, text, s, seed);
+    }
+    replace_file(s.out, page(std::filesystem::absolute(s.run + "/.").parent_path().filename().string(), body));
+    log_line("wrote ", s.out);
+}
+
+}  // namespace masquerade
