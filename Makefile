@@ -10,6 +10,7 @@
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
+# make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only,
 # BUILDS=folder instead of build/.
@@ -114,7 +115,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install clean needs needs-tests $(shown)
+.PHONY: all compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -232,6 +233,13 @@ $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 	$(Q)$(CXX) $(flags) -Wno-unknown-pragmas -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
 -include $(kernels:%=$(BUILD)/fibers/%.d)
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
+
+# A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once.
+lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o)
+	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
+	$(Q)$(CXX) $(flags) -O0 -x c++ $(or $(FILE),docs/labs/$(LAB)/lab.cpp) -x none $< -o $(BUILD)/lab-$(LAB)
+	@$(BUILD)/lab-$(LAB)
+$(BUILD)/obj/docs/labs/%/check.o: flags += -O0
 
 # For editors and clangd: the command that compiles each file.
 compile_commands.json:

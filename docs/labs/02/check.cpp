@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The check of lab 2. The truth is the complex step through the forward; what is wrong is described by where it is right.
+#include <cmath>
+#include <complex>
+#include <random>
+#include <vector>
+
+#include "docs/labs/02/lab.h"
+#include "docs/labs/check.h"
+
+namespace {
+
+using Numbers = std::vector<double>;
+using Complex = std::complex<double>;
+
+constexpr double before = 7.5;  // stands in the memory of the gradients beforehand
+
+struct Case {
+    std::string name;
+    int N, C;
+    double eps;
+    Numbers x, dy, w;
+};
+
+// The loss sum dy y, whose gradient by y is dy.
+Complex loss(const Case& c, const std::vector<Complex>& x, const std::vector<Complex>& w, const std::vector<Complex>& b) {
+    Complex sum = 0;
+    for (int row = 0; row < c.N; row++) {
+        const auto at = [&](int i) { return std::size_t(row * c.C + i); };
+        Complex m = 0, v = 0;
+        for (int i = 0; i < c.C; i++) m += x[at(i)] / double(c.C);
+        for (int i = 0; i < c.C; i++) v += (x[at(i)] - m) * (x[at(i)] - m) / double(c.C);
+        for (int i = 0; i < c.C; i++) sum += c.dy[at(i)] * ((x[at(i)] - m) / std::sqrt(v + c.eps) * w[std::size_t(i)] + b[std::size_t(i)]);
+    }
+    return sum;
+}
+
+// The gradients dx, dw, db.
+struct Gradients {
+    Numbers of[3];
+};
+Gradients truth(const Case& c) {
+    const std::vector<Complex> b(std::size_t(c.C), 0.0);
+    std::vector<Complex> inputs[3] = {{c.x.begin(), c.x.end()}, {c.w.begin(), c.w.end()}, b};
+    Gradients g;
+    for (int k = 0; k < 3; k++)
+        for (Complex& each : inputs[k]) {
+            each += Complex(0, 1e-30);
+            g.of[k].push_back(loss(c, inputs[0], inputs[1], inputs[2]).imag() / 1e-30);
+            each = each.real();
+        }
+    return g;
+}
+Gradients students(const Case& c) {
+    Gradients g{{Numbers(c.x.size(), before), Numbers(c.w.size(), before), Numbers(c.w.size(), before)}};
+    layernorm_backward(c.N, c.C, c.dy.data(), c.x.data(), c.w.data(), c.eps, g.of[0].data(), g.of[1].data(), g.of[2].data());
+    return g;
+}
+
+bool alike(const Numbers& a, const Numbers& b, double factor = 1, double plus = 0) {
+    for (std::size_t i = 0; i < a.size(); i++)
+        if (!(std::fabs(a[i] - factor * b[i] - plus) <= 1e-9 * (1 + std::fabs(factor * b[i])))) return false;
+    return true;
+}
+
+// The rows of x, normed: mean 0 and variance 1.
+Numbers normed(const Case& c) {
+    Numbers n = c.x;
+    for (int row = 0; row < c.N; row++) {
+        double* r = &n[std::size_t(row * c.C)];
+        double m = 0, v = 0;
+        for (int i = 0; i < c.C; i++) m += r[i] / c.C;
+        for (int i = 0; i < c.C; i++) v += (r[i] - m) * (r[i] - m) / c.C;
+        for (int i = 0; i < c.C; i++) r[i] = (r[i] - m) / std::sqrt(v);
+    }
+    return n;
+}
+
+// Any numbers, and then such that something is left without effect.
+Case some(const std::string& name, int N, bool w_is_1, bool no_eps, bool normal_rows, bool mean_0, bool across) {
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    Case c{name, N, 6, no_eps ? 0 : 0.3, Numbers(std::size_t(N * 6)), Numbers(std::size_t(N * 6)), Numbers(6, 1)};
+    for (double& x : c.x) x = 1 + 2 * normal(random);
+    for (double& x : c.dy) x = normal(random);
+    for (double& x : c.w) x = w_is_1 ? 1 : 1.5 + std::fabs(normal(random));
+    if (normal_rows) c.x = normed(c);
+    const Numbers n = normed(c);
+    for (int row = 0; row < N && (mean_0 || across); row++) {
+        double* dy = &c.dy[std::size_t(row * 6)];
+        double mean = 0, along = 0;
+        for (int i = 0; i < 6; i++) mean += dy[i] * c.w[std::size_t(i)] / 6, along += dy[i] * c.w[std::size_t(i)] * n[std::size_t(row * 6 + i)] / 6;
+        for (int i = 0; i < 6; i++) dy[i] -= ((mean_0 ? mean : 0) + (across ? along * n[std::size_t(row * 6 + i)] : 0)) / c.w[std::size_t(i)];
+    }
+    return c;
+}
+
+std::string number(double x) {
+    char s[32];
+    std::snprintf(s, sizeof s, "%.4g", x);
+    return s;
+}
+
+std::string seen(int k) {
+    const char* const name[] = {"dx", "dw", "db"};
+    const Case any = some("", 3, false, false, false, false, false);
+    const Numbers expected = truth(any).of[k], found = students(any).of[k];
+    if (alike(found, expected)) return "";
+    if (alike(found, Numbers(found.size(), before))) return std::string(name[k]) + " is not written";
+    std::string s;
+    for (std::size_t i = 0; i < found.size() && s.empty(); i++)
+        if (!(std::fabs(found[i] - expected[i]) <= 1e-9))
+            s = std::string(name[k]) + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " + number(expected[i]) + "\n";
+    if (alike(found, expected, 1, before)) return s + "what stood in memory before is still in it\n";
+    const auto factor = [&](const Numbers& a, const Numbers& b) { return std::fabs(b[0]) > 1e-12 ? a[0] / b[0] : 0; };
+    if (const double f = factor(found, expected); f != 0 && alike(found, expected, f)) return s + "everywhere " + number(f) + " times what it should be\n";
+    const Case cases[] = {some("there is one row", 1, false, false, false, false, false), some("w is all 1", 3, true, false, false, false, false),
+                          some("eps is 0", 3, false, true, false, false, false),
+                          some("rows of x have mean 0 and variance 1, and eps is 0", 3, false, true, true, false, false),
+                          some("dy w has mean 0 in every row", 3, false, false, false, true, false),
+                          some("dy w is at right angles to n in every row", 3, false, false, false, false, true),
+                          some("both is so", 3, false, false, false, true, true)};
+    bool anywhere = false;
+    for (const Case& c : cases) {
+        const Numbers own = students(c).of[k], right = truth(c).of[k];
+        const double f = factor(own, right);
+        if (alike(own, right)) s += "right where " + c.name + "\n", anywhere = true;
+        else if (f != 0 && alike(own, right, f)) s += number(f) + " times what it should be where " + c.name + "\n", anywhere = true;
+    }
+    if (!anywhere) s += "wrong in all special cases that were tried\n";
+    if (k > 0) return s;
+    // What must be gone from a row of dx, beside what r dy w has of it.
+    const Case sharp = some("", 1, false, true, false, false, false);
+    const Numbers dx = students(sharp).of[0], n = normed(sharp);
+    double sum = 0, sum_of_g = 0, along = 0, along_of_g = 0, r = 0;
+    for (int i = 0; i < sharp.C; i++) {
+        const auto at = std::size_t(i);
+        r = (n[at] - n[0]) / (sharp.x[at] - sharp.x[0]);
+        sum += dx[at], sum_of_g += sharp.dy[at] * sharp.w[at];
+        along += dx[at] * n[at], along_of_g += sharp.dy[at] * sharp.w[at] * n[at];
+    }
+    const auto share = [](double part, double of) { return std::fabs(part) < 1e-9 ? std::string("0") : number(part / of); };
+    s += "a row of dx sums to " + share(sum, r * sum_of_g) + " times the sum of dy w / sqrt(v); no y moves when a row of x moves by a constant\n";
+    return s + "where eps is 0, dx goes along n " + share(along, r * along_of_g) + " times as far as dy w / sqrt(v); no y moves when x - m grows\n";
+}
+
+}  // namespace
+
+int main() {
+    Lab lab("lab 2: the backward of layer norm");
+    lab.part(1, "db", [] { return seen(2); });
+    lab.part(2, "dw", [] { return seen(1); });
+    lab.part(3, "dx", [] { return seen(0); });
+    return lab.status();
+}
