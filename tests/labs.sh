@@ -32,6 +32,7 @@ done
 # The grader: points of whoever solved it, of whoever did not, of who never ends, who does not compile, and who cheats.
 mkdir -p "$folder"/{ann/docs/labs/02,ben,cleo,dan,eve,finn}
 cp docs/labs/solutions/02.cpp "$folder/ann/docs/labs/02/lab.cpp"
+cp docs/labs/solutions/03.cpp "$folder/ann/03.cpp"
 cp docs/labs/02/check.cpp "$folder/ann/docs/labs/02/check.cpp"
 cp docs/labs/02/lab.cpp "$folder/ben/02.cpp"
 sed 's/{}/{ for (volatile int i = 0;; i = 0) {} }/' docs/labs/02/lab.cpp > "$folder/cleo/02.cpp"
@@ -39,8 +40,8 @@ echo 'no C++' > "$folder/dan/02.cpp"
 printf '#include <cstdio>\n#include <cstdlib>\nstruct Liar { Liar() { std::puts("6 of 6 points"); std::exit(0); } } liar;\n' | cat - docs/labs/02/lab.cpp > "$folder/eve/02.cpp"
 mkdir -p "$folder/finn/docs/labs/02"
 cp docs/labs/02/lab.cpp "$folder/finn/docs/labs/02/lab.cpp"
-sed 's/if (alike(found, expected)) return "";/return "";/' docs/labs/02/check.cpp > "$folder/finn/docs/labs/02/check.cpp"
+sed 's/if (s.empty() || k > 0) return s;/return "";/' docs/labs/02/check.cpp > "$folder/finn/docs/labs/02/check.cpp"
 LAB_SECONDS=2 tools/make/grade.sh "$folder"/{ann,ben,cleo,dan,eve,finn} > "$folder/said" 2>&1
-is 'the grader: a table' 'ann 6/6|ben 0/6|cleo late|dan error|eve failed|finn 0/6 02: its check was edited;|' \
+is 'the grader: a table' 'ann 6/6 8/8|ben 0/6 -|cleo late -|dan error -|eve failed -|finn 0/6 - 02: its check was edited;|' \
     "$(tail -n +2 "$folder/said" | sed -E 's/ +/ /g; s/ *$//' | tr '\n' '|')"
 finish labs

@@ -2,13 +2,62 @@
 // What the check of a lab says: which part holds and which does not, what was seen, and the points. Never how to do it.
 // LAB_WORD is a word that the grader makes up: points without it were not counted by the check (tools/make/grade.sh).
 #pragma once
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <vector>
 
 #ifndef LAB_WORD
 #define LAB_WORD ""
 #endif
+
+using Numbers = std::vector<double>;
+constexpr double stood_before = 7.5;  // what stands in the memory of results beforehand
+
+inline std::string number(double x) {
+    char s[32];
+    std::snprintf(s, sizeof s, "%.4g", x);
+    return s;
+}
+
+// a = factor b + plus, to nine digits
+inline bool alike(const Numbers& a, const Numbers& b, double factor = 1, double plus = 0) {
+    for (std::size_t i = 0; i < a.size(); i++)
+        if (!(std::fabs(a[i] - factor * b[i] - plus) <= 1e-9 * (1 + std::fabs(factor * b[i])))) return false;
+    return true;
+}
+
+// One result, in any case or in a special one that leaves something without effect.
+struct Result {
+    std::string where;
+    Numbers found, right;
+    double factor() const {  // of what should be, where it is one
+        for (std::size_t i = 0; i < right.size(); i++)
+            if (std::fabs(right[i]) > 1e-12) return found[i] / right[i];
+        return 0;
+    }
+};
+
+// What is seen of a wrong result: where it is right. Nothing of a right one.
+inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
+    const Numbers &found = any.found, &right = any.right;
+    if (alike(found, right)) return "";
+    if (alike(found, Numbers(found.size(), stood_before))) return name + " is not written";
+    std::string s;
+    for (std::size_t i = 0; i < found.size() && s.empty(); i++)
+        if (!(std::fabs(found[i] - right[i]) <= 1e-9))
+            s = name + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " + number(right[i]) + "\n";
+    if (alike(found, right, 1, stood_before)) return s + "what stood in memory before is still in it\n";
+    if (const double f = any.factor(); f != 0 && alike(found, right, f)) return s + "everywhere " + number(f) + " times what it should be\n";
+    bool anywhere = false;
+    for (const Result& c : cases) {
+        const double f = c.factor();
+        if (alike(c.found, c.right)) s += "right where " + c.where + "\n", anywhere = true;
+        else if (f != 0 && alike(c.found, c.right, f)) s += number(f) + " times what it should be where " + c.where + "\n", anywhere = true;
+    }
+    return anywhere ? s : s + "wrong in all special cases that were tried\n";
+}
 
 class Lab {
   public:
@@ -19,7 +68,7 @@ class Lab {
         const std::string wrong = seen();
         all_ += points;
         if (wrong.empty()) got_ += points;
-        std::printf("%-9s%-6s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0, points);
+        std::printf("%-9s%-8s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0, points);
         std::string line;
         for (char c : wrong + "\n") {
             if (c != '\n') line += c;
