@@ -43,7 +43,7 @@ struct Result {
 inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
     const Numbers &found = any.found, &right = any.right;
     if (alike(found, right)) return "";
-    if (alike(found, Numbers(found.size(), stood_before))) return name + " is not written";
+    if (alike(found, Numbers(found.size(), stood_before))) return name + " is not written\n";
     std::string s;
     for (std::size_t i = 0; i < found.size() && s.empty(); i++)
         if (!(std::fabs(found[i] - right[i]) <= 1e-9))
