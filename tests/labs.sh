@@ -3,10 +3,14 @@
 # The labs that have a check: where a student starts nothing holds, the solution holds whole, and what people write by mistake
 # is told apart: no two of its findings are alike.
 . "$(dirname "$0")/command_line.sh"
-check() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
+by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
+# The same without make, which takes longer to read its file than a compiler such a lab.
+check() {
+    g++ -std=c++17 -I. -O0 -x c++ "$2" -x none "build/release/obj/docs/labs/$1/check.o" -o "$folder/lab" > "$folder/said" 2>&1 && "$folder/lab" > "$folder/said" 2>&1
+}
 for solution in docs/labs/solutions/*.cpp; do
     lab=$(basename "$solution" .cpp)
-    check "$lab" "docs/labs/$lab/lab.cpp"
+    by_make "$lab" "docs/labs/$lab/lab.cpp"
     is "lab $lab: where it starts, nothing holds" "0 of" "$(grep -o '^[0-9]* of' "$folder/said")"
     check "$lab" "$solution"
     is "lab $lab: its solution" "0 0" "$? $(grep -c '^not yet' "$folder/said")"
