@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The labs that have a check: where a student starts nothing holds, the solution holds whole, and what people write by mistake
-# is told apart: no two of its findings are alike.
+# The labs that have a check: the starting point gets no points, the solution gets all, and each usual mistake gets findings that
+# no other mistake gets.
 . "$(dirname "$0")/command_line.sh"
 by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
 # The same without make, which takes longer to read its file than a compiler such a lab.
@@ -28,7 +28,7 @@ PY
         is "lab $lab: $name: is seen" 1 "$(( $(grep -c '^not yet' "$folder/said") > 0 ))"
         # Without the numbers of one case: what is said must differ by itself.
         said=$(grep -v 'the complex step says' "$folder/said" | tr '\n' '|')
-        is "lab $lab: $name: is told from the others" '' "$(grep -F -- "$said" "$folder/all" | cut -f 1)"
+        is "lab $lab: $name: differs from the others" '' "$(grep -F -- "$said" "$folder/all" | cut -f 1)"
         printf '%s\t%s\n' "$name" "$said" >> "$folder/all"
     done < <(grep -v '^#' "docs/labs/solutions/$lab.mistakes")
     is "lab $lab: ten mistakes at least" 1 "$(( $(wc -l < "$folder/all") >= 10 ))"

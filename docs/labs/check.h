@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the check of a lab says: which part holds and which does not, what was seen, and the points. Never how to do it.
+// The report of a lab's check: which parts hold, which do not, what was seen, and the points; never how to do it.
 // LAB_WORD is a word that the grader makes up: points without it were not counted by the check (tools/make/grade.sh).
 #pragma once
 #include <cmath>
@@ -39,7 +39,7 @@ struct Result {
     }
 };
 
-// What is seen of a wrong result: where it is right. Nothing of a right one.
+// A wrong result is described by the cases in which it is right; a right one gives nothing.
 inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
     const Numbers &found = any.found, &right = any.right;
     if (alike(found, right)) return "";

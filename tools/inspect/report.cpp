@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./inspect report: what a run has learned, on one page. Of any run its settings and curves; of a univae what it writes, and what
+// ./inspect report: what a run has learned, on one page: settings and curves of any run; for a univae also what it writes and what
 // its latents hold.
 #include <cmath>
 #include <filesystem>
@@ -90,7 +90,7 @@ std::string settings(Run& run, const ModelKind& kind) {
     return table(rows);
 }
 
-// What a univae has learned of the held-out lines.
+// The part on latents: reconstructions, samples and statistics on held-out lines.
 std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettings& s, std::uint64_t seed) {
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;

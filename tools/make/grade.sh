@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # tools/make/grade.sh FOLDER...: a line for each submission, a column for each lab that has a check: its points.
-# A submission is a clone of the repository, or a folder with 02.cpp and so on. Of it nothing is used but what the student was to
-# write; checks are those of this tree, so an edited one changes nothing, and is named. Each program gets 60 seconds (LAB_SECONDS) and 2 GiB and,
+# A submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that
+# the student was to write are used; checks are those of this tree, so an edited one changes nothing, and is named. Each program gets 60 seconds (LAB_SECONDS) and 2 GiB and,
 # where `unshare` may do it, no network. What students send is a program: run this as a user who owns nothing, or in a container.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -99,7 +99,7 @@ std::string seen(int k) {
         cases.push_back(result(c));
     const std::string s = wrong(name[k], result(some("", 3, false, false, false, false, false)), cases);
     if (s.empty() || k > 0) return s;
-    // What must be gone from a row of dx, beside what r dy w has of it.
+    // A row of dx must sum to zero and be orthogonal to the normed row; r dy w alone is neither.
     const Case sharp = some("", 1, false, true, false, false, false);
     const Numbers dx = students(sharp).of[0], n = normed(sharp);
     double sum = 0, sum_of_g = 0, along = 0, along_of_g = 0, r = 0;

@@ -18,7 +18,7 @@ void features(int M, int D, const double* w, const double* x, double* phi) {
 
 namespace {
 
-// What all rows so far have left: sums of b v (M,D) and of b (M).
+// The sums over all rows so far: of b v (M,D) and of b (M).
 struct State {
     State(int slots, int columns) : M(slots), D(columns), values(std::size_t(slots * columns), 0.0), total(std::size_t(slots), 0.0) {}
     void add(const double* b, const double* v, double of_total) {
