@@ -17,14 +17,14 @@ void shuffle(std::vector<T>& v, Sequence& random) {
 
 constexpr int bar = -1;  // a word that is no wN: |
 
-PairTask::Size size_of_words(const PairOptions& o) { return {o.words, o.length, o.length}; }
+PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
 // 0 to `length` words, all lengths alike; the target is `change` of the source.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;
     p.first.resize(random.below(std::uint32_t(o.length) + 1));
-    for (int& word : p.first) word = int(random.below(std::uint32_t(o.words)));
+    for (int& word : p.first) word = int(random.below(std::uint32_t(size_of_words(o).words)));
     change(p.second = p.first);
     return p;
 }
@@ -42,14 +42,16 @@ const StarLevel& level_of(const PairOptions& o) { return row_of(star_levels(), o
 
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
-    return {s.nodes, 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
+    if (o.words > 0 && o.words < s.nodes)
+        throw BadUsage(text("level ", s.name, " of star_graph has graphs of up to ", s.nodes, " nodes, found ", o.words, " words to name them"));
+    return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
 // Arms point through the centre. Source: the edges in random order, two words and a bar each, then where the first arm starts and
 // ends; target: the nodes of that arm. Without bars nothing near a word would say which of its neighbours shares its edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
-    std::vector<int> names(static_cast<std::size_t>(s.nodes));
+    std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));
     std::iota(names.begin(), names.end(), 0);
     shuffle(names, random);
     const int centre = names.back();
@@ -96,8 +98,9 @@ const std::vector<StarLevel>& star_levels() {
 }
 
 const PairTask& find_pair_task(const PairOptions& o) {
-    if (o.length < 0 || o.length > 4096 || o.words < 2 || o.words > 65536)
-        throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words, found ", o.length, ", ", o.words));
+    if (o.length < 0 || o.length > 4096 || o.words < 0 || o.words == 1 || o.words > 65536)
+        throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length, ", ",
+                            o.words));
     return row_of(pair_tasks(), o.task, "task of pairs");
 }
 

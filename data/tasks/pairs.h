@@ -9,7 +9,8 @@ namespace masquerade {
 
 struct PairOptions {
     std::string task = "none";   // a name of pair_tasks()
-    int length = 16, words = 32;  // copy, reverse, sort: the longest, and how many different words there are
+    int length = 16;             // copy, reverse, sort: the longest
+    int words = 0;               // different words; 0: 32, and of star_graph as many as a graph has nodes
     std::string level = "easy";  // star_graph: a name of star_levels()
     std::uint64_t seed = 1;      // of the pairs to train on
     bool any() const { return task != "none"; }

@@ -14,7 +14,7 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     for (const StarLevel& level : star_levels()) levels.push_back(level.name);
     c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text", tasks);
     c.add("length", &made.length, "copy, reverse, sort: words at most", 0, 4096);
-    c.add("words", &made.words, "copy, reverse, sort: different words", 2, 65536);
+    c.add("words", &made.words, "different words; 0: 32, and of star_graph as many as a graph has nodes", 0, 65536);
     c.add("level", &made.level, "star_graph: its size", levels);
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);

@@ -108,10 +108,20 @@ TEST_CASE("pairs: copy, reverse and sort change what they say, and all lengths f
     CHECK(made_pair(words_of("reverse", 12, 99), 5, false).second.size() > 2);
 }
 
+TEST_CASE("pairs: nodes of a small star graph are named from as many words as are asked for") {
+    const PairOptions o = words_of("star_graph", 16, 56);
+    CHECK(pair_words(o).size() == 5 + 56 + 1);
+    std::set<int> names;
+    for (std::uint64_t i = 0; i < 300; i++)
+        for (int n : numbers(made_pair(o, i, false).second)) names.insert(n);
+    CHECK(names.size() == 56);
+    CHECK(*names.rbegin() == 55);
+}
+
 TEST_CASE("pairs: a star graph has its arms, and the target is the only way from start to goal") {
     for (const StarLevel& level : star_levels()) {
         INFO(std::string(level.name));
-        PairOptions o = words_of("star_graph", 16, 32);
+        PairOptions o = words_of("star_graph", 16, 0);
         o.level = level.name;
         std::set<std::size_t> lengths, places;
         int in_order = 0;
@@ -180,12 +190,13 @@ TEST_CASE("pairs: a run's record finds its pairs again, and refuses those of ano
     TextOrigin changed = origin;
     changed.made.seed = 8;
     CHECK_SAYS(message_of<BadInput>([&] { read_again(changed); }), "task sort has changed since the run was started");
-    changed.made.words = 0;
-    CHECK_SAYS(message_of<BadUsage>([&] { read_again(changed); }), "needs a length of 0 to 4096 and 2 to 65536 words");
+    changed.made.words = 1;
+    CHECK_SAYS(message_of<BadUsage>([&] { read_again(changed); }), "needs a length of 0 to 4096 and 2 to 65536 words or 0");
     CHECK_SAYS(message_of<BadUsage>([&] { find_training_text("a file", "", TextKind::pairs, o); }), "makes its own examples");
     CHECK_SAYS(message_of<BadUsage>([&] { made_pair(words_of("copy", 1, 2), 0, true); }), "too few pairs to hold some out");
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(words_of("cpy", 1, 2)); }), "there is no task of pairs cpy");
     o = words_of("star_graph", 1, 2);
+    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "graphs of up to 20 nodes, found 2 words to name them");
     o.level = "huge";
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "there is no level of star_graph huge");
 }
