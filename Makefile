@@ -235,11 +235,12 @@ $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 
 # A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once.
-lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o)
+lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)
+lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
-	$(Q)$(CXX) $(flags) -O0 -x c++ $(or $(FILE),docs/labs/$(LAB)/lab.cpp) -x none $< -o $(BUILD)/lab-$(LAB)
+	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@$(BUILD)/lab-$(LAB)
-$(BUILD)/obj/docs/labs/%/check.o: flags += -O0
+$(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags))
 
 # For editors and clangd: the command that compiles each file.
 compile_commands.json:

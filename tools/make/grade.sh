@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -gt 0 ] || { echo 'usage: tools/make/grade.sh FOLDER...' >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-compile() { timeout 60 "${CXX:-g++}" -std=c++17 -I "$root" -O0 "$@" 2> "$work/error"; }
+compile() { timeout 60 "$@" 2> "$work/error"; }
 alone=()
 unshare -rn true 2> /dev/null && alone=(unshare -rn)
 run() { (ulimit -v 2097152; cd "$work" && timeout "${LAB_SECONDS:-60}" "${alone[@]}" "$1" < /dev/null 2> /dev/null); }
@@ -19,7 +19,9 @@ word=" $(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')"
 for check in "$root"/docs/labs/*/check.cpp; do
     lab=$(basename "$(dirname "$check")")
     labs+=("$lab")
-    compile -DLAB_WORD="\"$word\"" -c "$check" -o "$work/check-$lab.o" || { cat "$work/error" >&2; exit 1; }
+    flags=-O0
+    [ -f "${check%check.cpp}flags" ] && flags=$(sed 's/library//' "${check%check.cpp}flags")
+    compile "${CXX:-g++}" -std=c++17 -I "$root" $flags -DLAB_WORD="\"$word\"" -c "$check" -o "$work/check-$lab.o" || { cat "$work/error" >&2; exit 1; }
 done
 printf '%-30s' submission
 printf '%10s' "${labs[@]}"
@@ -34,7 +36,7 @@ for folder in "$@"; do
         [ -f "$file" ] || file=$folder/$lab.cpp
         if [ -f "$own/check.cpp" ] && ! cmp -s "$own/check.cpp" "$root/docs/labs/$lab/check.cpp"; then notes+=" $lab: its check was edited;"; fi
         if [ ! -f "$file" ]; then points=-
-        elif ! compile "$file" "$work/check-$lab.o" -o "$work/lab"; then points=error
+        elif ! compile "$root/tools/make/lab.sh" "$lab" "$work/check-$lab.o" "$file" "$work/lab"; then points=error
         else
             said=$(run "$work/lab")
             status=$?

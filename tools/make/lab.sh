@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# tools/make/lab.sh NN CHECK FILE PROGRAM: links FILE, which a student wrote for lab NN, with CHECK (.cpp, or its object) to PROGRAM.
+# docs/labs/NN/flags, where it is there, has the flags of a lab that needs others than -O0; its word "library" is for a lab
+# that calls the engine, which `make` has built.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+flags=-O0
+[ -f "$root/docs/labs/$1/flags" ] && flags=$(cat "$root/docs/labs/$1/flags")
+links=()
+case " $flags " in *' library '*)
+    links=("${LAB_LIBRARY:-$root/build/release/libmasquerade.a}" -lfmt -ldl)
+    [ -f "${links[0]}" ] || { echo "error: lab $1 calls the engine, and there is no ${links[0]}: make it" >&2; exit 1; } ;;
+esac
+read -ra flags <<< "${flags//library/}"
+exec "${CXX:-g++}" -std=c++17 -I "$root" -pthread "${flags[@]}" -x c++ "$3" $([[ $2 = *.o ]] && echo -x none) "$2" -x none "${links[@]}" -o "$4"
