@@ -11,6 +11,7 @@
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp
+# make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only,
 # BUILDS=folder instead of build/.
@@ -115,7 +116,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab clean needs needs-tests $(shown)
+.PHONY: all compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -241,6 +242,9 @@ lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(l
 	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@$(BUILD)/lab-$(LAB)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags))
+
+book:
+	@tools/make/book.sh $(BUILDS)/book
 
 # For editors and clangd: the command that compiles each file.
 compile_commands.json:

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# tools/make/book.sh FOLDER: the book as a site in FOLDER/site, by MkDocs and its theme Material. It opens from the disk, without a server.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+command -v mkdocs > /dev/null || { echo 'error: no mkdocs here; apt-get install mkdocs mkdocs-material' >&2; exit 1; }
+to=$1
+rm -rf "$to/pages"
+mkdir -p "$to"
+cp -r docs "$to/pages"
+# Links that leave docs/: the README is a page of the site, of other files the path remains.
+sed -E 's/\]\(docs\//](/g; s/\]\(LICENSE\)/]/g' README.md > "$to/pages/masquerade.md"
+sed -i -E 's/\]\(\.\.\/README\.md\)/](masquerade.md)/g; s/\[([^]]*)\]\(\.\.\/[a-z]+\/[^)]*\)/\1/g' "$to"/pages/*.md
+echo '.md-grid { max-width: 75rem } .md-typeset pre > code { font-size: 0.72rem } .md-typeset table:not([class]) :is(th, td) { min-width: 3rem; padding: 0.5em 0.8em }' > "$to/pages/book.css"
+# A folder of labs, ops or results in the list becomes its pages, in order.
+awk -v pages="$to/pages" '
+    /^  - [A-Z][a-z]*: [a-z]+$/ {
+        print "  - " $2; folder = $3
+        command = "cd " pages " && ls " folder "/*.md"
+        while ((command | getline page) > 0) print "      - " page
+        close(command); next
+    }
+    { print }' tools/make/book.yml > "$to/mkdocs.yml"
+mkdocs build --quiet --strict -f "$to/mkdocs.yml"
+# A page that is read from a disk may neither fetch the index of the search nor start its worker by an address: both go into one script.
+python3 - "$to/site" <<'PY'
+import glob, json, os, sys
+site = sys.argv[1]
+index = open(site + "/search/search_index.json").read()
+worker = open(glob.glob(site + "/assets/javascripts/workers/search.*.js")[0]).read()
+with open(site + "/search/search.js", "w") as f:
+    f.write("var __search = {index: Promise.resolve(%s), worker: URL.createObjectURL(new Blob([%s]))}" % (index, json.dumps(worker)))
+for page in glob.glob(site + "/**/*.html", recursive=True):
+    text = open(page).read()
+    to = os.path.relpath(site + "/search/search.js", os.path.dirname(page))
+    open(page, "w").write(text.replace('<script id="__config"', '<script src="%s"></script><script id="__config"' % to, 1))
+PY
+echo "built the book: $to/site/index.html"
