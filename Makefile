@@ -109,7 +109,7 @@ $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
-ifdef cuda_here
+ifneq ($(and $(cuda_here),$(filter-out lab book,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif

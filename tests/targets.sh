@@ -214,6 +214,9 @@ refuses 'a task and a text' 2 'makes its own examples' train seq2seq task=copy $
 refuses 'a task and a vocabulary' 2 'brings its vocabulary' train seq2seq task=copy --vocab seq2seq/vocab.txt --steps 1 --out refused
 refuses 'a task and weights of another text' 1 'the vocabulary is not that of task copy' \
     train seq2seq task=copy --init seq2seq --steps 1 --out refused
+train seq2seq $made layers=2 words=12 --init made-seq2seq --steps 1 --out made-more > report
+is 'a task with more words starts with the weights of one with fewer' 1 "$(grep -c '4 tokens that it does not know' report)"
+refuses 'a task with fewer words' 1 'the vocabulary is not that of task reverse' train seq2seq $made layers=2 words=6 --init made-seq2seq --steps 1 --out refused
 refuses 'a task that is none' 2 'none|copy|reverse|sort|star_graph is expected' train seq2seq task=cpy --steps 1 --out refused
 
 # ---- one stack's other objectives, and runs that start with another's weights ----

@@ -117,6 +117,7 @@ Prepared started(const Arguments& a, const Common& common) {
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
     if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
     if (settings->keep_tokens) initial->keep(p.text);
+    else if (initial && !settings->words().empty()) initial->extend(settings->words());
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);

@@ -2,7 +2,9 @@
 #include "models/runs/start.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "engine/base/log.h"
@@ -162,7 +164,15 @@ void Start::expect_same_sizes(const Stacks& ours) const {
 
 WordPiece Start::tokenizer() const {
     const WordPiece all = all_tokens();
-    return chosen_ ? WordPiece(chosen_->vocabulary, all.options()) : all;
+    return chosen_ ? WordPiece(chosen_->vocabulary, all.options()) : extended_ ? WordPiece(*extended_, all.options()) : all;
+}
+
+void Start::extend(const std::vector<std::string>& words) {
+    Vocabulary wanted(words);
+    const WordPiece reader = all_tokens();
+    for (int id = 0; id < reader.vocabulary().size(); id++)
+        if (wanted.id(reader.vocabulary().token(id)) < 0) return;
+    if (wanted.lines() != reader.vocabulary().lines()) extended_ = std::move(wanted);
 }
 
 void Start::keep(const TrainingText& t) {
@@ -179,8 +189,22 @@ void Start::keep(const TrainingText& t) {
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
+void Start::copy_known(const View& from, const View& to) const {
+    const std::vector<double> known = numbers_of(from);
+    std::vector<double> all = numbers_of(to);
+    const auto size = [](const std::vector<double>& v) { return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / double(v.size())); };
+    const double drawn = size(all), larger = drawn > 0 ? size(known) / drawn : 1;
+    for (double& x : all) x *= larger;
+    const WordPiece reader = all_tokens();
+    const std::size_t E = known.size() / std::size_t(reader.vocabulary().size());
+    for (std::size_t id = 0; id * E < known.size(); id++)
+        std::copy_n(known.data() + id * E, E, all.data() + std::size_t(extended_->id(reader.vocabulary().token(int(id)))) * E);
+    write_numbers(to, all.data());
+}
+
 void Start::copy_of(const Tensor& given, const View& to) const {
     const View from = weights().master(given);
+    if (extended_ && a_row_for_each_token(given.path)) return copy_known(from, to);
     if (!chosen_ || !a_row_for_each_token(given.path)) return copy(from, to);
     write_numbers(to, choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0])).data());
 }
@@ -208,7 +232,9 @@ std::string Start::give_weights(Run& run) const {
     taken += ", embedding";
     if (has_head()) taken += ", head";
     for (const std::string& name : fresh) made += text(made.empty() ? "; new: " : ", ", name);
-    if (chosen_) made += text("; ", chosen_->vocabulary.size(), " of ", all_tokens().vocabulary().size(), " tokens");
+    const int theirs_in_all = all_tokens().vocabulary().size();
+    if (chosen_) made += text("; ", chosen_->vocabulary.size(), " of ", theirs_in_all, " tokens");
+    if (extended_) made += text("; ", extended_->size() - theirs_in_all, " tokens that it does not know");
     return taken + made;
 }
 

@@ -20,6 +20,9 @@ class Start {
     Vocabulary vocabulary() const { return tokenizer().vocabulary(); }
     // From here on the vocabulary has the tokens that this text has, and the special ones, alone: keep_tokens of bert4keras.
     void keep(const TrainingText& text);
+    // From here on the vocabulary is this one, which a task brings, if it has all tokens of the weights. They keep their rows; others
+    // begin as they are drawn, in the size of these. Otherwise nothing changes.
+    void extend(const std::vector<std::string>& words);
     // Makes the sizes those of the weights; what else is set stays.
     virtual void adopt(RunSettings& settings) const = 0;
     // Says what was taken and what is new. A stack may have fewer layers than there are; BadInput where another size has
@@ -39,8 +42,10 @@ class Start {
     void expect_same_sizes(const Stacks& ours) const;
     void expect_layers(const char* key, int wanted, int there) const;
     void copy_of(const Tensor& given, const View& to) const;  // rows of tokens: of those that are kept
+    void copy_known(const View& from, const View& to) const;
 
     std::optional<ChosenTokens> chosen_;
+    std::optional<Vocabulary> extended_;
 };
 
 }  // namespace masquerade

@@ -137,6 +137,51 @@ TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
                "has rotary_cross=false, this model true");
 }
 
+// The level's own bar stays behind all names: rows go by token, not by number.
+TEST_CASE("start: a task with more words keeps the rows of those that it had; others are new, and as large") {
+    Seq2SeqSettings s = tiny_seq2seq("seq2seq");
+    s.made.task = "star_graph";
+    s.max_length = 60;
+    s.made.words = 24;
+    Trained<Seq2SeqRun> few(s);
+    const auto start = Start::open(few.path());
+    const int E = s.model.stack.width;
+    const auto rows_of = [&](Seq2SeqRun& run, const char* path) { return numbers_of(run.parameters.find(path)); };
+    std::string said;
+    const auto change = [](auto& c) { c.made.task = "star_graph", c.made.words = 56, c.made.level = "hard"; };
+    Seq2SeqSettings more = s;
+    change(more);
+    start->extend(more.words());
+    const auto run = started<Seq2SeqRun>(*start, s, said, change);
+    CHECK(said == "encoder all 1 layers, decoder all 2 layers, embedding, head; 32 tokens that it does not know");
+    const Vocabulary &known = few.run().tokenizer.vocabulary(), &all = run->tokenizer.vocabulary();
+    CHECK(all.size() == 5 + 56 + 1);
+    CHECK(all.id("|") == 61);
+    const std::vector<float> before = rows_of(few.run(), "embedding.token.weight"), after = rows_of(*run, "embedding.token.weight");
+    double of_known = 0, of_new = 0;
+    for (int id = 0; id < all.size(); id++) {
+        const int old = known.id(all.token(id));
+        double square = 0;
+        for (int i = 0; i < E; i++) {
+            const float x = after[std::size_t(id * E + i)];
+            square += double(x) * x;
+            if (old >= 0) CHECK(x == before[std::size_t(old * E + i)]);
+        }
+        (old >= 0 ? of_known : of_new) += square / (old >= 0 ? known.size() : all.size() - known.size());
+    }
+    CHECK(of_new / of_known == doctest::Approx(1).epsilon(0.4));
+    for (const Tensor& own : few.run().parameters.all())
+        if (own.path != "embedding.token.weight" && own.path != "head.bias")
+            CHECK_MESSAGE(rows_of(*run, own.path.c_str()) == rows_of(few.run(), own.path.c_str()), own.path);
+
+    // A start with more words than the task has extends nothing, and the task refuses it.
+    Seq2SeqSettings fewer = s;
+    fewer.made.words = 20;
+    const auto again = Start::open(few.path());
+    again->extend(fewer.words());
+    CHECK_SAYS(message_of<BadInput>([&] { started<Seq2SeqRun>(*again, fewer, said); }), "the vocabulary is not that of task star_graph");
+}
+
 // Pre-LN: there cross-attention adds to x and nothing norms it, so without it the decoder must be the language model.
 TEST_CASE("start: of one stack come an encoder and a decoder that compute what it did") {
     Trained<UniLmRun> one(unilm_with([](BackboneOptions& o) {
