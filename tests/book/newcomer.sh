@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # newcomer.sh: from a clone of HEAD to names and numbers in a backward, as the README says: the minutes of each command, and
-# what gdb prints. Then every walk of docs/debugging.md. Takes minutes; ends with status 1 where the first part takes ten.
+# what gdb prints. Then every walk of docs/debugging.md, by gdb and by lldb. Takes minutes; ends with status 1 where the first part takes ten.
 set -euo pipefail
 root=$PWD
 room=$(mktemp -d)
@@ -31,4 +31,15 @@ first=$SECONDS
 echo "$(minutes)names and numbers in a backward"
 tests/book/transcripts.sh README.md docs/debugging.md
 echo "$(minutes)every walk of docs/debugging.md prints what the page shows"
+# lldb, where it is: the path, and the first six digits of each number that the page shows.
+if command -v lldb > /dev/null; then
+    sed -n 's/^(lldb) //p' docs/debugging.md > "$room/typed"
+    lldb -b -s "$room/typed" -- build/debug/inspect --threads 1 program > "$room/printed" 2> /dev/null
+    for shown in $(sed -n '/^lldb build/,/^```/p' docs/debugging.md | grep -oE '= -?0\.0*[1-9][0-9]{5}|"decoder[^"]*"' | sed 's/^= //'); do
+        grep -qF -- "$shown" "$room/printed" || { echo "book: lldb does not print $shown"; exit 1; }
+    done
+    echo "$(minutes)the walk through lldb prints what the page shows"
+else
+    echo 'book: note: no lldb here; its walk is left out'
+fi
 [ "$first" -lt 600 ]
