@@ -241,6 +241,7 @@ lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(l
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
 	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@$(BUILD)/lab-$(LAB)
+-include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags))
 
 book:

@@ -26,7 +26,7 @@ files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
     BEGIN {
         count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train " \
                       "engine/check tokenizer data models/masks models/batch models/latent models/nets models/density " \
-                      "models/tasks models/writing models/scoring models/runs tools tests", list, " ")
+                      "models/tasks models/writing models/scoring models/runs tools tests docs", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
         for (j = 2; j <= 10; j++) delete may["tokenizer", list[j]]                    # no engine at all

@@ -3,6 +3,7 @@
 # The labs that have a check: the starting point gets no points, the solution gets all, and each usual mistake gets findings that
 # no other mistake gets. tests/labs.sh NN...: these labs alone, without the grader.
 . "$(dirname "$0")/command_line.sh"
+export LAB_UNTIMED=1  # lab 10: what it says of speed is shown and gives its points
 by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
 # The same without make, which takes longer to read its file than a compiler such a lab.
 check() {
@@ -16,6 +17,8 @@ for lab in "${labs[@]}"; do
     is "lab $lab: where it starts, nothing holds" "0 of" "$(grep -o '^[0-9]* of' "$folder/said")"
     check "$lab" "$solution"
     is "lab $lab: its solution" "0 0" "$? $(grep -c '^not yet' "$folder/said")"
+    is "lab $lab: points of the course's page" "| $(grep -oE '^[0-9]+ of' "$folder/said" | cut -d ' ' -f 1) |" \
+        "$(grep "(labs/$lab-" docs/course.md | grep -oE '\| [0-9]+ \|$')"
     : > "$folder/all"
     while IFS=$'\t' read -r name right wrong; do
         python3 - "$solution" "$folder/mistake.cpp" "$right" "$wrong" <<'PY' || is "lab $lab: $name: stands in the solution once" yes no
@@ -29,7 +32,7 @@ PY
         check "$lab" "$folder/mistake.cpp"
         is "lab $lab: $name: is seen" 1 "$(( $(grep -c '^not yet' "$folder/said") > 0 ))"
         # Without the numbers of one case: what is said must differ by itself.
-        said=$(grep -v 'the complex step says' "$folder/said" | tr '\n' '|')
+        said=$(grep -vE '; [a-z ]+ (says|gives) |GFLOP/s' "$folder/said" | tr '\n' '|')
         is "lab $lab: $name: differs from the others" '' "$(grep -F -- "$said" "$folder/all" | cut -f 1)"
         printf '%s\t%s\n' "$name" "$said" >> "$folder/all"
     done < <(grep -v '^#' "docs/labs/solutions/$lab.mistakes")
