@@ -192,9 +192,9 @@ asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
 test-program: $(BUILD)/tests $(fakes)
 run-tests: test-program
 	@tests/check_layers.sh $(BUILD)
-	@tests/mutants/check.sh
 	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
+	@$(if $(ONLY)$(FROM),,tests/mutants/check.sh)
 $(BUILD)/tests: $(call object,$(tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(wildcard tools/bench/*.cpp tools/program/*.cpp tools/plot/*.cpp))) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
