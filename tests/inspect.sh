@@ -64,6 +64,20 @@ if command -v gnuplot > /dev/null; then
     refuses 'curves: a number that is not' 2 '--numbers: no log has lsos; there are kl, loss, step' inspect plot "$folder/run" --numbers lsos --out "$folder/c.svg"
 fi
 refuses 'curves: no picture' 2 'ends neither in .svg nor in .png' inspect plot "$folder/run" --out "$folder/c.txt"
+# ---- pictures of a step ----
+inspect program --memory "$folder/m.svg" --timeline "$folder/t.json" > "$folder/log"
+blocks=$(grep -c '<rect x' "$folder/m.svg")
+is 'memory: a block for each, values and gradients' 1 "$((blocks > 100 && $(grep -c c2571a "$folder/m.svg") > 30))"
+is 'memory: blocks have the names of tensors' 2 "$(grep -c '<title>decoder.layer.0.attention.query, ' "$folder/m.svg")"
+records=$(grep -cE '^#[0-9]+ ' "$folder/log")
+is 'timeline: an event for each op, forward' "$records" "$(grep -o '"cat":"forward"' "$folder/t.json" | wc -l)"
+is 'timeline: as whole numbers of events as it says' "$(grep -o '"ph":"X"' "$folder/t.json" | wc -l)" "$(grep -o '"dur":[0-9.]*' "$folder/t.json" | wc -l)"
+if command -v dot > /dev/null; then
+    inspect program unilm --graph "$folder/g.svg" > "$folder/log"
+    is 'graph: a box for each op' "$(grep -cE '^#[0-9]+ ' "$folder/log")" "$(grep -c 'class="node"' "$folder/g.svg")"
+    is 'graph: lines that bring gradients back, and scopes' 1 "$(($(grep -c 'stroke="#2b5d8a"' "$folder/g.svg") > 20 && $(grep -c 'class="cluster"' "$folder/g.svg") > 8))"
+fi
+refuses 'graph: no picture' 2 'ends neither in .svg nor in .png' inspect program --graph "$folder/g.txt"
 for i in $(seq 60); do printf 'the %d cats see %d <dogs>\t<b>%d\n' $((i % 7)) $((i % 5)) $((i % 2)); done > "$folder/labelled.txt"
 cut -f 1 "$folder/labelled.txt" > "$folder/lines.txt"
 small='layers=3 width=16 heads=2 inner=32 vocabulary=80'

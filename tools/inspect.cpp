@@ -61,10 +61,10 @@ void list_attention() {
 int main(int argc, char** argv) {
     Options mask, attention, models, gradients, program, plot, report, checkpoint;
     std::vector<std::string> words;
-    std::string name, dump, svg;
+    std::string name, svg;
+    ProgramSettings step;
     PlotSettings curves;
     ReportSettings of_run;
-    bool time = false;
     CheckpointSettings shown;
     int source = 6, target = 5;
     auto setup = [&](Options& app) {
@@ -81,10 +81,13 @@ int main(int argc, char** argv) {
         gradients.value("words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
                    "only ops whose names begin so; or a model and settings, as ./train takes them");
         program = app.command("program", "one step of a small model, as the tape recorded it");
-        program.value("words", words, "[MODEL] [KEY=VALUE ...]",
+        program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
                    "a model (default: univae) and settings, as ./train takes them, of a small one");
-        program.value("--dump", dump, "DIR", "every value and gradient into this folder");
-        program.flag("--time", time, "seconds by op instead of the program");
+        program.value("--dump", step.dump, "DIR", "every value and gradient into this folder");
+        program.flag("--time", step.time, "seconds by op instead of the program");
+        program.value("--graph", step.graph, "FILE", "a picture of what flows from op to op, .svg or .png, drawn by Graphviz");
+        program.value("--memory", step.memory, "FILE", "an SVG of the blocks of memory over the step");
+        program.value("--timeline", step.timeline, "FILE", "JSON for chrome://tracing or ui.perfetto.dev: when each op ran");
         plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
         plot.value("runs", curves.runs, "RUN ...", "run folders").required();
         plot.value("--numbers", curves.numbers, "NAME,...", "loss, held_out_loss and so on (default: all but norm, tokens and seconds)").list();
@@ -114,7 +117,7 @@ int main(int argc, char** argv) {
         if (attention.chosen()) list_attention();
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
-        if (program.chosen()) print_program(words, dump, time, common.seed);
+        if (program.chosen()) print_program(step, common.seed);
         if (checkpoint.chosen()) inspect_checkpoint(shown, common.seed);
     };
     return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints",

@@ -15,9 +15,15 @@ class Backbone;
 class Parameters;
 class Vocabulary;
 
-// ./inspect program: one step of a small model. What the tape recorded, or the time that each op took; every value and
-// gradient into the folder `dump` unless it is empty.
-void print_program(const std::vector<std::string>& words, const std::string& dump, bool time, std::uint64_t seed);
+// ./inspect program: one step of a small model. What the tape recorded, or the time that each op took. Into files, where they are
+// named: every value and gradient into a folder, the tape as a graph, the memory that the step has as a picture of blocks over
+// time, and when each op ran as a trace that Chrome and Perfetto show.
+struct ProgramSettings {
+    std::vector<std::string> words;
+    std::string dump, graph, memory, timeline;
+    bool time = false;
+};
+void print_program(const ProgramSettings& settings, std::uint64_t seed);
 
 // ./inspect gradients: a line for every tensor of every op whose name begins with one of `names` (none: of every op), or
 // for every parameter of a small model. Both throw where a gradient is wrong, after all is printed.

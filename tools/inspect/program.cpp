@@ -3,9 +3,12 @@
 
 #include <memory>
 
+#include "engine/base/write_file.h"
 #include "engine/tape/trace.h"
 #include "tools/inspect/inspect.h"
+#include "tools/inspect/pictures.h"
 #include "tools/inspect/small_model.h"
+#include "tools/plot/plot.h"
 
 namespace masquerade {
 namespace {
@@ -23,29 +26,36 @@ void print_times(const Clock& clock, int steps) {
 
 }  // namespace
 
-void print_program(const std::vector<std::string>& words, const std::string& folder, bool time, std::uint64_t seed) {
-    SmallStep step(words, seed);
+void print_program(const ProgramSettings& s, std::uint64_t seed) {
+    if (!s.graph.empty()) check_picture(s.graph, dot);
+    SmallStep step(s.words, seed);
     Clock clock;
+    Timeline timeline;
     std::unique_ptr<Dump> dump;
-    if (!folder.empty()) {
-        dump = std::make_unique<Dump>(folder);
+    if (!s.dump.empty()) {
+        dump = std::make_unique<Dump>(s.dump);
         step.tape.observe(dump.get());
     }
-    if (time) step.tape.observe(&clock);
-    const int steps = time ? 4 : 1;  // the first one plans memory and is not timed
+    if (s.time) step.tape.observe(&clock);
+    if (!s.timeline.empty()) step.tape.observe(&timeline);
+    const int steps = s.time || !s.timeline.empty() ? 4 : 1;  // the first one plans memory and is not timed
     for (int i = 0; i < steps; i++) {
         if (i == 1) clock.clear();
+        timeline.clear();
         step.backward(step.loss());
         step.tape.end();
     }
-    if (time) return print_times(clock, steps - 1);
+    if (!s.graph.empty()) draw_graph_of(step.tape, s.graph);
+    if (!s.memory.empty()) replace_file(s.memory, memory_picture(step.tape, *step.arena.plan(step.bucket)));
+    if (!s.timeline.empty()) replace_file(s.timeline, timeline.json());
+    if (s.time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(step.tape);
     fmt::print("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
                step.tape.program(), step.kind.name, step.run->description(), step.run->parameters.count(),
                step.task->batch_tokens(), step.bucket);
     fmt::print("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
                double(step.arena.planned_bytes()) / 1024, double(step.arena.unplanned_bytes()) / 1024);
-    if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", folder);
+    if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", s.dump);
 }
 
 }  // namespace masquerade

@@ -47,22 +47,22 @@ std::string script(const std::string& file, const std::vector<Plot>& plots) {
 
 }  // namespace
 
-void check_picture(const std::string& file) {
+void check_picture(const std::string& file, const Drawer& by) {
     if (!ends_with(file, ".svg") && !ends_with(file, ".png"))
         throw BadUsage(text(file, " ends neither in .svg nor in .png, the two kinds of picture there are"));
-    if (std::system("gnuplot --version >/dev/null 2>&1") != 0)
-        throw BadInput("pictures are drawn by gnuplot, which is missing here (Debian: apt-get install gnuplot-nox)");
+    if (std::system(text("command -v ", by.name, " >/dev/null 2>&1").c_str()) != 0)
+        throw BadInput(text(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")"));
 }
 
-void draw(const std::string& file, const std::vector<Plot>& plots) {
-    FILE* gnuplot = popen("gnuplot", "w");
+void draw_by(const Drawer& by, const std::string& arguments, const std::string& file, const std::string& script) {
+    FILE* to = popen(text(by.name, " ", arguments).c_str(), "w");
     const auto before = std::signal(SIGPIPE, SIG_IGN);
-    const std::string all = script(file, plots);
-    const bool written = gnuplot && std::fwrite(all.data(), 1, all.size(), gnuplot) == all.size();
-    const int status = gnuplot ? pclose(gnuplot) : -1;
+    const bool written = to && std::fwrite(script.data(), 1, script.size(), to) == script.size();
+    const int status = to ? pclose(to) : -1;
     std::signal(SIGPIPE, before);
-    if (!written || status != 0)
-        throw BadInput(text(file, " was not drawn: gnuplot, which said why, did not end well"));
+    if (!written || status != 0) throw BadInput(text(file, " was not drawn: ", by.name, ", which said why, did not end well"));
 }
+
+void draw(const std::string& file, const std::vector<Plot>& plots) { draw_by(gnuplot, "", file, script(file, plots)); }
 
 }  // namespace masquerade

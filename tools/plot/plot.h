@@ -16,8 +16,14 @@ struct Plot {
     bool log_x = false, log_y = false;
     std::vector<Curve> curves;
 };
-// BadUsage where `file` ends neither in .svg nor in .png, BadInput where gnuplot is missing: to be asked before long work.
-void check_picture(const std::string& file);
+// A program that draws what a script on its standard input says.
+struct Drawer {
+    const char *name, *package, *what;  // of Debian, if it is missing; what it draws
+};
+constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
+// BadUsage where `file` ends neither in .svg nor in .png, BadInput where the program is missing: to be asked before long work.
+void check_picture(const std::string& file, const Drawer& by = gnuplot);
+void draw_by(const Drawer& by, const std::string& arguments, const std::string& file, const std::string& script);
 // Draws plots one below the other into such a file.
 void draw(const std::string& file, const std::vector<Plot>& plots);
 
