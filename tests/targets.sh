@@ -253,12 +253,31 @@ train univae --init lm --data sentences.txt --steps 1 keep_tokens=true max_lengt
 is 'what is new in a UniVAE' 1 "$(grep -c 'embedding, head; new: latents; [0-9]* of [0-9]* tokens' warm.txt)"
 awk '{ print $0 "\t" (NR % 3 ? "many" : "few") }' sentences.txt > labelled.tsv
 evaluate latents --limit 20 --importance 2 --samples 20 --swap --labelled labelled.tsv --labels 5 > table
-is 'what its latents carry' 'kl.0 active_units mutual_information probe probe_neighbours probe_words clusters swap.content swap.form swap.0.content_a' \
+is 'what its latents carry' 'kl.0 active_units mutual_information swap.content swap.form swap.0.content_a probe probe_neighbours probe_words clusters' \
     "$(awk '/^(kl\.|active|mutual|probe|clusters|swap\.(content|form|0.content_a))/ { print $1 }' table | xargs)"
 is 'latents drawn anew, thrice' 3 "$(head -n 1 sentences.txt | generate latents --resample 2:9 --each 3 2> /dev/null | tr '\t' '\n' | wc -l)"
 refuses 'each of nothing' 2 'requires --resample' generate latents --each 3
 refuses 'a length that changes nothing' 2 '--length is of models with free_length=true' generate latents --length 5
 is 'intervals in JSON' 'low high' "$(evaluate latents --limit 5 --importance 1 --samples 5 --swap --json | grep -A6 '"swap.form"' | grep -oE 'low|high' | xargs)"
+evaluate mlm --limit 5 --labelled labelled.tsv --labels 1,5 --draws 3 --json > table
+is 'labels from the states of an mlm' 'probe.1 probe_neighbours.1 probe_words.1 probe.5 probe_neighbours.5 probe_words.5 clusters' "$(grep -oE '(probe[a-z_.0-9]*|clusters)' table | xargs)"
+is 'the draws of labels, their mean between the least and the most' 6 "$(awk -F '[:,]' '/value/ { v = $2 } /low/ { l = $2 } /high/ { n += l <= v && v <= $2 } END { print n }' table)"
+refuses 'vectors of a run that has none' 2 'seq2seq has no vector of a line' evaluate seq2seq --limit 5 --labelled labelled.tsv
+refuses 'labels of nothing' 2 'requires --labelled' evaluate mlm --labels 5
+train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out judge > /dev/null
+is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
+refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
+latent='width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=20 layers=3 latent_layers=2 latent_size=8'
+train univae $latent pairs=true $on_pairs --steps 5 --out paraphrase > /dev/null
+is 'latents of pairs' 0 $?
+is 'latents of pairs are measured by their targets' 'reconstruction exact samples_perplexity' "$(evaluate paraphrase --limit 5 --importance 2 --samples 9 | awk '/^(reconstruction|exact|samples_perplexity) / { print $1 }' | xargs)"
+refuses 'pairs that are none' 1 'expected source<TAB>target on every line' evaluate paraphrase --data sentences.txt
+refuses 'pairs that are none to train on' 1 'pairs=true, and sentences.txt holds no pairs; expected source<TAB>target on every line' train univae pairs=true --data sentences.txt --steps 1 --out refused
+train --resume paraphrase --steps 6 > /dev/null
+is 'latents of pairs are taken up again' 0 $?
+train univae $latent latent=vq codes=16 groups=2 --data sentences.txt --steps 5 --out coded > /dev/null
+is 'a language model of codes, with its held-out loss' 1 "$(($(grep -c held_out_loss coded/latest/codes/log.jsonl) > 0))"
+is 'samples by the codes, and by the mixture' 18 "$(for p in fitted mixture; do generate coded --count 9 --prior $p; done | wc -l)"
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     Measured choice;
     LatentMeasuring latents(choice);
     TargetMeasuring targets(choice);
+    LabelMeasuring labels;
     bool json = false;
     int average = 1;
     return run_program(
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
             app.flag("--json", json, "the same as JSON");
             latents.declare(app);
             targets.declare(app);
+            labels.declare(app);
         },
         [&](const Common& common) {
             const ModelKind& kind = model_of_run(choice.run);
@@ -74,6 +76,7 @@ int main(int argc, char** argv) {
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));
             }
+            if (!labels.lines.empty()) labels.measure(*run, choice.run, common.seed, table.rows);
             json ? print_json(table) : print(table);
         },
         Work::models);

@@ -111,8 +111,7 @@ Prepared started(const Arguments& a, const Common& common) {
     const TargetSettings* const targets = settings->targets();
     PairOptions made = targets ? targets->made : PairOptions();
     made.seed = settings->train.seed;
-    p.text = find_training_text(a.data, a.dev, targets && !targets->mixture().has(Objective::pairs) ? TextKind::any : p.kind->reads,
-                                made);
+    p.text = find_training_text(a.data, a.dev, settings->wants(p.kind->reads), made);
     if (!a.vocab.empty() && !settings->words().empty())
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
     if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");

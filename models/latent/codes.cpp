@@ -11,47 +11,52 @@
 namespace masquerade {
 namespace {
 
-// A part that has become any of n alike with the share `change`: log q - log p of what it is now.
-double log_ratio_of_part(bool same, double change, int n) { return std::log(((same ? 1 - change : 0) + change / n) * n); }
-
 double normal_share(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
-// Codes are points of a grid: z goes forward, the gradient as if it were tanh y.
-class Levels : public Latent {
+// The base of both kinds: finitely many points, equally likely under the prior, so the KL is the log of their number.
+class Points : public Latent {
   public:
     using Latent::Latent;
+    double constant_kl() const override { return code_parts() * std::log(double(code_choices())); }
+    double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
+    void project(double* z) const override {
+        std::vector<int> parts(std::size_t(code_parts()), 0);
+        read_code(z, parts.data());
+        write_code(parts.data(), z);
+    }
+    // The first of the numbers of each part says which it becomes.
+    void draw(double* z) const override {
+        const int n = code_choices(), D = options.size / code_parts();
+        std::vector<int> parts;
+        for (int i = 0; i < code_parts(); i++) parts.push_back(std::min(n - 1, int(normal_share(z[i * D]) * n)));
+        write_code(parts.data(), z);
+    }
+};
+
+// Codes are points of a grid: z goes forward, the gradient as if it were tanh y.
+class Levels : public Points {
+  public:
+    using Points::Points;
     double out_deviation() const override { return 1.4 / std::sqrt(double(options.size)); }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int, const std::vector<LatentSample>&) const override {
         Tensor* t = tanh(tape, y, "tanh");  // (B,Z)
         return {straight_through(tape, t, nearest_level(tape, t, options.levels, "level"), "z"), y};
     }
-    double constant_kl() const override { return options.size * std::log(double(options.levels)); }
-    double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
     int code_parts() const override { return options.size; }
-    void project(double* z) const override {
+    int code_choices() const override { return options.levels; }
+    void read_code(const double* z, int* parts) const override {
         const double half = (options.levels - 1) / 2.0;
-        for (int i = 0; i < options.size; i++) z[i] = std::clamp(std::floor((z[i] + 1) * half + 0.5), 0.0, 2 * half) / half - 1;
+        for (int i = 0; i < options.size; i++) parts[i] = int(std::clamp(std::floor((z[i] + 1) * half + 0.5), 0.0, 2 * half));
     }
-    double disturb(double* z, double change, Sequence& random) const override {
-        const int L = options.levels;
-        double sum = 0;
-        for (int i = 0; i < options.size; i++) {
-            const double own = z[i];
-            if (random.uniform() < change) z[i] = 2.0 * random.below(std::uint32_t(L)) / (L - 1) - 1;
-            sum += log_ratio_of_part(std::fabs(z[i] - own) < 0.5 / L, change, L);
-        }
-        return sum;
-    }
-    void draw(double* z) const override {
-        const int L = options.levels;
-        for (int i = 0; i < options.size; i++) z[i] = 2.0 * std::min(L - 1, int(normal_share(z[i]) * L)) / (L - 1) - 1;
+    void write_code(const int* parts, double* z) const override {
+        for (int i = 0; i < options.size; i++) z[i] = 2.0 * parts[i] / (options.levels - 1) - 1;
     }
 };
 
 // Groups of numbers are rows of a codebook, which follows them as moving averages: states, which no optimiser moves.
-class Codes : public Latent {
+class Codes : public Points {
   public:
-    Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Latent(o), path_(path) {
+    Codes(Parameters* p, const std::string& path, const LatentOptions& o) : Points(o), path_(path) {
         if (o.size % o.groups) throw BadUsage(text("latent_size ", o.size, " does not divide into groups=", o.groups));
         if (!p) return;
         const std::int64_t rows = std::int64_t(o.groups) * o.codes, D = o.size / o.groups;
@@ -72,50 +77,30 @@ class Codes : public Latent {
         const CodeRule rule{options.groups, options.decay, 0.1, tape.stream(path_ + ".dead")};
         learn_codes(s.y->view(), s.code->view(), weights->view(), rule, codes_->view(), counts_->view(), sums_->view());
     }
-    double constant_kl() const override { return options.groups * std::log(double(options.codes)); }
-    double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
     int code_parts() const override { return options.groups; }
-    void project(double* z) const override {
+    int code_choices() const override { return options.codes; }
+    void read_code(const double* z, int* parts) const override {
         const int D = options.size / options.groups;
-        const OnHost codes(codes_->view());
+        const std::vector<double> codes = numbers_of(codes_->view());
         for (int g = 0; g < options.groups; g++) {
             const auto distance = [&](int m) {
                 double sum = 0;
-                for (int i = 0; i < D; i++) sum += std::pow(z[g * D + i] - codes[(g * options.codes + m) * D + i], 2);
+                for (int i = 0; i < D; i++) sum += std::pow(z[g * D + i] - codes[std::size_t((g * options.codes + m) * D + i)], 2);
                 return sum;
             };
-            int best = 0;
-            double least = distance(0);
+            double least = distance(parts[g] = 0);
             for (int m = 1; m < options.codes; m++)
-                if (const double d = distance(m); d < least) best = m, least = d;
-            take(codes, g, best, z);
+                if (const double d = distance(m); d < least) parts[g] = m, least = d;
         }
     }
-    double disturb(double* z, double change, Sequence& random) const override {
-        const OnHost codes(codes_->view());
+    void write_code(const int* parts, double* z) const override {
         const int D = options.size / options.groups;
-        double sum = 0;
-        for (int g = 0; g < options.groups; g++) {
-            const std::vector<double> own(z + g * D, z + (g + 1) * D);
-            if (random.uniform() < change) take(codes, g, int(random.below(std::uint32_t(options.codes))), z);
-            sum += log_ratio_of_part(std::equal(own.begin(), own.end(), z + g * D), change, options.codes);
-        }
-        return sum;
-    }
-    void draw(double* z) const override {
         const OnHost codes(codes_->view());
-        for (int g = 0; g < options.groups; g++) {
-            const double u = normal_share(z[g * (options.size / options.groups)]);
-            take(codes, g, std::min(options.codes - 1, int(u * options.codes)), z);
-        }
+        for (int g = 0; g < options.groups; g++)
+            for (int i = 0; i < D; i++) z[g * D + i] = codes[(g * options.codes + parts[g]) * D + i];
     }
 
   private:
-    void take(const OnHost& codes, int group, int code, double* z) const {
-        const int D = options.size / options.groups;
-        for (int i = 0; i < D; i++) z[group * D + i] = codes[(group * options.codes + code) * D + i];
-    }
-
     std::string path_;
     Tensor *codes_ = nullptr, *counts_ = nullptr, *sums_ = nullptr;  // (groups M, Z / groups), (groups M), as codes
 };

@@ -14,6 +14,20 @@ void Latent::between(const double* a, const double* b, double t, double* z) cons
     project(z);
 }
 
+double Latent::disturb(double* z, double change, Sequence& random) const {
+    const int n = code_choices();
+    std::vector<int> parts(std::size_t(code_parts()), 0);
+    read_code(z, parts.data());
+    double sum = 0;
+    for (int& part : parts) {
+        const int own = part;
+        if (random.uniform() < change) part = int(random.below(std::uint32_t(n)));
+        sum += std::log(((part == own ? 1 - change : 0) + change / n) * n);
+    }
+    write_code(parts.data(), z);
+    return sum;
+}
+
 LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps, const LatentOptions& o,
                          const Latent* before)
     : latent(row_of(o.kind).make(&p, path, o, before)), path_(path) {
@@ -108,6 +122,23 @@ double LatentSpace::constant_kl() const {
     double sum = 0;
     for (const auto& latent : latents_) sum += latent->constant_kl();
     return sum;
+}
+
+std::vector<int> LatentSpace::code(const std::vector<double>& z) const {
+    std::vector<int> all;
+    for (int l = 0; l < layers(); l++) {
+        const std::size_t first = all.size();
+        all.resize(first + std::size_t(latents_[std::size_t(l)]->code_parts()));
+        latents_[std::size_t(l)]->read_code(z.data() + begin(l), all.data() + first);
+    }
+    return all;
+}
+
+std::vector<double> LatentSpace::latent_of(const std::vector<int>& code) const {
+    std::vector<double> z(std::size_t(numbers()), 0);
+    const int* parts = code.data();
+    for (int l = 0; l < layers(); parts += latents_[std::size_t(l++)]->code_parts()) latents_[std::size_t(l)]->write_code(parts, z.data() + begin(l));
+    return z;
 }
 
 void LatentSpace::project(std::vector<double>& z) const {

@@ -75,10 +75,13 @@ class Latent {
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
     virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }  // ... up to a function of z
     virtual bool has_density() const { return true; }                  // else q(z | y) is one point
-    // ... of finitely many, each made of so many parts; log_ratio is then -log p(z). 0: of no such.
+    // ... of finitely many, each made of so many parts, which are one of so many each. 0: of no such.
     virtual int code_parts() const { return 0; }
+    virtual int code_choices() const { return 0; }
+    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // those nearest to z
+    virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
     // Changes each part of a code, with the share `change`, to any of that part: log q(z) - log p(z) for the q that this is.
-    virtual double disturb(double* /*z*/, double /*change*/, Sequence& /*random*/) const { return 0; }
+    double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;
 };
@@ -126,6 +129,10 @@ class LatentSpace {
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
+    // A latent vector of codes as the numbers of all their parts, layer by layer, and back; none where it is of no such.
+    std::vector<int> code(const std::vector<double>& latent) const;
+    std::vector<double> latent_of(const std::vector<int>& code) const;
+    int code_choices() const { return latents_.empty() ? 0 : latents_[0]->code_choices(); }
     // Makes a mixture of latent vectors a point of the space again.
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1], layer by layer.

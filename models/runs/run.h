@@ -45,6 +45,7 @@ struct RunSettings {
     virtual const char* architecture() const = 0;  // the same in Hugging Face's style
     virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
     virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
+    virtual TextKind wants(TextKind usual) const { return usual; }  // what is read of a text, where settings change it
     virtual std::vector<std::string> words() const { return {}; }  // the vocabulary; empty: it is learned from text
     // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many layers),
     // and what is read those of another run.
@@ -79,6 +80,8 @@ class Run {
     // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }
+    // A vector a line, for classifiers to read: the means of the latents, or the mean of a stack's last states. None: it has none.
+    virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
     // The accuracy and the baselines of a run that answers questions, on at most so many held-out examples; else none.
     virtual std::vector<Measure> measures(std::uint64_t /*examples*/) { return {}; }
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a

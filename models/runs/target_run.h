@@ -29,6 +29,7 @@ struct TargetSettings : RunSettings {
     bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
 
     TargetSettings* targets() override { return this; }
+    TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }

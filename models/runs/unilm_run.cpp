@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/tensor/numbers.h"
+
 namespace masquerade {
 
 UniLmSettings::UniLmSettings() {
@@ -108,6 +110,43 @@ std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sen
     }
     UniLmDecoder decoder(model, reading_options());
     return written(decoder, about, sources, std::move(options), seed);
+}
+
+// The mean over a line's tokens, [CLS] and [SEP] among them, which see each other as the first objective has it.
+std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::string>& lines) const {
+    const Objective& objective = *mixture.parts.at(0).objective;
+    const ObjectiveOptions options = objective_options();
+    const std::int64_t C = model.backbone.options.width;
+    constexpr std::size_t at_a_time = 64;
+    std::vector<std::vector<double>> means;
+    Arena arena(model.backbone.device(), Blocks::kept);
+    Tape tape(arena, model.backbone.storage());
+    const std::vector<Sentence> all = sentences(lines);
+    for (std::size_t first = 0; first < all.size(); first += at_a_time) {
+        std::vector<Example> examples;
+        for (std::size_t i = first; i < std::min(all.size(), first + at_a_time); i++) {
+            Example e;
+            const int n = int(all[i].ids.size());
+            for (int t = 0; t < n; t++) e.rows.push(all[i].ids[std::size_t(t)], options.source_type, t, all[i].name);
+            e.document = {n, 0};
+            if (objective.has(Objective::ranks)) e.rank.assign(std::size_t(n), -1);
+            examples.push_back(e);
+        }
+        Batch batch = pack(examples, 0);
+        objective.give_masks(batch, options);
+        tape.begin("features");
+        const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
+        Tensor* x = model.backbone.run(tape, batch.rows, model.backbone.pass(tape, batch.rows, batch.graph), before);
+        const OnHost states(model.backbone.finish(tape, x)->view());  // (N,C)
+        std::int64_t at = 0;
+        for (const Document& d : batch.parts) {
+            means.emplace_back(std::size_t(C), 0);
+            for (int row = 0; row < d.source; row++)
+                for (double& mean : means.back()) mean += states[at++] / d.source;
+        }
+        tape.end();
+    }
+    return means;
 }
 
 std::unique_ptr<SourceReader> UniLmRun::backward_reader(int most) const {

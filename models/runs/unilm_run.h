@@ -34,6 +34,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override { return {model.backbone.options}; }
     const Backbone* bert() const override { return &model.backbone; }
+    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string description() const override;
 
     bool writes() const override;

@@ -58,6 +58,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK], in training", 0, 1);
+    c.add("pairs", &pairs, "reads source<TAB>target: the latents are of the source, and the target is what is written");
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
@@ -101,7 +102,9 @@ void UniVaeSettings::adopt_reading(const RunSettings& theirs) {
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
-    return std::make_unique<UniVaeTask>(*this, sentences(t.train), sentences(t.held_out));
+    if (settings.pairs && t.train_targets.empty())
+        throw BadInput(masquerade::text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
+    return std::make_unique<UniVaeTask>(*this, sentences(t.train, t.train_targets), sentences(t.held_out, t.held_out_targets));
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
@@ -126,6 +129,8 @@ bool UniVaeRun::load_prior() {
     if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
     prior =
         std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
+    if (const std::string codes = code_prior_folder(step_folder); std::filesystem::exists(codes))
+        code_prior = std::make_shared<const CodePrior>(codes, model.space, checksum_of(parameters), model.backbone.device());
     return true;
 }
 
@@ -133,20 +138,25 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (asked == "uniform" && temperature)
         throw BadUsage(
             "--latent-temperature is of the fitted prior, and does not go with --prior uniform");
-    const std::string word = temperature ? "fitted" : asked;
-    prior_temperature = temperature.value_or(prior_temperature);
+    const std::string word = temperature && asked.empty() ? "fitted" : asked;
+    prior_temperature = temperature;
     if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
-    if (load_prior()) return;
+    if (load_prior()) {
+        if (word == "mixture") code_prior = nullptr;
+        return;
+    }
     const std::string missing = masquerade::text(prior_file(step_folder), " is not there: ");
     const char* remedy = "; ./train --fit-prior makes it";
-    if (word == "fitted") throw BadInput(missing + "the run has no fitted prior" + remedy);
+    if (!word.empty()) throw BadInput(missing + "the run has no fitted prior" + remedy);
     log_line("note: ", missing, "latents are drawn from the prior of training", remedy);
 }
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
+    if (code_prior) return code_prior->draw(seed, line, number, prior_temperature.value_or(1));
+    return prior ? prior->draw(seed, line, number, prior_temperature.value_or(LatentPrior::default_temperature))
+                 : model.space.prior(seed, line, number);
 }
 
 int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {
@@ -164,8 +174,15 @@ UniVaeDecoder::Special UniVaeRun::special() const {
     return s;
 }
 
-std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines) const {
-    return encode_lines(tokenizer, lines, model.options.max_length);
+std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets) const {
+    const int longest = model.options.max_length;
+    return targets.empty() ? encode_lines(tokenizer, lines, longest) : encode_pairs(tokenizer, lines, targets, longest, longest - 1);
+}
+
+std::vector<std::vector<double>> UniVaeRun::features(const std::vector<std::string>& lines) const {
+    if (model.options.latent_layers == 0) return {};
+    const std::vector<Sentence> all = sentences(lines);
+    return mean_latents(model, pointers_to(all));
 }
 
 }  // namespace masquerade

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "models/runs/code_prior.h"
 #include "models/runs/run_of.h"
 #include "models/nets/univae.h"
 #include "models/writing/univae_decoder.h"
@@ -21,6 +22,7 @@ struct UniVaeSettings : RunSettings {
     double beta = 1;  // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
+    bool pairs = false;
     int prior_sentences =
         20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
 
@@ -28,6 +30,7 @@ struct UniVaeSettings : RunSettings {
     const char* family() const override { return name; }
     const char* architecture() const override { return "UniVAE"; }
     void declare(Config& config) override;
+    TextKind wants(TextKind usual) const override { return pairs ? TextKind::pairs : usual; }
     void adopt(const Stacks& stacks) override;
     void adopt_reading(const RunSettings& theirs) override;
     UniVaeOptions net(int vocabulary) const;
@@ -43,17 +46,20 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     Stacks stacks() const override { return {model.options.backbone}; }
     UniVaeRun* latents() override { return this; }
+    std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // The fitted prior of a loaded run: read where there is one, and whether there is.
+    // The fitted priors of a loaded run, that of codes too: read where there are any, and whether there are.
     bool load_prior();
-    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "uniform" reads
-    // nothing, "" takes what there is, with a note where that is nothing. A temperature asks for the fitted one.
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "mixture" is that without
+    // the one of codes, "uniform" reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks for
+    // the fitted one.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
+    static std::string code_prior_folder(const std::string& folder) { return folder + "/codes"; }
     // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
@@ -62,10 +68,11 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
-    std::vector<Sentence> sentences(const std::vector<std::string>& lines) const;
+    std::vector<Sentence> sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets = {}) const;
 
     std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
-    double prior_temperature = LatentPrior::default_temperature;
+    std::shared_ptr<const CodePrior> code_prior;  // the same for codes, which goes before it
+    std::optional<double> prior_temperature;  // none: what each has where nobody says otherwise
 };
 
 }  // namespace masquerade

@@ -44,7 +44,7 @@ double share_right(const LabelledSplit& split, Guess guess) {
 
 }  // namespace
 
-LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed) {
+LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed, std::uint32_t draw) {
     LabelledSplit split;
     std::map<std::string, int> numbers;
     std::vector<std::vector<std::size_t>> of_class;
@@ -55,7 +55,7 @@ LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std
         (i % 5 == 4 ? split.test : of_class[std::size_t(label)]).push_back(i);
     }
     split.classes = int(numbers.size());
-    Sequence random(seed, "labels");
+    Sequence random(seed, "labels", draw);
     for (std::vector<std::size_t>& lines : of_class) {
         for (std::size_t i = lines.size(); i > 1; i--) std::swap(lines[i - 1], lines[random.below(std::uint32_t(i))]);
         if (most > 0 && lines.size() > std::size_t(most)) lines.resize(std::size_t(most));

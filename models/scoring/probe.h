@@ -14,8 +14,8 @@ struct LabelledSplit {
     std::vector<int> labels;  // of all lines, 0 .. classes-1
     int classes = 0;
 };
-// Every fifth line is for the test; the others are trained on, or `most` of each label drawn by the seed. 0: all.
-LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed);
+// Every fifth line is for the test; the others are trained on, or `most` of each label drawn by the seed and the draw. 0: all.
+LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std::uint64_t seed, std::uint32_t draw = 0);
 
 // Shares of the test that are right, 0..1.
 // Logistic regression on standardised numbers, 300 steps of Adam, weights with a penalty of |w|^2 / 1000.

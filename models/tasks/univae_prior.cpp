@@ -28,11 +28,7 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
     return all;
 }
 
-LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
-                      std::uint64_t seed) {
-    if (model.options.latent_layers == 0)
-        throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
-    if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
+std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     std::vector<const Sentence*> chosen;
     for (const Sentence& s : sentences) chosen.push_back(&s);
     Sequence random(seed, "prior.sentences");
@@ -40,10 +36,19 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     for (std::size_t i = 0; i < n; i++)
         std::swap(chosen[i], chosen[i + random.below(std::uint32_t(chosen.size() - i))]);
     chosen.resize(n);
+    return chosen;
+}
+
+LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
+                      std::uint64_t seed) {
+    if (model.options.latent_layers == 0)
+        throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
+    if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
+    const std::vector<const Sentence*> chosen = drawn_sentences(sentences, most, seed);
     std::vector<float> codes;  // (n, K Z)
     for (const std::vector<double>& code : mean_latents(model, chosen))
         codes.insert(codes.end(), code.begin(), code.end());
-    const Shape shape = {std::int64_t(n), std::int64_t(codes.size() / n)};
+    const Shape shape = {std::int64_t(chosen.size()), std::int64_t(codes.size() / chosen.size())};
     std::vector<int> lengths;
     for (const Sentence* s : chosen) lengths.push_back(int(s->ids.size()));
     return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);

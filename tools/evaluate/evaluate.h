@@ -15,7 +15,7 @@ struct Row {
     double value;
     std::string unit, meaning;
     std::vector<double> beside = {};  // the same of what it is compared with
-    std::vector<double> interval = {};  // of 95 %: low, high; or nothing
+    std::vector<double> interval = {};  // low, high: of 95 %, or of all draws; or nothing
 };
 
 struct Table {
@@ -36,12 +36,21 @@ struct LatentMeasuring {
     int importance = 20, samples = 1000, refine = 0;
     std::optional<double> latent_temperature;
     bool swap = false;
-    std::string labelled;
-    int labels = 0;
+    std::string judge;
     Options own;  // its options
 
     void declare(Options& app);
     Table measure(UniVaeRun& run, const Common& common) const;
+};
+
+// A probe of the features of a run: what they say of labels.
+struct LabelMeasuring {
+    std::string lines;
+    std::vector<int> labels = {0};
+    int draws = 1;
+
+    void declare(Options& app);
+    void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Row>& rows) const;
 };
 
 struct TargetMeasuring {

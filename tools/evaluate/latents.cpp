@@ -8,7 +8,6 @@
 #include "data/text.h"
 #include "engine/base/log.h"
 #include "models/scoring/metrics.h"
-#include "models/scoring/probe.h"
 #include "models/tasks/univae_prior.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
@@ -32,7 +31,9 @@ TrainingText text_of(const UniVaeRun& run, const Measured& choice) {
     } catch (const BadInput& e) {
         log_line("note: ", e.what(), "; samples are not measured without it");
     }
-    t.held_out = read_text(choice.data).source;
+    Text given = read_text(choice.data);
+    t.held_out = std::move(given.source);
+    if (run.settings.pairs) t.held_out_targets = std::move(given.target);
     return t;
 }
 
@@ -50,13 +51,38 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
     return lines;
 }
 
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, std::vector<Row>& rows) {
-    SampleQuality quality(t.train);
-    std::vector<std::string> held_out(
-        t.held_out.begin(), t.held_out.begin() + std::ptrdiff_t(std::min(samples.size(), t.held_out.size())));
+// A language model of ours as the judge of lines: their nats a line.
+class Judge {
+  public:
+    Judge(const std::string& path, Device device) : run_(model_of_run(path).load(path, false, device)) {
+        const TargetRun* judge = run_->targets();
+        if (!judge || judge->objective() != "lm")
+            throw BadUsage(text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
+    }
+    double operator()(const std::vector<std::string>& lines) const {
+        const std::vector<Sentence> sentences = run_->targets()->sentences(lines);
+        return run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document;
+    }
+
+  private:
+    std::unique_ptr<Run> run_;
+};
+
+// The lines that are to be written: of pairs the targets.
+const std::vector<std::string>& written_text(const std::vector<std::string>& lines, const std::vector<std::string>& targets) {
+    return targets.empty() ? lines : targets;
+}
+
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const Judge* judge, std::vector<Row>& rows) {
+    const std::vector<std::string>&train = written_text(t.train, t.train_targets), &others = written_text(t.held_out, t.held_out_targets);
+    SampleQuality quality(train);
+    const std::vector<std::string> held_out(others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size())));
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
     rows.push_back({"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased",
                     {double(held_out.size())}});
+    if (judge)
+        rows.push_back({"samples_judged", std::exp((*judge)(samples) / (s.length + 1)), "a word", "perplexity under the language model of --judge",
+                        {std::exp((*judge)(held_out) / (h.length + 1))}});
     const struct {
         const char* key;
         double (*of)(const TextQuality&);
@@ -86,9 +112,9 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
         const std::size_t least = bin == 0 ? 0 : std::size_t(1) << (bin - 1), most = (std::size_t(1) << bin) - 1;
         rows.push_back({fmt::format("samples_length.{}", least), share(s), "%", least == most ? "lines of so many words" : fmt::format("... to {}", most), {share(h)}});
     }
-    const std::vector<std::string> known(t.train.begin(), t.train.begin() + std::ptrdiff_t(std::min(samples.size(), t.train.size())));
-    rows.push_back({"samples_reverse", quality.reverse_perplexity(samples, t.held_out), "a word",
-                    "held-out text under a 5-gram model of the samples; of as many training lines", {quality.reverse_perplexity(known, t.held_out)}});
+    const std::vector<std::string> known(train.begin(), train.begin() + std::ptrdiff_t(std::min(samples.size(), train.size())));
+    rows.push_back({"samples_reverse", quality.reverse_perplexity(samples, others), "a word",
+                    "held-out text under a 5-gram model of the samples; of as many training lines", {quality.reverse_perplexity(known, others)}});
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
@@ -128,29 +154,20 @@ void measure_whole(const UniVaeRun& run, const std::vector<std::string>& lines, 
     rows.push_back({"exact_of_others", whole > 0 ? 100 * equal / whole : 0, "%", "exact among the lines that are neither"});
 }
 
-void measure_labels(const UniVaeRun& run, const LatentMeasuring& a, std::uint64_t seed, std::vector<Row>& rows) {
-    const Text lines = read_text(a.labelled);
-    if (lines.target.empty()) throw BadInput(text(a.labelled, " has no labels; text<TAB>label is expected on every line"));
-    const LabelledSplit split = split_labels(lines.target, a.labels, seed);
-    const std::vector<Sentence> sentences = run.sentences(lines.source);
-    const std::vector<std::vector<double>> means = mean_latents(run.model, pointers_to(sentences));
-    const std::string of = fmt::format("of {} lines, {} labels, trained on {}", split.test.size(), split.classes, split.train.size());
-    rows.push_back({"probe", 100 * linear_probe(means, split), "%", "labels found by a linear probe of the means " + of});
-    rows.push_back({"probe_neighbours", 100 * nearest_neighbours(means, split, 5), "%", "by the five nearest"});
-    rows.push_back({"probe_words", 100 * naive_bayes(sentences, split), "%", "by naive Bayes over the tokens, without a model"});
-    rows.push_back({"clusters", cluster_information(means, split, seed), "", "normalised mutual information of labels and k-means"});
-}
-
 }  // namespace
 
 Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     const UniVae& model = run.model;
     run.choose_prior(prior, latent_temperature);
+    const std::optional<Judge> judged = judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
     const TrainingText text = text_of(run, choice);
-    std::vector<std::string> lines = text.held_out;
-    if (int(lines.size()) > choice.limit) lines.resize(std::size_t(choice.limit));
-    if (lines.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
-    const std::vector<Sentence> sentences = run.sentences(lines);
+    std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
+    if (int(sources.size()) > choice.limit) sources.resize(std::size_t(choice.limit));
+    if (sources.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
+    if (run.settings.pairs && targets.empty()) throw BadInput(masquerade::text(choice.run, " was trained on pairs; expected source<TAB>target on every line"));
+    if (!targets.empty()) targets.resize(sources.size());
+    const std::vector<std::string>& lines = written_text(sources, targets);
+    const std::vector<Sentence> sentences = run.sentences(sources, targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run.special());
     const bool latent = model.options.latent_layers > 0,
@@ -189,7 +206,8 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         std::vector<Tokens> references;
         for (std::size_t i = 0; i < all.size(); i++) {
             requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(all[i]->ids.size()))});
-            references.emplace_back(all[i]->ids.begin() + 1, all[i]->ids.end() - 1);
+            const std::vector<int>& wanted = targets.empty() ? all[i]->ids : all[i]->target;
+            references.emplace_back(wanted.begin() + (targets.empty() ? 1 : 0), wanted.end() - 1);
         }
         const std::vector<Tokens> written = decoder.write(requests, {}, common.seed);
         const Closeness c = compare(references, written);
@@ -206,9 +224,8 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         add({{"active_units", double(use.active), "", fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
              {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
-    if (latent && !labelled.empty()) measure_labels(run, *this, common.seed, rows);
     if (latent && swap) measure_swaps(run.sentences(text.train), run, decoder, all, common.seed, rows);
-    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), rows);
+    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), judged ? &*judged : nullptr, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 
@@ -216,13 +233,13 @@ void LatentMeasuring::declare(Options& app) {
     own = app.group("of univae");
     own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
     own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    own.choice("--prior", prior, {"fitted", "uniform"},
-                  "of samples: fitted after training (default, where there is one), or uniform: the one of training");
+    own.choice("--prior", prior, {"fitted", "mixture", "uniform"},
+                  "of samples: fitted after training (default, where there is one; of codes a language model, or the mixture that others "
+                  "have), or uniform: the one of training");
     own.number(
         "--latent-temperature", latent_temperature, 0.0, 100.0,
-        fmt::format("of samples from the fitted prior (default: {})", LatentPrior::default_temperature), "T");
-    own.value("--labelled", labelled, "FILE", "text<TAB>label on every line: what the means of the latents say of labels");
-    own.number("--labels", labels, 0, 1000000, "... from so many lines of each label (default: 0, all)", "N");
+        fmt::format("of samples from the fitted prior (default: {}; of a language model of codes: 1)", LatentPrior::default_temperature), "T");
+    own.value("--judge", judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
     own.flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
     own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
 }

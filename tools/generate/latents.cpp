@@ -87,7 +87,7 @@ class Generator {
                 if (a_.interpolate)
                     r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
                 else if (!a_.resample.empty() && run_.prior)
-                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature);
+                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature.value_or(LatentPrior::default_temperature));
                 else if (!a_.resample.empty())
                     fresh = run_.draw(seed_, line, std::uint32_t(k));
                 else if (!a_.swap.empty())
@@ -137,10 +137,11 @@ void LatentWriting::declare(Options& app) {
             if (&one != &other) one.excludes(other);
     own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
     own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    own.choice("--prior", prior, {"fitted", "uniform"},
-                  "of the latents: fitted after training (default, where there is one), or uniform, as in training");
+    own.choice("--prior", prior, {"fitted", "mixture", "uniform"},
+                  "of the latents: fitted after training (default, where there is one; of codes a language model, or the mixture that "
+                  "others have), or uniform, as in training");
     own.number("--latent-temperature", latent_temperature, 0.0, 100.0,
-                  fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                  fmt::format("how far latents of the fitted prior stray from known ones (default: {}; of a language model of codes: 1)",
                               LatentPrior::default_temperature),
                   "T");
     own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");

@@ -184,6 +184,8 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
                        section("Training", "Over the steps.", curves(s.run));
     if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
         TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
+        text.held_out_targets.clear();  // of pairs; labels come with --data
+        if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {
             const Text other = read_text(s.data);
             text.held_out = other.source, text.held_out_targets = other.target;

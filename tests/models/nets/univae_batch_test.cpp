@@ -61,6 +61,23 @@ struct Model {
 
 }  // namespace
 
+TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder writes the target") {
+    Model m;
+    m.text[1].target = {10, 5, 11, 3};
+    const UniVaeBatch b = m.univae.batch(m.both, 1, true);
+    CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
+    CHECK(b.rows.ids == Numbers{2, 7, 2, 10, 5, 11});
+    CHECK(b.asked.tokens == Numbers{7, 3, 10, 5, 11, 3});
+    CHECK(b.rows.positions == Numbers{6, 7, 6, 7, 8, 9});
+    m.tape.begin("both forms");
+    const std::vector<LatentSample> z = m.univae.encode(m.tape, b, nullptr);
+    const std::vector<double> split = numbers_of(m.univae.decode(m.tape, b, {z[0].z, z[1].z, z[2].z})->view());
+    CHECK(split == numbers_of(m.univae.joint(m.tape, b, nullptr)->view()));
+    m.tape.end();
+    m.text[1].target.assign(6, 5);
+    CHECK_THROWS_AS(m.univae.batch(m.both), Error);
+}
+
 TEST_CASE("univae batch: two sentences, row by row") {
     const Model model;
     const UniVaeBatch b = model.univae.batch(model.both);

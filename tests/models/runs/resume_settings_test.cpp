@@ -77,7 +77,7 @@ void change(Config& keys, const std::string& model, const std::string& key) {
 
 // Trains a run in a folder up to a step: a new one, or the one that is there, read from the disk alone.
 void train(const ModelKind& kind, const RunSettings& settings, const std::string& path, std::int64_t steps) {
-    const TrainingText text = text_for(kind);
+    const TrainingText text = text_for(settings.wants(kind.reads));
     const bool again = std::filesystem::exists(path);
     const auto run = again ? kind.load(path, true, Device::cpu)
                            : kind.fresh(settings, learn_vocabulary(settings, text), settings.precision, Device::cpu);

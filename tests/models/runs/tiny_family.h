@@ -11,20 +11,21 @@
 namespace masquerade {
 
 // Questions, of which two in three are cut short, so that batches differ in size; each with the next one as its target,
-// if the family reads pairs.
-inline TrainingText text_for(const ModelKind& kind) {
+// if pairs are wanted.
+inline TrainingText text_for(TextKind wanted) {
     TrainingText t;
-    if (kind.reads == TextKind::none) return t;
+    if (wanted == TextKind::none) return t;
     t.train = grammar_questions(3, 200);
     for (std::size_t i = 0; i < t.train.size(); i++)
         if (i % 3 > 0) t.train[i].resize(std::min<std::size_t>(t.train[i].size(), 9));
     t.held_out = grammar_questions(4, 12);
-    if (kind.reads == TextKind::sentences) return t;
+    if (wanted == TextKind::sentences) return t;
     t.train_targets = t.train;
     std::rotate(t.train_targets.begin(), t.train_targets.begin() + 1, t.train_targets.end());
     t.held_out_targets = t.held_out;
     return t;
 }
+inline TrainingText text_for(const ModelKind& kind) { return text_for(kind.reads); }
 
 // Settings of a model that trains in moments.
 inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {

@@ -17,6 +17,38 @@ TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recom
     check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
 }
 
+// Whatever the objective, a line has the vector that it has alone; and where the mask has a name, the mean of the states under it.
+TEST_CASE("unilm run: the features of a line are the mean of its last states under the objective's mask") {
+    const std::vector<std::string> lines = {"where are you?", "what do you think of it?", "who?"};
+    const std::map<std::string, SegmentGraph (*)(const Documents&)> masks = {{"mlm", full_mask}, {"lm", causal_mask}, {"lm-reverse", anticausal_mask}};
+    for (const Objective& o : objectives()) {
+        CAPTURE(o.name);
+        const UniLmSettings s = tiny_unilm(o.name);
+        UniLmRun run(s, train_vocabulary(questions().train, s.vocabulary));
+        const std::vector<std::vector<double>> all = run.features(lines);
+        REQUIRE(all.size() == 3);
+        for (std::size_t i = 0; i < 3; i++) {
+            const std::vector<double> alone = run.features({lines[i]}).at(0);
+            REQUIRE(int(alone.size()) == s.model.width);
+            for (std::size_t c = 0; c < alone.size(); c++) CHECK(std::abs(alone[c] - all[i][c]) <= 1e-6);
+        }
+        if (masks.count(o.name) == 0) continue;
+        const std::vector<int> ids = run.sentences({lines[1]}).at(0).ids;
+        TokenRows rows;
+        for (int i = 0; i < int(ids.size()); i++) rows.push(ids[std::size_t(i)], s.source_type, i, 0);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f32);
+        tape.begin("by hand");
+        const Backbone& stack = run.model.backbone;
+        const std::vector<double> x = numbers_of(stack.finish(tape, stack.run(tape, rows, masks.at(o.name)({{rows.count(), 0}})))->view());
+        for (std::size_t c = 0; c < all[1].size(); c++) {
+            double mean = 0;
+            for (std::size_t i = c; i < x.size(); i += all[1].size()) mean += x[i] / rows.count();
+            CHECK(std::abs(mean - all[1][c]) <= 1e-6);
+        }
+    }
+}
+
 // The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
 TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of the one of held-out text") {
     struct Losses {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/code_prior.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/random.h"
+#include "models/runs/target_task.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int epochs = 10;
+constexpr std::size_t held_out_share = 20;  // one sentence in so many chooses the best checkpoint
+
+Vocabulary words_of(int choices) {
+    std::vector<std::string> words(std::begin(special_tokens), std::end(special_tokens));
+    for (int i = 0; i < choices; i++) words.push_back(std::to_string(i));
+    return Vocabulary(words);
+}
+constexpr int first_code = int(std::size(special_tokens));
+
+}  // namespace
+
+void CodePrior::fit(const std::string& path, const LatentSpace& space, const std::vector<std::vector<double>>& latents, std::uint64_t seed,
+                    std::uint64_t model, Device device) {
+    const Vocabulary words = words_of(space.code_choices());
+    std::vector<Sentence> train, held_out;
+    int tokens = 0;
+    for (std::size_t i = 0; i < latents.size(); i++) {
+        Sentence s;
+        s.name = int(i);
+        s.ids = {words.cls()};
+        for (int part : space.code(latents[i])) s.ids.push_back(first_code + part);
+        s.ids.push_back(words.sep());
+        tokens = int(s.ids.size());
+        (i % held_out_share == held_out_share - 1 ? held_out : train).push_back(s);
+    }
+    UniLmSettings settings;
+    settings.objective = "lm";
+    settings.model.width = 64, settings.model.inner = 256, settings.model.layers = 2;
+    settings.label_smoothing = 0;
+    settings.max_length = tokens;
+    settings.train.seed = seed;
+    settings.train.minutes = 0;
+    settings.train.steps = 1 + epochs * std::int64_t(train.size()) * tokens / settings.batch_tokens;
+    settings.train.warmup = settings.train.steps / 10;
+    settings.train.save_every = 1 + settings.train.steps / epochs;
+    settings.train.keep = 1;
+    UniLmRun run(settings, words, settings.precision, device);
+    TargetTask task(run, train, held_out);
+    std::filesystem::remove_all(path);
+    RunFolder folder = RunFolder::create(path);
+    folder.write("run.json", nlohmann::json({{"model", settings.family()}, {"seed", seed}, {"latents_of", model}}).dump(2) + "\n");
+    run.save_tokenizer(folder);
+    Trainer trainer(run.parameters, task, folder, settings.train);
+    trainer.quiet = true;
+    trainer.run([] { return false; });
+}
+
+CodePrior::CodePrior(const std::string& folder, const LatentSpace& space, std::uint64_t model, Device device)
+    : space_(space), run_(UniLmRun::load(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
+    const nlohmann::json record = nlohmann::json::parse(run_->run_json);
+    if (record.value("latents_of", std::uint64_t(0)) != model)
+        throw BadInput(text(folder, " was fitted to other weights than those beside it; make it anew with ./train --fit-prior RUN, or remove it"));
+}
+
+std::vector<double> CodePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number, double temperature) const {
+    const Vocabulary& words = run_->tokenizer.vocabulary();
+    const int parts = run_->settings.max_length - 2;
+    Sentence start;
+    start.ids = {words.cls()};
+    start.name = int(line);
+    SearchOptions options;
+    options.samples = 1;
+    options.temperature = std::max(temperature, 1e-3);
+    options.forbidden = {words.unk()};
+    options.minimum = options.maximum = parts;
+    Sequence mixed(seed, "latent.codes", number);
+    const std::uint64_t own = std::uint64_t(mixed.bits()) << 32 | mixed.bits();
+    const Hypothesis written = run_->write({&start}, options, own).at(0).at(0);
+    std::vector<int> code;
+    for (int token : written.tokens) code.push_back(token - first_code);
+    return space_.latent_of(code);
+}
+
+}  // namespace masquerade

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The language model over codes: every kind of latent that has codes reads back what it wrote; a rule by which codes follow each
+// other is learned, and drawn by; the draw has a name.
+#include "models/runs/code_prior.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "models/runs/univae_run.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+std::vector<int> random_code(const LatentSpace& space, int parts, Sequence& random) {
+    std::vector<int> code;
+    for (int i = 0; i < parts; i++) code.push_back(int(random.below(std::uint32_t(space.code_choices()))));
+    return code;
+}
+
+}  // namespace
+
+TEST_CASE("code prior: a rule of the codes is learned, in every kind that has them") {
+    const TemporaryFolder folder;
+    int kinds = 0;
+    for (const LatentKindRow& kind : latent_kinds()) {
+        CAPTURE(std::string(kind.name));
+        UniVaeSettings settings = tiny_settings(kind.kind);
+        settings.model.latent.codes = 16;
+        settings.model.latent.levels = 4;
+        const std::vector<std::string> lines = {"who are you?", "where do you live?"};
+        UniVaeRun run(settings, train_vocabulary(lines, 60));
+        const LatentSpace& space = run.model.space;
+        const int n = space.code_choices(), parts = int(space.code(run.model.space.prior(1, 0, 0)).size());
+        CHECK((n > 0) == (parts > 0));
+        if (n == 0) continue;
+        kinds++;
+        Sequence random(1, "codes");
+        std::vector<std::vector<double>> latents;
+        for (int i = 0; i < 24000 / parts; i++) {
+            std::vector<int> code = random_code(space, parts, random);
+            if (i < 20) CHECK(space.code(space.latent_of(code)) == code);
+            for (int p = 1; p < parts; p++) code[std::size_t(p)] = (code[std::size_t(p) - 1] + 1) % n;
+            latents.push_back(space.latent_of(code));
+        }
+        const std::string path = folder.file(kind.name);
+        CodePrior::fit(path, space, latents, 7, 99, Device::cpu);
+        const CodePrior prior(path, space, 99, Device::cpu);
+        int follow = 0, pairs = 0;
+        std::set<std::vector<double>> different;
+        for (std::uint32_t line = 0; line < 50; line++) {
+            const std::vector<double> z = prior.draw(5, line, 0);
+            const std::vector<int> code = space.code(z);
+            CHECK(space.latent_of(code) == z);
+            different.insert(z);
+            for (int p = 1; p < parts; p++, pairs++) follow += code[std::size_t(p)] == (code[std::size_t(p) - 1] + 1) % n;
+        }
+        CHECK(follow > 0.9 * pairs);
+        CHECK(different.size() > 3);  // there are n that keep the rule
+        CHECK(prior.draw(5, 1, 0) == CodePrior(path, space, 99, Device::cpu).draw(5, 1, 0));
+        std::set<std::vector<double>> others;
+        for (std::uint32_t k = 0; k < 9; k++) others.insert(prior.draw(5, 1, k)), others.insert(prior.draw(6 + k, 1, 0));
+        CHECK(others.size() > 2);
+        CHECK_SAYS(message_of<BadInput>([&] { CodePrior(path, space, 98, Device::cpu); }), "fitted to other weights");
+    }
+    CHECK(kinds == 2);
+}
+
+TEST_CASE("code prior: a finished run of codes draws from it, unless the mixture is asked for") {
+    const TemporaryFolder folder;
+    UniVaeSettings settings = tiny_settings(LatentKind::vq);
+    settings.prior_sentences = 100;
+    const std::vector<std::string> lines = grammar_questions(3, 150);
+    UniVaeRun run(settings, train_vocabulary(lines, settings.vocabulary));
+    UniVaeTask(run, run.sentences(lines), {}).finish(folder.path);
+    REQUIRE(run.code_prior);
+    CHECK(run.draw(1, 0, 0) == run.code_prior->draw(1, 0, 0));
+    run.step_folder = folder.path;
+    for (const char* word : {"", "fitted", "mixture", "uniform"}) {
+        CAPTURE(word);
+        UniVaeRun loaded(settings, run.tokenizer.vocabulary());
+        loaded.step_folder = folder.path;
+        loaded.choose_prior(word, {});
+        const std::string asked = word;
+        CHECK(bool(loaded.code_prior) == (asked == "" || asked == "fitted"));
+        CHECK(bool(loaded.prior) == (asked != "uniform"));
+        CHECK(loaded.draw(1, 0, 0) == (asked == "uniform" ? run.model.space.prior(1, 0, 0)
+                                       : asked == "mixture" ? run.prior->draw(1, 0, 0) : run.draw(1, 0, 0)));
+    }
+}
