@@ -86,13 +86,44 @@ small='layers=3 width=16 heads=2 inner=32 vocabulary=80'
 inspect report "$folder/univae" --data "$folder/labelled.txt" --limit 20 --out "$folder/r.html" 2> "$folder/log"
 is 'a page on a run: status' 0 $?
 is 'a page on a run: a point for each sentence in each picture' 60 "$(grep -o '<circle' "$folder/r.html" | wc -l)"
-is 'a page on a run: sections' 9 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
+is 'a page on a run: sections' 10 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
 is 'a page on a run: two colours, and words as they stand' '2 0' \
     "$(grep -o '<circle[^>]*fill="[^"]*"' "$folder/r.html" | sed 's/.*fill=//' | sort -u | wc -l) $(grep -c '<b>\|<dogs>' "$folder/r.html")"
 is 'a page on a run: nothing from elsewhere' 0 "$(grep -o 'src=\|href=' "$folder/r.html" | wc -l)"
 inspect report "$folder/lm" --out "$folder/r.html" 2> "$folder/log"
-is 'a page on a run without latents: settings and curves' 2 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
+is 'a page on a run without latents: settings, curves and attention' 3 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
 refuses 'a page on no run' 1 'none' inspect report "$folder/none"
+# ---- who reads whom ----
+# maps FILE: of the mean map of each attention its path, rows, fields, and how many rows do not sum to 1 within rounding
+maps() {
+    python3 - "$1" <<'END'
+import re, sys
+for svg in re.findall(r'<svg.*?</svg>', open(sys.argv[1]).read(), re.S):
+    sums, fields = {}, re.findall(r'<rect [^>]*? y="([^"]*)"[^>]*><title>[^<]* reads [^<]*: ([0-9.]*)<', svg)
+    for y, p in fields: sums.setdefault(y, []).append(float(p))
+    if fields: print(re.search('<title>([^,<]*)', svg)[1], len(sums), len(fields), sum(abs(sum(s) - 1) > 0.005 * len(s) + 1e-9 for s in sums.values()))
+END
+}
+inspect attention "$folder/univae" --text 'the 1 cats see' --out "$folder/a.html" 2> "$folder/log"
+is 'attention of a univae: status' 0 $?
+n=$(maps "$folder/a.html" | awk 'NR == 1 { print $2 }') m=$((n - 1)) # rows of the encoder, of the decoder
+is 'attention of a univae: the maps have the rows and fields of its masks, and each row sums to 1' \
+    "encoder.layer.0.attention $n $((n * n)) 0 encoder.layer.1.attention 1 $n 0 decoder.layer.0.attention $m $((m * n / 2)) 0
+decoder.layer.1.attention $m $((m * n / 2 + m)) 0 decoder.layer.2.attention $m $((m * n / 2 + m)) 0" "$(maps "$folder/a.html" | paste -sd ' ' | sed 's/ decoder.layer.1/\ndecoder.layer.1/')"
+is 'attention of a univae: the latent is named by its row' $((2 * m)) "$(grep -o 'reads memory \[CLS\]' "$folder/a.html" | wc -l)"
+is 'attention of a univae: two heads beside each mean' 10 "$(grep -o '<title>head' "$folder/a.html" | wc -l)"
+inspect attention "$folder/lm" --out "$folder/a.html" 2> "$folder/log"
+is 'attention of a line that the run held out' 1 "$(grep -c '<h1>Attention: the . cats see' "$folder/a.html")"
+rm "$folder/a.html"
+for model in $(inspect models | sed -n 's/, / /g; s/^ *objectives: //p; s/^\([a-z]\+\) .*/\1/p' | xargs -n1 | sort -u); do
+    ./train "$model" width=16 heads=2 inner=32 layers=5 --steps 2 --threads 1 --data "$folder/labelled.txt" --out "$folder/of" > "$folder/log" 2>&1 ||
+        ./train "$model" width=16 heads=2 inner=32 layers=5 --steps 2 --threads 1 --out "$folder/of" > "$folder/log" 2>&1  # makes its examples itself
+    inspect attention "$folder/of" --out "$folder/a.html" 2> "$folder/log"
+    is "attention of $model: maps, and rows that do not sum to 1" '1 0' "$(maps "$folder/a.html" | awk '{ wrong += $4 } END { print (NR > 0), wrong + 0 }')"
+    rm -rf "$folder/of" "$folder/a.html"
+done
+./train lm $small attention=linear --steps 2 --threads 1 --data "$folder/lines.txt" --out "$folder/linear" > "$folder/log" 2>&1
+refuses 'attention without probabilities' 2 'its kind of attention has no probabilities to draw' inspect attention "$folder/linear" --out "$folder/a.html"
 refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm

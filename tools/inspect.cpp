@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     std::string name, svg;
     ProgramSettings step;
     PlotSettings curves;
+    AttentionSettings read;
     ReportSettings of_run;
     CheckpointSettings shown;
     int source = 6, target = 5;
@@ -74,7 +75,10 @@ int main(int argc, char** argv) {
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
         mask.value("--svg", svg, "FILE", "as a picture for a page, instead of text");
-        attention = app.command("attention", "the kinds of attention, and which masks each supports");
+        attention = app.command("attention", "the kinds of attention, and which masks each supports; of a run: who reads whom in a sentence");
+        attention.value("run", read.run, "[RUN]", "run folder, or one of its steps: a page with a picture of every layer and head");
+        attention.value("--text", read.text, "WORDS", "the sentence, or source<TAB>target (default: the first line that the run held out)");
+        attention.value("--out", read.out, "FILE", "the page (default: attention.html)");
         models = app.command("models", "the families of models, and what each can be trained to do");
         gradients = app.command(
             "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
@@ -114,7 +118,7 @@ int main(int argc, char** argv) {
         if (mask.chosen()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
         if (plot.chosen()) plot_runs(curves);
         if (report.chosen()) write_report(of_run, common.seed, common.device);
-        if (attention.chosen()) list_attention();
+        if (attention.chosen()) read.run.empty() ? list_attention() : draw_attention(read);
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
         if (program.chosen()) print_program(step, common.seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tokens, positions, attention and the choice of rows.
+#include "engine/nn/attention_record.h"
 #include "engine/nn/functions.h"
 
 #include <cmath>
@@ -14,10 +15,6 @@ struct RotaryAttributes {
 struct SideBySideAttributes {
     Ints both, first, second;  // for y as (2M,C): rows of x, of dx that get the first half of a row of dy, the second
     bool all;                  // each row of x is a first half
-};
-struct AttentionAttributes {
-    const SegmentGraph* graph;
-    AttentionRule rule;
 };
 }  // namespace
 

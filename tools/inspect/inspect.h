@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/training_text.h"
 #include "engine/tensor/device.h"
 
 namespace masquerade {
@@ -38,6 +39,18 @@ struct PlotSettings {
 void plot_runs(const PlotSettings& settings);
 using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  // of a log.jsonl, by the number's name
 Curves curves_of(const std::string& path, const std::string& x);
+
+// ./inspect attention RUN: a page of pictures of who reads whom in one line, in every layer and head.
+struct AttentionSettings {
+    std::string run, text, out = "attention.html";  // text: source, or source<TAB>target; empty: the first line that the run held out
+};
+void draw_attention(const AttentionSettings& settings);
+// The pictures alone, of a text of one line: means of the heads, or every head as well. Empty where no attention of the run keeps
+// probabilities. Then the part of a page that has them.
+std::string attention_pictures(const std::string& run, const TrainingText& text, bool heads);
+std::string attention_section(const std::string& pictures);
+// The first line that was held out, or else trained on; none of a run that makes its examples itself.
+TrainingText first_line(const TrainingText& text);
 
 // ./inspect report: one page on a run.
 struct ReportSettings {

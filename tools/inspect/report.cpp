@@ -182,8 +182,10 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     const std::unique_ptr<Run> run = kind.load(s.run, false, device);
     std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step), settings(*run, kind)) +
                        section("Training", "Over the steps.", curves(s.run));
+    TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
+    const TrainingText one = first_line(text);
+    if (const std::string pictures = attention_pictures(s.run, one, false); !pictures.empty()) body += attention_section(pictures);
     if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
-        TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
         text.held_out_targets.clear();  // of pairs; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {

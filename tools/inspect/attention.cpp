@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Who reads whom in one sentence, and how much. An observer of the tape sees each attention as it is computed: its queries, its keys
+// and the log of its sums are there, so it makes the probabilities again by the formula. Rows carry the names of their tokens along.
+#include <cmath>
+
+#include "engine/base/log.h"
+#include "engine/base/write_file.h"
+#include "engine/io/file.h"
+#include "engine/nn/attention_record.h"
+#include "engine/ops/visible.h"
+#include "engine/tensor/numbers.h"
+#include "models/runs/run.h"
+#include "tools/inspect/inspect.h"
+#include "tools/inspect/page.h"
+#include "tools/origin.h"
+
+namespace masquerade {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// One attention: p[head][row][column], -1 where the row does not see the column.
+struct AttentionMap {
+    std::string path;
+    Names rows, columns;
+    std::vector<std::vector<std::vector<double>>> p;
+};
+
+class AttentionReader : public Observer {
+  public:
+    explicit AttentionReader(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+    std::vector<AttentionMap> maps;
+
+    void after(const Record& r, bool backward) override {
+        if (backward) return;
+        if (r.op == std::string("attention")) maps.push_back(map_of(r));
+        const Names names = names_after(r);
+        for (const Tensor* t : r.out)
+            if (!names.empty() && t->rows() == std::int64_t(names.size())) names_[t] = names;
+    }
+
+  private:
+    // The names of the rows that a record makes: tokens at the table of tokens; those of chosen rows; else those of the first input
+    // that has as many rows.
+    Names names_after(const Record& r) const {
+        Names names;
+        const std::string op = r.op, &path = r.out[0]->path;
+        if (op == "embedding" && path.substr(path.rfind('.') + 1) == "token") {
+            const Ints& ids = r.as<Ints>();
+            for (std::int64_t i = 0; i < ids.count; i++) names.emplace_back(vocabulary_.token(ids[i]));
+        } else if (op == "gather_rows") {
+            const Ints& rows = r.as<Ints>();
+            for (std::int64_t i = 0; i < rows.count; i++) names.push_back(name_of(r.in[0], rows[i]));
+        } else {
+            for (const Tensor* t : r.in)
+                if (t && names.empty() && t->rows() == r.out[0]->rows() && names_.count(t)) names = names_.at(t);
+        }
+        return names;
+    }
+    std::string name_of(const Tensor* t, int row) const {
+        const auto found = names_.find(t);
+        return found == names_.end() ? std::to_string(row) : found->second[std::size_t(row)];
+    }
+
+    // Of the first document of the batch.
+    AttentionMap map_of(const Record& r) const {
+        const auto& [graph, rule] = r.as<AttentionAttributes>();
+        const std::int64_t C = r.x(0).columns(), D = C / rule.heads;
+        const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
+        AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};
+        std::vector<std::vector<double>> kv;
+        for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
+        std::map<std::pair<int, int>, std::size_t> column;  // of a key row, by its source and its place there
+        const auto each_key = [&](auto f) {                  // f(query segment, key segment)
+            for (const QuerySegment& s : graph->queries)
+                for (int v = s.sees_begin; s.document == 0 && v < s.sees_end; v++) f(s, graph->sees[std::size_t(v)]);
+        };
+        each_key([&](const QuerySegment&, int k) {
+            const KeySegment& key = graph->keys[std::size_t(k)];
+            for (int row = key.begin; row < key.end; row++)
+                if (column.emplace(std::pair(key.source, row), m.columns.size()).second)
+                    m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") + name_of(r.in[std::size_t(1 + key.source)], row));
+        });
+        std::map<int, std::size_t> line;  // of a query row
+        for (const QuerySegment& s : graph->queries)
+            for (int row = s.begin; s.document == 0 && row < s.end; row++) {
+                line.emplace(row, m.rows.size());
+                m.rows.push_back(name_of(r.in[0], row));
+                for (auto& head : m.p) head.emplace_back(m.columns.size(), -1.0);
+            }
+        each_key([&](const QuerySegment& s, int k) {
+            const int source = graph->keys[std::size_t(k)].source;
+            for (int row = s.begin; row < s.end; row++)
+                each_run(*graph, s, row, k, [&](int begin, int end) {
+                    for (int j = begin; j < end; j++)
+                        for (int h = 0; h < rule.heads; h++) {
+                            double dot = 0;
+                            for (std::int64_t d = h * D; d < (h + 1) * D; d++)
+                                dot += q[std::size_t(row * C + d)] * kv[std::size_t(source)][std::size_t(2 * j * C + d)];
+                            m.p[std::size_t(h)][line.at(row)][column.at({source, j})] =
+                                std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
+                        }
+                });
+        });
+        return m;
+    }
+
+    const Vocabulary& vocabulary_;
+    std::map<const Tensor*, Names> names_;
+};
+
+// Rows are queries, columns keys: the darker a field, the more is read there. Small ones are without words.
+std::string picture(const std::string& title, const AttentionMap& m, const std::vector<std::vector<double>>& p, bool small) {
+    std::size_t longest = 0;
+    for (const std::string& name : m.columns) longest = std::max(longest, name.size());
+    const double side = small ? 9 : 18, left = small ? 2 : 96, top = small ? 20 : 30 + 6 * double(longest);
+    const double width = left + side * double(m.columns.size()) + (small ? 4 : 30), height = top + side * double(m.rows.size()) + 4;
+    std::string s = fmt::format("<svg viewBox=\"0 0 {0} {1}\" style=\"width:{0}px\" role=\"img\"><title>{2}</title><text x=\"2\" y=\"14\" class=\"title\">{2}</text>",
+                                std::max(width, small ? 60.0 : 320.0), height, letters(title));
+    for (std::size_t k = 0; k < m.columns.size() && !small; k++)
+        s += fmt::format("<text transform=\"translate({:.0f} {}) rotate(-60)\">{}</text>", left + side * (double(k) + 0.6), top - 5, letters(m.columns[k]));
+    for (std::size_t i = 0; i < m.rows.size(); i++) {
+        if (!small) s += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", left - 5, top + side * double(i) + 13, letters(m.rows[i]));
+        for (std::size_t k = 0; k < m.columns.size(); k++) {
+            if (p[i][k] < 0) continue;
+            s += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#2b5d8a\" fill-opacity=\"{:.2f}\"", left + side * double(k), top + side * double(i),
+                             side - 1, side - 1, 0.05 + 0.95 * std::min(1.0, p[i][k]));
+            s += small ? "/>" : fmt::format("><title>{} reads {}: {:.2f}</title></rect>", letters(m.rows[i]), letters(m.columns[k]), p[i][k]);
+        }
+    }
+    return s + "</svg>\n";
+}
+
+std::vector<std::vector<double>> mean_of_heads(const AttentionMap& m) {
+    std::vector<std::vector<double>> mean = m.p[0];
+    for (std::size_t i = 0; i < mean.size(); i++)
+        for (std::size_t k = 0; k < mean[i].size(); k++) {
+            double sum = 0;
+            for (const auto& head : m.p) sum += head[i][k];
+            mean[i][k] = sum / double(m.p.size());  // -1 of a field that none sees stays
+        }
+    return mean;
+}
+
+}  // namespace
+
+std::string attention_pictures(const std::string& path, const TrainingText& text, bool heads) {
+    const std::unique_ptr<Run> run = model_of_run(path).load(path, false, Device::cpu);
+    run->settings_to_change().batch_tokens = 2;  // one document
+    const std::unique_ptr<Task> task = run->task(text);
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    AttentionReader reader(run->tokenizer.vocabulary());
+    tape.observe(&reader);
+    tape.begin(task->next_batch(1), run->common().train.seed, 1);
+    task->loss(tape, 1, 1);
+    tape.end();
+    std::string all;
+    for (const AttentionMap& m : reader.maps) {
+        all += picture(heads ? m.path + ", mean of its heads" : m.path, m, mean_of_heads(m), false);
+        for (std::size_t h = 0; heads && h < m.p.size(); h++) all += picture(fmt::format("head {}", h), m, m.p[h], true);
+        if (heads) all += "<hr>";
+    }
+    return all;
+}
+
+std::string attention_section(const std::string& pictures) {
+    return section("Who reads whom", "Rows read columns; the darker a field, the more. A light field is seen and hardly read, an empty one is not seen. "
+                                     "Point at a field to read its number.", pictures);
+}
+
+TrainingText first_line(const TrainingText& text) {
+    const bool held_out = !text.held_out.empty();
+    const std::vector<std::string>&lines = held_out ? text.held_out : text.train, &targets = held_out ? text.held_out_targets : text.train_targets;
+    TrainingText one;
+    one.origin = text.origin;
+    if (!lines.empty()) one.train = {lines[0]};
+    if (!targets.empty()) one.train_targets = {targets[0]};
+    return one;
+}
+
+void draw_attention(const AttentionSettings& s) {
+    TrainingText one;
+    if (!s.text.empty() && model_of_run(s.run).reads == TextKind::none) throw BadUsage(text("--text: ", s.run, " makes its examples itself"));
+    if (s.text.empty()) {
+        one = first_line(read_again(origin_of(read_file(RunFolder::open(s.run).file("run.json")), s.run + "/run.json")));
+    } else {
+        const std::size_t tab = s.text.find('\t');
+        one.train = {s.text.substr(0, tab)};
+        if (tab != s.text.npos) one.origin.pairs = true, one.train_targets = {s.text.substr(tab + 1)};
+    }
+    const std::string pictures = attention_pictures(s.run, one, true);
+    if (pictures.empty()) throw BadUsage(text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
+    replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]), attention_section(pictures)));
+    log_line("wrote ", s.out);
+}
+
+}  // namespace masquerade
