@@ -77,14 +77,14 @@ std::string write_corpus(const std::string& folder, const std::string& name, con
     std::string table = fmt::format("{:<22} {:>8} {:>10} {:>12}\n", "file", "lines", "words", "bytes");
     for (const CorpusPart& part : parts)
         for (int split = 0; split < 3; split++) {
-            const std::string file = text(part.stem, '.', split_names[split], part.pairs ? ".tsv" : ".txt");
+            const std::string file = text(part.stem, '.', split_names[split], part.kind == "sentences" ? ".txt" : ".tsv");
             const std::vector<std::string>& lines = part.splits.lines[split];
             std::string bytes;
             for (const std::string& line : lines) bytes += line + '\n';
             std::istringstream in(bytes);
             const auto words = std::distance(std::istream_iterator<std::string>(in), {});
             replace_file(folder + '/' + file, bytes);
-            source[part.pairs ? "pairs" : "sentences"][split_names[split]] = file;
+            source[part.kind][split_names[split]] = file;
             files[file] = {{"lines", lines.size()},
                            {"words", words},
                            {"bytes", bytes.size()},
@@ -102,13 +102,14 @@ Corpus read_corpus(const std::string& folder) {
         throw BadInput(text(folder, " holds no corpus: ", path, " is not there; `make data` makes one"));
     const auto json = parse_input<BadInput>(read_bytes(path), path);
     try {
-        Corpus corpus{json.at("name"), json.at("date"), {}, {}};
+        Corpus corpus{json.at("name"), json.at("date"), {}, {}, {}};
         for (int split = 0; split < 3; split++) {
             auto path_of = [&](const char* kind) {
                 return folder + '/' + json.at(kind).at(split_names[split]).get<std::string>();
             };
             corpus.sentences[split] = path_of("sentences");
             if (json.contains("pairs")) corpus.pairs[split] = path_of("pairs");
+            if (json.contains("translations")) corpus.translations[split] = path_of("translations");
         }
         return corpus;
     } catch (const std::exception&) {  // a key that is missing, or of another type

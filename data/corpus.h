@@ -29,14 +29,14 @@ struct Splits {
 Splits make_splits(std::vector<Entry> entries);
 
 struct Corpus {
-    std::string name;                    // "Debian bookworm package catalogue"
-    std::string date;                    // YYYY-MM-DD, or a word where there is none
-    std::string sentences[3], pairs[3];  // paths of train, dev and test; pairs are empty where there are none
+    std::string name;  // "Debian bookworm package catalogue"
+    std::string date;  // YYYY-MM-DD, or a word where there is none
+    std::string sentences[3], pairs[3], translations[3];  // paths of train, dev and test; of the last two empty where there are none
 };
 
 struct CorpusPart {
-    std::string stem;  // of its files: stem.train.txt, or stem.train.tsv
-    bool pairs;        // else sentences
+    std::string stem;  // of its files: stem.train.txt, or stem.train.tsv of pairs
+    std::string kind;  // sentences, pairs or translations, which are pairs as well
     Splits splits;
 };
 

@@ -247,7 +247,7 @@ std::string write_grammar_corpus(std::uint64_t seed, const std::string& folder) 
     for (const std::string& question : grammar_questions(seed, 12000)) entries.push_back({question, question, ""});
     return write_corpus(folder, "built-in grammar of questions", "made up",
                         text("12000 distinct questions, seed ", seed, "; held out by hash of the question"),
-                        {{"questions", false, make_splits(std::move(entries))}});
+                        {{"questions", "sentences", make_splits(std::move(entries))}});
 }
 
 }  // namespace masquerade

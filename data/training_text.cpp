@@ -111,7 +111,8 @@ TrainingText find_training_text(const std::string& file, const std::string& held
     const bool here = std::filesystem::exists("corpus/SOURCE.json");
     const Corpus corpus = here ? read_corpus("corpus") : Corpus{};
     const bool has_pairs = !corpus.pairs[0].empty();
-    if (wanted == TextKind::pairs && !has_pairs)
+    const bool translated = wanted == TextKind::translations && !corpus.translations[0].empty();
+    if ((wanted == TextKind::pairs || wanted == TextKind::translations) && !has_pairs && !translated)
         throw BadInput(text(here ? "the corpus/ here"
                                  : "there is no corpus/ here (make data builds one), and the built-in grammar",
                             " holds no pairs; give --data FILE with source<TAB>target on every line"));
@@ -119,7 +120,9 @@ TrainingText find_training_text(const std::string& file, const std::string& held
         log_line("note: there is no corpus/ here (make data builds one): a built-in grammar of questions serves");
         return grammar_text(held_out_file);
     }
-    const std::string* files = wanted != TextKind::sentences && has_pairs ? corpus.pairs : corpus.sentences;
+    if (wanted == TextKind::translations && !translated)
+        log_line("note: corpus/ holds no translations (make data FORCE=1 builds them where package lists have German descriptions): its other pairs serve");
+    const std::string* files = translated ? corpus.translations : wanted != TextKind::sentences && has_pairs ? corpus.pairs : corpus.sentences;
     return text_of(corpus.name + ", " + corpus.date, files[0],
                    held_out_file.empty() ? files[1] : held_out_file, wanted);
 }

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     Options build, grammar;
     auto setup = [&](Options& app) {
         app.expect_commands(1);
-        build = app.command("build", "synopses and titles from package lists");
+        build = app.command("build", "synopses, titles and translations from package lists");
         build.value("--lists", lists, "DIR", "folder of data/fetch_catalogue.sh (default: corpus/lists)");
         grammar = app.command("grammar", "questions from the built-in grammar");
         for (Options command : {build, grammar})

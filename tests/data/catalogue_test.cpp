@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "data/corpus.h"
 #include "data/text.h"
 #include "engine/base/error.h"
@@ -42,7 +44,7 @@ const char* translation_file =
     "Description-md5: 22\n"
     "Description-en: red flower\n"
     " It has\n"
-    " thorns.\n"
+    " thorns. Beware: They sting.\n"
     "\n"
     "Package: violet\n"
     "Description-md5: 11\n"
@@ -69,7 +71,8 @@ TEST_CASE("catalogue: stanzas, inline and translated descriptions") {
     CHECK(packages[1].name == "rose");
     CHECK(packages[1].source == "flowers");
     CHECK(packages[1].synopsis == "red flower");
-    CHECK(packages[1].description == "It has thorns.");
+    CHECK(packages[1].description == "It has thorns. Beware: They sting.");
+    CHECK(packages[1].translated.empty());
     CHECK(packages[2].source == "flowers");
     CHECK(packages[2].synopsis == "Purple flower");
     CHECK(packages[2].description == "It is small.");
@@ -91,7 +94,8 @@ TEST_CASE("catalogue: a folder of lists becomes a corpus") {
     folder.write("archive_main_binary-amd64_Packages", packages_file);
     folder.write("archive_main_i18n_Translation-en", translation_file);
     folder.write("archive_main_i18n_Translation-de",
-                 "Package: rose\nDescription-md5: 22\nDescription-de: rot\n");
+                 "Package: rose\nDescription-md5: 22\nDescription-de: rote Blume\n Sie hat Dornen.\n Achtung:\n Ätzend.\n\n"
+                 "Package: other\nDescription-md5: 33\nDescription-de: unbekannt\n");
     folder.write("archive_InRelease", release_file);
     folder.write("security_InRelease", "Origin: Debian\nCodename: bookworm-security\n"
                                        "Date: Thu, 31 Oct 2024 01:02:03 UTC\n");
@@ -102,11 +106,17 @@ TEST_CASE("catalogue: a folder of lists becomes a corpus") {
     write_catalogue_corpus(catalogue, folder.path + "/corpus");
     const Corpus corpus = read_corpus(folder.path + "/corpus");
     CHECK(corpus.name == "Debian bookworm package catalogue");
-    std::string sentences, pairs;
+    std::string sentences, pairs, translations;
     for (int split = 0; split < 3; split++) {
         sentences += read_bytes(corpus.sentences[split]);
         pairs += read_bytes(corpus.pairs[split]);
+        translations += read_bytes(corpus.translations[split]);
     }
+    std::vector<std::pair<std::string, std::string>> expected = {
+        {"red flower", "rote Blume"}, {"It has thorns.", "Sie hat Dornen."}, {"Beware:", "Achtung:"}, {"They sting.", "Ätzend."}};
+    CHECK(catalogue.packages[1].translated == expected);
+    CHECK(translations.find("They sting.\tÄtzend.\n") != translations.npos);
+    CHECK(std::count(translations.begin(), translations.end(), '\n') == 4);
     CHECK(sentences.size() == 37);
     CHECK(sentences.find("Purple flower\n") != sentences.npos);
     CHECK(pairs.find("For smiths. * in iron * in steel\theavy block\n") != pairs.npos);
@@ -131,6 +141,20 @@ TEST_CASE("catalogue: binaries of one source package never part") {
             for (const std::string& line : text.target.empty() ? text.source : text.target)
                 CHECK(split_of(line.substr(0, line.find(' '))) == split);
         }
+}
+
+TEST_CASE("catalogue: a description and its translation, sentence for sentence") {
+    using Pairs = std::vector<std::pair<std::string, std::string>>;
+    const std::string english = "tool\nReads files. Writes\nthem.\n.\nIt has:\n * a part\n   of two lines\n * Linux\n.\nOne. Two.";
+    CHECK(aligned_sentences(english, "Werkzeug\nLiest Dateien. Schreibt sie.\n.\nEs hat:\n * einen Teil\n * Linux\n.\nEins und zwei.") ==
+          Pairs{{"tool", "Werkzeug"}, {"Reads files.", "Liest Dateien."}, {"Writes them.", "Schreibt sie."}, {"It has:", "Es hat:"},
+                {"a part of two lines", "einen Teil"}});  // Linux is Linux, and one sentence is not two
+    CHECK(aligned_sentences(english, "Werkzeug\nLiest Dateien. Schreibt sie.") == Pairs{{"tool", "Werkzeug"}});
+    CHECK(aligned_sentences("see e.g. this", "see e.g. this").empty());
+    CHECK(aligned_sentences("a tool\nSee e.g. this. It works (v. 2).", "Werkzeug\nSiehe z.B. das. Es geht.").size() == 3);
+    CHECK(aligned_sentences("a\n  o an item\n no item", "b\n  o ein Punkt\n kein Punkt") == Pairs{{"a", "b"}, {"an item no item", "ein Punkt kein Punkt"}});
+    CHECK(aligned_sentences("", "").empty());
+    CHECK(aligned_sentences("a", "").empty());
 }
 
 TEST_CASE("catalogue: nothing to read is said") {

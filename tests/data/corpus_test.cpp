@@ -99,13 +99,13 @@ TEST_CASE("corpus: a folder is written and read back") {
     Splits pairs;
     pairs.lines[0] = {"a b\tc"};
     CHECK_THROWS_AS(read_corpus(path), BadInput);
-    const std::string table = write_corpus(path, "name", "2001-02-03", "by hand", {{"words", false, splits}, {"both", true, pairs}});
+    const std::string table = write_corpus(path, "name", "2001-02-03", "by hand", {{"words", "sentences", splits}, {"both", "pairs", pairs}, {"other", "translations", pairs}});
     const Corpus read = read_corpus(path);
     CHECK(read.name == "name");
     CHECK(read.date == "2001-02-03");
     const auto source = nlohmann::json::parse(read_bytes(path + "/SOURCE.json"));
     CHECK(source["how"] == "by hand");
-    CHECK(source["files"].size() == 6);
+    CHECK(source["files"].size() == 9);
     const nlohmann::json words = source["files"]["words.train.txt"];
     CHECK(words["lines"] == 2);
     CHECK(words["words"] == 3);
@@ -115,6 +115,8 @@ TEST_CASE("corpus: a folder is written and read back") {
     CHECK(read_bytes(read.sentences[0]) == "one two\nthree\n");
     CHECK(read_bytes(read.sentences[1]) == "four\n");
     CHECK(read_bytes(read.pairs[0]) == "a b\tc\n");
+    CHECK(read.pairs[0] == path + "/both.train.tsv");
+    CHECK(read.translations[0] == path + "/other.train.tsv");
     CHECK(table.find("words.train.txt ") < table.find("both.train.tsv "));
     folder.write("a/b/SOURCE.json", "{\"name\": \"x\"}");
     CHECK_THROWS_AS(read_corpus(path), BadInput);
