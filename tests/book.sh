@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The pages and the code say the same.     docs/README.md says what a page may quote, and how it marks the rest.
-#     tests/book.sh               what the pages quote stands in the tree, links lead somewhere: no build, a second
+#     tests/book.sh               quotations stand in the tree, links lead somewhere, derivations are right: no build, two seconds
 #     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed
 #     tests/book.sh --self-test   the checks find what is planted, and name page and line
 #     tests/book.sh --newcomer    from a clone to names and numbers in a backward: the README's commands, and the minutes
@@ -17,6 +17,15 @@ quotations() {
     awk -v lists="$lists" -v root="$root" -v whole="${whole:-}" -f "$root/tests/book/names.awk" -f "$root/tests/book/commands.awk" "$@"
     awk -v lists="$lists" -f "$root/tests/book/links.awk" "$@"
 }
+# derivations: the faults of docs/ops in numbers
+derivations() {
+    if ! command -v python3 > /dev/null; then
+        echo 'book: python3 is not here: the derivations are not checked with numbers' >&2
+        return
+    fi
+    python3 -B tests/book/derivations.py > "$lists/derivations" ||
+        grep -E '^(docs|engine|tests)/' "$lists/derivations" || echo 'tests/book/derivations.py: it does not come to its end'
+}
 export root=$PWD
 tests/book/lists.sh "$lists"
 
@@ -24,7 +33,7 @@ case ${1:-} in
     --self-test) . tests/book/planted.sh ;;
     --newcomer) exec tests/book/newcomer.sh ;;
     '' | --slow)
-        whole=1 quotations $pages > "$lists/faults"
+        { whole=1 quotations $pages; derivations; } > "$lists/faults"
         if [ "${1:-}" = --slow ]; then
             if command -v gdb > /dev/null; then
                 make CONFIG=debug build/debug/inspect build/debug/train >&2
@@ -36,6 +45,7 @@ case ${1:-} in
         fi
         cat "$lists/faults"
         faults=$(grep -vc '^ ' "$lists/faults" || true)
+        grep -hs '^derivations: ' "$lists/derivations" || true
         echo "book: $(wc -w <<< "$pages") pages, $faults faults"
         [ "$faults" = 0 ] ;;
     *) sed -n '3,8s/^# //p' "$0" >&2; exit 2 ;;

@@ -37,6 +37,25 @@ quoted 'something left out'       docs/results/univae-default.md 's|^\./evaluate
 printf 'quoted_by_nobody\t*\tnobody\n' >> "$lists/foreign"
 if (whole=1 quotations $pages) | grep -q 'quoted_by_nobody'; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'an entry of foreign.txt that no page quotes is not found'; fi
 
+# derived NAME FILE SED FAULT: after `sed SED FILE` derivations.py prints FAULT
+derived() {
+    local found
+    rm -rf "$lists/tree" && mkdir "$lists/tree" && cp -r --parents docs/ops engine/ops/ops.h tests/book "$lists/tree"
+    sed -i "$3" "$lists/tree/$2"
+    found=$(python3 -B "$lists/tree/tests/book/derivations.py" || true)
+    if grep -qF -- "$4" <<< "$found"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$4" "$(grep -v '^ ' <<< "$found")"
+}
+if command -v python3 > /dev/null; then
+    derived 'a wrong sign'         tests/book/derivations.py 's/dy \* (1 - y) \* (1 + y)/dy * (1 - y) * (1 - y)/' 'tanh.md: tanh: dx: complex step'
+    derived 'NaN'                  tests/book/derivations.py 's/dw=sum(dy \* x)/dw=sum(dy * x * math.nan)/' 'scale_columns.md: scale_columns: dw: complex step nan'
+    derived 'a formula of a page'  docs/ops/tanh.md 's/dx = dy (1 - y) (1 + y)/dx = dy (1 - y)²/' 'tanh.md: `dx = dy (1 - y) (1 + y)`'
+    derived 'an op without a derivation' engine/ops/ops.h 's/^OP(tanh_backward/OP(sinh_backward/' 'engine/ops/ops.h: sinh'
+else
+    echo 'book: no python3: derivations are not planted'
+fi
+
 typed() { "$root/tests/book/typed.sh" "$@" 2>&1; }
 if [ -x build/release/corpus ] && [ -x train ]; then
     planted typed 'the value of a setting' docs/encoder-decoder.md 's/objective=mass --data text.txt   /objective=mess --data text.txt   /' 'ends with status'
