@@ -137,5 +137,8 @@ std::string mask_svg(const std::string& name, int source, int target);
 // The same of any graph. Labels name the query rows and, for every source, its key rows.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
+// The same of one document, for a debugger: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in lldb. q7 is row 7 of
+// the queries; k, l, m and n are rows of the key sources 0 to 3.
+const char* draw_document(const SegmentGraph& graph, int document);
 
 }  // namespace masquerade

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pictures of masks, as text and as SVG.
 #include <algorithm>
+#include <set>
 
 #include "engine/base/error.h"
 #include "engine/ops/visible.h"
@@ -52,6 +53,17 @@ struct Picture {
     std::vector<std::vector<bool>> seen;     // [query][key]
 };
 
+bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
+    bool seen = false;
+    for (const QuerySegment& q : graph.queries)
+        for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
+            const int segment = graph.sees[std::size_t(v)];
+            const KeySegment& key = graph.keys[std::size_t(segment)];
+            if (key.source == source && key_row >= key.begin && key_row < key.end) seen |= visible(graph, q, row, segment, key_row);
+        }
+    return seen;
+}
+
 // Labels name the query rows and, for every source, its key rows.
 Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& queries,
                    const std::vector<std::vector<std::string>>& keys) {
@@ -59,16 +71,7 @@ Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& qu
     for (std::size_t source = 0; source < keys.size(); source++)
         for (int column = 0; column < int(keys[source].size()); column++) {
             p.keys.push_back(keys[source][std::size_t(column)]);
-            for (int row = 0; row < int(queries.size()); row++) {
-                bool seen = false;
-                for (const QuerySegment& q : graph.queries)
-                    for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
-                        const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
-                        if (key.source == int(source) && column >= key.begin && column < key.end)
-                            seen |= visible(graph, q, row, graph.sees[std::size_t(v)], column);
-                    }
-                p.seen[std::size_t(row)].push_back(seen);
-            }
+            for (int row = 0; row < int(queries.size()); row++) p.seen[std::size_t(row)].push_back(row_sees(graph, row, int(source), column));
         }
     return p;
 }
@@ -151,6 +154,33 @@ Picture mask_picture(const std::string& name, int source, int target) {
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys) {
     return as_text(picture_of(graph, queries, keys));
+}
+
+const char* draw_document(const SegmentGraph& graph, int document) {
+    static std::string drawn;  // a debugger reads it after the call
+    Picture p;
+    std::vector<int> rows;
+    std::set<std::pair<int, int>> keys;  // a source and its row
+    for (const QuerySegment& q : graph.queries) {
+        if (q.document != document) continue;
+        for (int row = q.begin; row < q.end; row++) rows.push_back(row);
+        for (int v = q.sees_begin; v < q.sees_end; v++) {
+            const KeySegment& key = graph.keys[std::size_t(graph.sees[std::size_t(v)])];
+            for (int row = key.begin; row < key.end; row++) keys.emplace(key.source, row);
+        }
+    }
+    for (const auto& [source, row] : keys) p.keys.push_back("klmn"[source] + std::to_string(row));
+    for (int row : rows) {
+        p.queries.push_back("q" + std::to_string(row));
+        p.seen.emplace_back();
+        for (const auto& [source, key_row] : keys) p.seen.back().push_back(row_sees(graph, row, source, key_row));
+    }
+    try {
+        drawn = as_text(p);
+    } catch (const Error& e) {
+        drawn = text(e.what(), "\n");
+    }
+    return drawn.c_str();
 }
 
 std::string draw_mask(const std::string& name, int source, int target) {

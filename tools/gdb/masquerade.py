@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Printers and commands for gdb (tools/gdb/gdbinit loads them; docs/debugging.md shows them at work).
-#   print X            a Tensor, View, Grad, Shape, Ints or Record in one line, a bfloat16 as a number; print/r X shows its fields
+#   print X            a Tensor, View, Grad, Shape, Ints, Record or SegmentGraph in one line, a bfloat16 as a number; print/r X shows its fields
 #   tensor EXPR|PATH   path, shape, type, first numbers, min, max, mean, count of numbers that are not finite
 #   gradstep [PATTERN] run to the next backward of an op, or to the next one whose path matches PATTERN
 #   program            the records of the tape, the one that is running marked with an arrow
+#   mask GRAPH [N]     the mask of document N (0) of a SegmentGraph, drawn
 import array
 import fnmatch
 import math
@@ -120,6 +121,11 @@ def record_line(record):
     return "%s %s -> %s%s" % (text_of(record["op"]), " ".join(names), text_of(record["path"]), shape)
 
 
+def graph_line(graph):
+    queries, keys = items_of(graph["queries"]), items_of(graph["keys"])
+    return "mask of %d documents: %d segments of queries, %d of keys" % (int(graph["documents"]), len(queries), len(keys))
+
+
 def bfloat16_line(value):
     return "%.9g" % struct.unpack("f", struct.pack("I", int(value["bits"]) << 16))
 
@@ -132,6 +138,7 @@ LINES = {
     "masquerade::Shape": shape_text,
     "masquerade::Ints": ints_line,
     "masquerade::Record": record_line,
+    "masquerade::SegmentGraph": graph_line,
 }
 
 
@@ -313,6 +320,24 @@ class ProgramCommand(gdb.Command):
             print("%s #%03d %s" % (mark, number, record_line(record)))
 
 
+class MaskCommand(gdb.Command):
+    """mask GRAPH [DOCUMENT]: draws what the rows of a document (0) see, by the program's own reading of a SegmentGraph:
+mask graph in attention_backward. Rows are queries, columns keys."""
+
+    def __init__(self):
+        super().__init__("mask", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        words = argument.split()
+        if not words:
+            raise gdb.GdbError("mask GRAPH [DOCUMENT]")
+        graph = object_of(gdb.parse_and_eval(words[0]))
+        if type_name(graph) != "masquerade::SegmentGraph":
+            raise gdb.GdbError("%s is a %s; expected a SegmentGraph" % (words[0], type_name(graph)))
+        call = "masquerade::draw_document(*(masquerade::SegmentGraph*)%d, %s)" % (int(graph.address), (words + ["0"])[1])
+        print(gdb.parse_and_eval(call).string(), end="")
+
+
 class Named(FrameDecorator):
     """A frame under its plain name, without template arguments."""
 
@@ -348,4 +373,5 @@ for files in PASSED_OVER:
 TensorCommand()
 GradStep()
 ProgramCommand()
+MaskCommand()
 WithoutDispatch()

@@ -280,6 +280,17 @@ TEST_CASE("mask: UniVAE's joint form, split form and cached decoding have the sa
     }
 }
 
+TEST_CASE("mask: a document's picture, for a debugger, has the rows of that document and of each source the keys") {
+    const SegmentGraph graph = latent_mask({{3, 2}, {4, 3}});
+    CHECK(std::string(draw_document(graph, 1)) ==
+          "           k  l  l  l\n"
+          "           1  2  3  4\n"
+          "q2         ██ ██ ·  ·\n"
+          "q3         ██ ██ ██ ·\n"
+          "q4         ██ ██ ██ ██\n");
+    CHECK(std::string(draw_document(causal_mask({{100, 0}}), 0)) == "a picture of 100 keys does not fit 80 columns; at most 69\n");
+}
+
 TEST_CASE("mask: pictures") {
     CHECK(draw_mask("uniae", 3, 2) ==
           "uniae: A full; B causal, sees [CLS]: UniVAE's upper layers\n"
