@@ -87,7 +87,7 @@ class Run {
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a
     // run without latents.
     virtual std::string fit_prior(const TrainingText& text);
-    // The stack that BERT's and RoFormer's files can hold; null where the model is more than that.
+    // The stack that BERT's and RoFormer's files can hold; null of two stacks.
     virtual const Backbone* bert() const { return nullptr; }
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     void save_config(const std::string& folder);

@@ -45,6 +45,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     }
 
     Stacks stacks() const override { return {model.options.backbone}; }
+    const Backbone* bert() const override { return &model.backbone; }
     UniVaeRun* latents() override { return this; }
     std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string fit_prior(const TrainingText& text) override;

@@ -61,7 +61,7 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// A run of UniLM as BERT or RoFormer, for others.
+// A run of one stack as BERT or RoFormer, for others.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer.vocabulary(), !run.common().cased);
@@ -89,7 +89,7 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
          {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
             throw BadUsage(text(option, " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone also "
-                                "for a run of unilm), which ", s.path, " is not; without it the tensors are listed"));
+                                "for a run of unilm or univae), which ", s.path, " is not; without it the tensors are listed"));
     list_checkpoint(s.path);
 }
 

@@ -121,6 +121,9 @@ json hugging_face_sizes(const BackboneOptions& b) {
 }
 
 std::string hugging_face_config(const BackboneOptions& b, DType dtype, int pad) {
+    if (b.attention != "softmax")
+        throw BadUsage(text("attention is ", b.attention, ": Hugging Face's BERT and RoFormer read every key by softmax, so the weights would mean "
+                            "something else there"));
     if (b.pre_norm)
         throw BadUsage("pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
                        "is nothing that could load it; only post-LN stacks are written");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <set>
 
 #include "engine/tensor/numbers.h"
 #include "engine/io/file.h"
@@ -35,12 +36,19 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     const std::string prefix = std::string(hugging_face_type(o)) + ".";
     std::deque<OnHost> here;  // what lies on a GPU is copied
     std::vector<StoredTensor> tensors;
+    std::set<std::string> named;
     for (const HuggingFaceName& name : hugging_face_names(o)) {
+        named.insert(name.path);
         const Tensor* parameter = parameters.find(name.path);
         if (!parameter)
             throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
         here.emplace_back(name.rows(parameters.master(*parameter)));
         tensors.push_back(stored((name.of_head() ? "" : prefix) + name.name, here.back().view()));
+    }
+    for (const Tensor& t : parameters.all()) {  // what the model has beside the stack
+        if (named.count(t.path)) continue;
+        here.emplace_back(parameters.master(t));
+        tensors.push_back(stored(t.path, here.back().view()));
     }
     const int D = o.width / o.heads;
     std::vector<float> positions;

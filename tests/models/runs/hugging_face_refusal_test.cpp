@@ -229,6 +229,7 @@ TEST_CASE("hugging face: stacks that it does not have") {
     };
     CHECK_SAYS(said([](BackboneOptions& o) { o.pre_norm = true; }),
                "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.attention = "window"; }), "attention is window: Hugging Face's BERT and RoFormer read every key");
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
                "the embedding has a width of 6, the layers of 8: Hugging Face's BERT knows one width");
     CHECK_SAYS(said([](BackboneOptions&) {}),

@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "engine/io/safetensors.h"
 #include "engine/tensor/copy.h"
+#include "models/latent/latent.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/start.h"
 #include "tests/models/runs/tiny_family.h"
@@ -277,6 +280,46 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
                "has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, or a BERT");
     TemporaryFolder folder;
     CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
+}
+
+// What else a model has stands there under its own names.
+TEST_CASE("start: every run of one stack goes to Hugging Face and back, every latent with all of its own") {
+    int saved = 0;
+    for (const ModelKind& kind : model_kinds())
+        for (const LatentKindRow& latent : latent_kinds()) {
+            const std::unique_ptr<RunSettings> settings = tiny(kind);
+            Config keys;
+            settings->declare(keys);
+            if (keys.has("latent")) keys.set("latent", latent.name);
+            else if (&latent != &latent_kinds()[0]) continue;
+            if (kind.reads == TextKind::none) continue;
+            CAPTURE(masquerade::text(kind.name, " ", latent.name));
+            const std::unique_ptr<Run> run = kind.fresh(*settings, train_vocabulary(text_for(kind).train, 200), DType::f32, Device::cpu);
+            if (!run->bert()) continue;
+            TemporaryFolder folder;
+            save_hugging_face(folder.path, *run->bert(), run->parameters, run->tokenizer.vocabulary());
+            const HuggingFaceConfig config = read_hugging_face_config(folder.path);
+            Parameters parameters;
+            const Backbone stack(parameters, config.backbone);
+            const HuggingFaceWeights weights = load_hugging_face(folder.path, stack, parameters);
+            std::set<std::string> beside;
+            for (const Tensor& t : run->parameters.all())
+                if (!parameters.find(t.path)) beside.insert(t.path);
+                else CHECK(bits_of(parameters.master(*parameters.find(t.path))) == bits_of(run->parameters.master(t)));
+            CHECK(beside.empty() == !keys.has("latent"));
+            CHECK(weights.unused.size() == beside.size() + (config.backbone.rotary ? 1 : 0));  // the table of positions
+            TensorFile file(folder.file("model.safetensors"));
+            for (const std::string& path : beside) {
+                CHECK(std::count(weights.unused.begin(), weights.unused.end(), path) == 1);
+                const Tensor& ours = *run->parameters.find(path);
+                Buffer there(std::size_t(ours.shape.count()) * sizeof(float), Device::cpu);
+                const View view{there.data(), DType::f32, Device::cpu, ours.shape, path.c_str()};
+                file.convert_to(path, view);
+                CHECK(bits_of(view) == bits_of(run->parameters.master(ours)));
+            }
+            saved++;
+        }
+    CHECK(saved == int(latent_kinds().size()) + 1);
 }
 
 // Families are rows of a table, and so are the pairs of them.
