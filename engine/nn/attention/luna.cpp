@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "engine/nn/attention/luna.h"
-
+// Luna (Ma et al. 2021, section 3): l packed rows P stand between queries and keys; time is linear in both.
+//
+//     Y_P = Attention(P W_pq, X W_pc)          pack: P looks at the keys X; no output projection
+//     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries look at the slots Y_P
+//     P'  = LN(P + dropout(Y_P))               contextual: what the next layer packs by; else P stays
+//
+// W_pc and W_c make keys and values, tied: one matrix for both. Rows that see the same keys share l slots, which take up these
+// keys and nothing else; of fewer than l keys they read as many slots. So no P holds what its rows do not see.
 #include <algorithm>
+
+#include "engine/nn/attention/kinds.h"
 
 namespace masquerade {
 
@@ -17,14 +25,16 @@ std::string luna_refuses(const SegmentGraph& graph) {
     return "";
 }
 
+namespace {
+
 // The groups of a graph, and which one a query segment is of.
-struct LunaAttention::Slots {
+struct Slots {
     std::vector<SlotGroup> groups;
     std::vector<int> place;   // of a group in its document
     std::vector<int> of;      // of every query segment
 };
 
-LunaAttention::Slots LunaAttention::slots_of(const SegmentGraph& graph) {
+Slots slots_of(const SegmentGraph& graph) {
     Slots s;
     std::ptrdiff_t first = 0;  // group of the document
     for (const QuerySegment& q : graph.queries) {
@@ -44,8 +54,6 @@ LunaAttention::Slots LunaAttention::slots_of(const SegmentGraph& graph) {
     return s;
 }
 
-namespace {
-
 // A graph's last query segment sees these keys whole.
 void look(SegmentGraph& graph, int begin, int end, int document, const std::vector<KeySegment>& keys) {
     QuerySegment q;
@@ -58,16 +66,40 @@ void look(SegmentGraph& graph, int begin, int end, int document, const std::vect
     graph.queries.push_back(q);
 }
 
-}  // namespace
+class LunaAttention : public Attention {
+  public:
+    LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
+        : name_(name), shape_(s) {
+        const int C = s.width, kv = s.options.tied ? C : 2 * C;
+        const auto part = [&](const char* what, int columns) { return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation); };
+        pack_query_ = part("pack_query", C), pack_key_value_ = part("pack_key_value", kv);
+        query_ = part("query", C), key_value_ = part("key_value", kv), output_ = part("output", C);
+        if (s.options.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
+    }
+    Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
+    int kept_columns() const override { return 2 * shape_.width; }
+    Tensor* kept(Tape&, Tensor*, Ints, Tensor*, const char*) const override {
+        throw Error("attention luna: a cache keeps slots, of an encoder's rows alone");
+    }
+    // Slots are all that a cache keeps of a source.
+    int kept_rows(int, int sources) const override { return sources * shape_.options.slots; }
+    Tensor* kept_encoder(Tape& tape, const Keys& keys, const Site& site) const override {
+        return pack(tape, keys, site, slots_of(*site.graph));
+    }
 
-LunaAttention::LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-    : name_(name), shape_(s) {
-    const int C = s.width, kv = s.options.tied ? C : 2 * C;
-    const auto part = [&](const char* what, int columns) { return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation); };
-    pack_query_ = part("pack_query", C), pack_key_value_ = part("pack_key_value", kv);
-    query_ = part("query", C), key_value_ = part("key_value", kv), output_ = part("output", C);
-    if (s.options.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
-}
+  private:
+    Tensor* pack_queries(Tape& tape, const Slots& slots, const Site& site, const RowNames& names) const;
+    Tensor* pack(Tape& tape, const Keys& keys, const Site& site, const Slots& slots) const;
+    Tensor* key_values(Tape& tape, const Linear& project, Tensor* x, const std::string& name) const {
+        Tensor* y = project(tape, x, name);
+        return shape_.options.tied ? twice(tape, y, name + ".tied") : y;
+    }
+
+    std::string name_;
+    AttentionShape shape_;
+    Linear pack_query_, pack_key_value_, query_, key_value_, output_;
+    LayerNorm norm_;  // of P, contextual
+};
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     const int l = shape_.options.slots;
@@ -152,17 +184,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
-Tensor* LunaAttention::key_values(Tape& tape, const Linear& project, Tensor* x, const std::string& name) const {
-    Tensor* y = project(tape, x, name);
-    return shape_.options.tied ? twice(tape, y, name + ".tied") : y;
-}
+}  // namespace
 
-Tensor* LunaAttention::kept(Tape&, Tensor*, Ints, Tensor*, const char*) const {
-    throw Error("attention luna: a cache keeps slots, of an encoder's rows alone");
-}
-
-Tensor* LunaAttention::kept_encoder(Tape& tape, const Keys& keys, const Site& site) const {
-    return pack(tape, keys, site, slots_of(*site.graph));
-}
+const MakeAttention make_luna = made_as<LunaAttention>;
 
 }  // namespace masquerade

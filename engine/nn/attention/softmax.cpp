@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/attention/softmax.h"
 
+#include "engine/nn/attention/kinds.h"
+
 namespace masquerade {
 
 SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
@@ -35,5 +37,7 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, con
     if (!cache->memory) return {cache->own};
     return {cache->memory, cache->own};
 }
+
+const MakeAttention make_softmax = made_as<SoftmaxAttention>;
 
 }  // namespace masquerade

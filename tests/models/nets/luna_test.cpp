@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "engine/nn/attention/luna.h"
+#include "engine/nn/attention/kinds.h"
 #include "engine/ops/visible.h"
 #include "models/masks/words.h"
 #include "models/nets/unilm.h"

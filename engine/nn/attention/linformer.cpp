@@ -2,10 +2,11 @@
 // Linformer (Wang et al. 2020) as a state: slot r takes up key j with the learned weight E[j,r] of its position, over the
 // number of keys, and a query attends to the slots. Under a full mask that is the paper's K = E X W_K, V = E X W_V, E = F; a
 // causal mask has an exact meaning as well. Positions beyond the table are refused, as for any learned position.
-#pragma once
+#include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
+namespace {
 
 class LinformerAttention : public StateAttention {
   public:
@@ -26,5 +27,9 @@ class LinformerAttention : public StateAttention {
     Tensor* positions_;  // E (P,H*R)
     Linear query_, key_value_;
 };
+
+}  // namespace
+
+const MakeAttention make_linformer = made_as<LinformerAttention>;
 
 }  // namespace masquerade
