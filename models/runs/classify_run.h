@@ -29,9 +29,6 @@ struct ClassifySettings : RunSettings {
 class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
   public:
     explicit ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu);
-    static std::unique_ptr<ClassifyRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
-        return load_run<ClassifyRun>(path, to_train, device);
-    }
 
     Stacks stacks() const override { return {model.backbone.options}; }
     std::unique_ptr<Task> task(const TrainingText& text) override;

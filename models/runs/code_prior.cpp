@@ -60,7 +60,7 @@ void CodePrior::fit(const std::string& path, const LatentSpace& space, const std
 }
 
 CodePrior::CodePrior(const std::string& folder, const LatentSpace& space, std::uint64_t model, Device device)
-    : space_(space), run_(UniLmRun::load(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
+    : space_(space), run_(load_run<UniLmRun>(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
     const nlohmann::json record = nlohmann::json::parse(run_->run_json);
     if (record.value("latents_of", std::uint64_t(0)) != model)
         throw BadInput(text(folder, " was fitted to other weights than those beside it; make it anew with ./train --fit-prior RUN, or remove it"));

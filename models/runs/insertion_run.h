@@ -32,11 +32,7 @@ struct InsertionSettings : TargetSettings {
 
 class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, TargetRun> {
   public:
-    explicit InsertionRun(const InsertionSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : RunOf(s, std::move(v), storage, device) {}
-    static std::unique_ptr<InsertionRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
-        return load_run<InsertionRun>(path, to_train, device);
-    }
+    using RunOf::RunOf;
 
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override;

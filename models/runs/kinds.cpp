@@ -10,8 +10,9 @@ namespace masquerade {
 namespace {
 
 // Settings say the family's name, what it is, what it reads and its objectives; R is made from them.
-template <class R, class Settings>
+template <class R>
 ModelKind row() {
+    using Settings = decltype(R::settings);
     return {Settings::name,
             Settings::what,
             Settings::reads,
@@ -24,7 +25,7 @@ ModelKind row() {
                                                                 storage, device));
             },
             [](const std::string& path, bool to_train, Device device) {
-                return std::unique_ptr<Run>(R::load(path, to_train, device));
+                return std::unique_ptr<Run>(load_run<R>(path, to_train, device));
             }};
 }
 
@@ -32,11 +33,11 @@ ModelKind row() {
 
 const std::vector<ModelKind>& model_kinds() {
     static const std::vector<ModelKind> all = {
-        row<UniVaeRun, UniVaeSettings>(),
-        row<UniLmRun, UniLmSettings>(),
-        row<Seq2SeqRun, Seq2SeqSettings>(),
-        row<InsertionRun, InsertionSettings>(),
-        row<ClassifyRun, ClassifySettings>(),
+        row<UniVaeRun>(),
+        row<UniLmRun>(),
+        row<Seq2SeqRun>(),
+        row<InsertionRun>(),
+        row<ClassifyRun>(),
     };
     return all;
 }

@@ -10,7 +10,7 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    RunOf(const Settings& s, Vocabulary vocabulary, DType storage, Device device)
+    RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu)
         : Base(s, std::move(vocabulary), storage, device),
           settings(s),
           model(this->parameters, s.net(this->tokenizer.vocabulary().size())) {
@@ -26,7 +26,7 @@ class RunOf : public Base {
 // A run from its folder, or from one of its steps. It reads and writes in f32; to be trained on, it has the precision of its
 // settings.
 template <class R>
-std::unique_ptr<R> load_run(const std::string& path, bool to_train, Device device) {
+std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);
     const std::int64_t step = folder.latest_step();
     decltype(R::settings) settings;

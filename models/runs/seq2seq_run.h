@@ -27,11 +27,7 @@ struct Seq2SeqSettings : TargetSettings {
 
 class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
   public:
-    explicit Seq2SeqRun(const Seq2SeqSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : RunOf(s, std::move(v), storage, device) {}
-    static std::unique_ptr<Seq2SeqRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
-        return load_run<Seq2SeqRun>(path, to_train, device);
-    }
+    using RunOf::RunOf;
 
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override {

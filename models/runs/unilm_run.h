@@ -25,11 +25,7 @@ struct UniLmSettings : TargetSettings {
 
 class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
   public:
-    explicit UniLmRun(const UniLmSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : RunOf(s, std::move(v), storage, device), pairs_(reads_pairs()) {}
-    static std::unique_ptr<UniLmRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
-        return load_run<UniLmRun>(path, to_train, device);
-    }
+    using RunOf::RunOf;
 
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override { return {model.backbone.options}; }
@@ -55,7 +51,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     bool reads_causally() const;
     bool trained_on(std::initializer_list<const char*> objectives) const;  // on one of them
 
-    bool pairs_ = false;  // whether its text has targets, asked for or not
+    bool pairs_ = reads_pairs();  // whether its text has targets, asked for or not
 };
 
 }  // namespace masquerade

@@ -38,11 +38,7 @@ struct UniVaeSettings : RunSettings {
 
 class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
   public:
-    explicit UniVaeRun(const UniVaeSettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu)
-        : RunOf(s, std::move(v), storage, device) {}
-    static std::unique_ptr<UniVaeRun> load(const std::string& path, bool to_train = false, Device device = Device::cpu) {
-        return load_run<UniVaeRun>(path, to_train, device);
-    }
+    using RunOf::RunOf;
 
     Stacks stacks() const override { return {model.options.backbone}; }
     const Backbone* bert() const override { return &model.backbone; }

@@ -19,8 +19,8 @@ struct Pair {
         run.trainer.run(never);
         run.folder.write("vocab.txt", vocabulary(run));
         run.folder.write("run.json", "{}");
-        here = UniVaeRun::load(run.folder.path(), false);
-        there = UniVaeRun::load(run.folder.path(), false, Device::cuda);
+        here = load_run<UniVaeRun>(run.folder.path(), false);
+        there = load_run<UniVaeRun>(run.folder.path(), false, Device::cuda);
         text = run.model.sentences(grammar_questions(4, 70));
     }
     static std::string vocabulary(const TinyRun& run) {

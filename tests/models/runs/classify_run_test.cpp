@@ -30,7 +30,7 @@ ClassifySettings tiny_classify(const std::string& task) {
 
 std::vector<char> trained(const ClassifySettings& s, const std::string& path, std::int64_t steps) {
     const bool again = std::filesystem::exists(path);
-    const auto run = again ? ClassifyRun::load(path, true) : std::make_unique<ClassifyRun>(s, learn_vocabulary(s, {}));
+    const auto run = again ? load_run<ClassifyRun>(path, true) : std::make_unique<ClassifyRun>(s, learn_vocabulary(s, {}));
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
@@ -135,7 +135,7 @@ TEST_CASE("classify run: recall of two pairs is learned, the loss is that of the
     s.train.schedule_steps = 400;
     const TemporaryFolder folder;
     trained(s, folder.file("run"), 400);
-    const auto run = ClassifyRun::load(folder.file("run"));
+    const auto run = load_run<ClassifyRun>(folder.file("run"));
     CHECK(measured(*run, "accuracy", 300) > 95);
     CHECK(measured(*run, "loss", 300) < 0.3);
     CHECK(measured(*run, "baseline.majority", 300) < 40);

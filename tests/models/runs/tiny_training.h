@@ -135,7 +135,7 @@ std::unique_ptr<R> check_resume(const Settings& s, std::int64_t steps, const Tem
     rest.trainer.run(never);
     CHECK(bits_of(straight.run.parameters.values()) == bits_of(rest.run.parameters.values()));
 
-    auto loaded = R::load(folder.file("straight"));
+    auto loaded = load_run<R>(folder.file("straight"));
     CHECK(bits_of(loaded->parameters.values()) == bits_of(straight.run.parameters.values()));
     const std::vector<Sentence> sources = straight.run.sentences(straight.text.held_out);
     const std::vector<const Sentence*> all = {&sources[0], &sources[1]};
