@@ -97,16 +97,8 @@ const Order& find_order(const std::string& name) {
 
 InsertionSettings::InsertionSettings() {
     objective = "insertion";
-    batch_tokens = 2000;
-    BackboneOptions& stack = model.stacks.stack;
-    stack.width = 256;
-    stack.heads = 4;
-    stack.inner = 1024;
-    stack.layers = 2;
+    start_with(model.stacks.stack, 2);
     model.stacks.decoder_layers = 2;
-    stack.positions = 0;
-    stack.deviation = 0.035;
-    train.learning_rate = 1.5e-3;
 }
 
 void InsertionSettings::declare(Config& c) {

@@ -7,15 +7,8 @@ namespace masquerade {
 
 Seq2SeqSettings::Seq2SeqSettings() {
     objective = "seq2seq";
-    batch_tokens = 2000;
-    model.stack.width = 256;
-    model.stack.heads = 4;
-    model.stack.inner = 1024;
-    model.stack.layers = 2;
+    start_with(model.stack, 2);
     model.decoder_layers = 2;
-    model.stack.positions = 0;
-    model.stack.deviation = 0.035;
-    train.learning_rate = 1.5e-3;
 }
 
 void Seq2SeqSettings::declare(Config& c) {

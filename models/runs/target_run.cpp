@@ -8,6 +8,14 @@
 
 namespace masquerade {
 
+void TargetSettings::start_with(BackboneOptions& stack, int layers) {
+    batch_tokens = 2000;
+    train.learning_rate = 1.5e-3;
+    stack.width = 256, stack.heads = 4, stack.inner = 1024, stack.layers = layers;
+    stack.positions = 0;
+    stack.deviation = 0.035;
+}
+
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     std::vector<std::string> tasks = {"none"}, levels;
     for (const PairTask& task : pair_tasks()) tasks.push_back(task.name);

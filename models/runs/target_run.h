@@ -36,6 +36,8 @@ struct TargetSettings : RunSettings {
     void adopt_reading(const RunSettings& theirs) override;
 
   protected:
+    // The sizes and the learning rate that all families start with.
+    void start_with(BackboneOptions& stack, int layers);
     // Refuses segment ids that the stack has no row for.
     void expect_types(const BackboneOptions& stack) const;
     // The task, lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.

@@ -10,16 +10,9 @@ namespace masquerade {
 
 UniLmSettings::UniLmSettings() {
     objective = "unilm";
-    batch_tokens = 2000;
-    model.width = 256;
-    model.heads = 4;
-    model.inner = 1024;
-    model.layers = 3;
-    model.positions = 0;
-    model.deviation = 0.035;
+    start_with(model, 3);
     model.dropout = 0.1;
     label_smoothing = 0.1;
-    train.learning_rate = 1.5e-3;
 }
 
 void UniLmSettings::declare(Config& c) {
