@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/random.h"
-#include "models/runs/target_task.h"
 
 namespace masquerade {
 namespace {
@@ -49,12 +48,12 @@ void CodePrior::fit(const std::string& path, const LatentSpace& space, const std
     settings.train.save_every = 1 + settings.train.steps / epochs;
     settings.train.keep = 1;
     UniLmRun run(settings, words, settings.precision, device);
-    TargetTask task(run, train, held_out);
+    const std::unique_ptr<Task> task = run.task_of(train, held_out);
     std::filesystem::remove_all(path);
     RunFolder folder = RunFolder::create(path);
     folder.write("run.json", nlohmann::json({{"model", settings.family()}, {"seed", seed}, {"latents_of", model}}).dump(2) + "\n");
     run.save_tokenizer(folder);
-    Trainer trainer(run.parameters, task, folder, settings.train);
+    Trainer trainer(run.parameters, *task, folder, settings.train);
     trainer.quiet = true;
     trainer.run([] { return false; });
 }

@@ -4,9 +4,94 @@
 #include <algorithm>
 #include <climits>
 
-#include "models/runs/target_task.h"
+#include "engine/tensor/numbers.h"
+#include "models/runs/sentence_task.h"
 
 namespace masquerade {
+namespace {
+
+// The loss of an objective, over whole sentences or pairs. Objectives that draw (mlm, plm, mass) draw as in step 0.
+ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
+                       const std::vector<const Sentence*>& sentences) {
+    const Backbone& head = net.head_stack();
+    constexpr std::size_t at_a_time = 32;
+    ScoredLoss all;
+    Arena arena(head.device(), Blocks::kept);
+    Tape tape(arena, head.storage());
+    double sum = 0;
+    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
+        const std::size_t end = std::min(sentences.size(), first + at_a_time);
+        const Batch batch = objective.batch(
+            {sentences.begin() + std::ptrdiff_t(first), sentences.begin() + std::ptrdiff_t(end)}, 0, options);
+        tape.begin("evaluate");
+        const TargetNet::Losses scored = net.losses(tape, batch);
+        const OnHost losses(scored.each->view());
+        for (int m = 0; m < scored.count; m++) sum += losses[m];
+        all.documents += batch.documents;
+        all.tokens += scored.count;
+        tape.end();
+    }
+    all.per_token = sum / double(std::max<std::int64_t>(all.tokens, 1));
+    all.per_document = sum / double(std::max<std::int64_t>(all.documents, 1));
+    return all;
+}
+
+std::string shortened(const std::string& line, std::size_t most) {
+    if (line.size() <= most) return line;
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) end--;
+    return line.substr(0, end) + " ...";
+}
+
+class TargetTask : public SentenceTask {
+  public:
+    TargetTask(TargetRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+        : SentenceTask(run, std::move(train), std::move(held_out)), run_(run) {}
+
+    std::string next_batch(std::int64_t step) override {
+        const auto number = std::uint32_t(step);
+        const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
+        batch_ = objective.batch(take(), number, run_.objective_options(), 64);
+        return batch_.bucket;
+    }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
+        return run_.net().loss(tape, batch_, run_.common().label_smoothing).total;
+    }
+    std::int64_t batch_tokens() const override { return batch_.asked.count; }
+
+    // The losses of a mixture: the mean by weight, then each of its parts.
+    std::vector<Metric> validate() override {
+        if (held_out_.empty()) return {};
+        std::vector<Metric> metrics = {{"loss", 0}};
+        const std::vector<PartLoss> losses = run_.losses(pointers_to(held_out_, validated), true);
+        for (const PartLoss& part : losses) {
+            metrics[0].value += part.weight * part.loss.per_token;
+            if (losses.size() > 1) metrics.push_back({part.objective, part.loss.per_token});
+        }
+        return metrics;
+    }
+
+    // Shows what it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
+    std::string show(std::int64_t) override {
+        if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
+        const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
+        const auto written = run_.write(some, {}, run_.common().train.seed);
+        std::string out = "  held-out sources, what is written for them, and their own targets\n";
+        for (std::size_t i = 0; i < some.size(); i++) {
+            const std::vector<int>& ids = some[i]->ids;
+            out += "    " + shortened(run_.text({ids.begin() + 1, ids.end() - 1}), 68) + "\n";
+            out += "      > " + run_.text(written[i].at(0).tokens) + "\n";
+            out += "      = " + run_.text({some[i]->target.begin(), some[i]->target.end() - 1}) + "\n";
+        }
+        return out;
+    }
+
+  private:
+    const TargetRun& run_;
+    Batch batch_;
+};
+
+}  // namespace
 
 void TargetSettings::start_with(BackboneOptions& stack, int layers) {
     batch_tokens = 2000;
@@ -176,8 +261,11 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
         throw BadInput(
             masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
-    return std::make_unique<TargetTask>(*this, sentences(t.train, t.train_targets),
-                                        sentences(t.held_out, t.held_out_targets));
+    return task_of(sentences(t.train, t.train_targets), sentences(t.held_out, t.held_out_targets));
+}
+
+std::unique_ptr<Task> TargetRun::task_of(std::vector<Sentence> train, std::vector<Sentence> held_out) {
+    return std::make_unique<TargetTask>(*this, std::move(train), std::move(held_out));
 }
 
 }  // namespace masquerade

@@ -6,11 +6,17 @@
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective_mixture.h"
 #include "models/runs/run_of.h"
-#include "models/tasks/scored_loss.h"
 
 namespace masquerade {
 
 class InsertionRun;
+
+// The loss of a model on text it has not seen.
+struct ScoredLoss {
+    double per_token = 0;     // nats
+    double per_document = 0;  // nats
+    std::int64_t documents = 0, tokens = 0;
+};
 
 // The loss of one of the objectives it is trained to do.
 struct PartLoss {
@@ -59,6 +65,7 @@ class TargetRun : public Run {
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
+    std::unique_ptr<Task> task_of(std::vector<Sentence> train, std::vector<Sentence> held_out);
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
     virtual bool writes() const = 0;       // whether it was trained to predict what comes next
     virtual bool writes_backward() const { return false; }  // ... what comes before
