@@ -43,10 +43,12 @@ class CachedWriter : public NextToken {
     // Feeds the next token of every prefix, between tape().begin() and end(): the logits (rows, V).
     View feed(const std::vector<Row>& rows);
 
+  protected:
+    const Backbone& stack_;
+
   private:
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;
 
-    const Backbone& stack_;
     const int type_;
     const bool backward_;
     Arena arena_;
@@ -62,9 +64,10 @@ class CachedWriter : public NextToken {
     std::vector<int> write_rows_, near_rows_;
 };
 
-// A model of next tokens that reads sources first.
-class SourceReader : public NextToken {
+// A writer whose memory is sources that it reads.
+class SourceReader : public CachedWriter {
   public:
+    using CachedWriter::CachedWriter;
     // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };

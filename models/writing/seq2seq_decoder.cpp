@@ -39,15 +39,4 @@ void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources
     tape.end();
 }
 
-Seq2SeqDecoder::Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
-                               std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
-    : reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
-      longest_(longest),
-      writer_(model.decoder, target_type) {}
-
-void Seq2SeqDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
-    Memory& memory = writer_.start(most_rows, longest_);
-    reader_.read(writer_.tape(), sources, memory);
-}
-
 }  // namespace masquerade

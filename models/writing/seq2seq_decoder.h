@@ -29,17 +29,20 @@ class Seq2SeqDecoder : public SourceReader {
     // Segment ids as in training; `longest`: tokens of a target, at most.
     Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
                    std::shared_ptr<const LayerMasks> encoder_masks = nullptr,
-                   std::shared_ptr<const LayerMasks> masks = nullptr);
+                   std::shared_ptr<const LayerMasks> masks = nullptr)
+        : SourceReader(model.decoder, target_type),
+          reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
+          longest_(longest) {}
 
-    void read(const std::vector<const Sentence*>& sources, int most_rows) override;
-    int vocabulary() const override { return writer_.vocabulary(); }
-    // The first call feeds [CLS], as the `begin` of every source, and so on.
-    const float* step(const std::vector<Row>& rows) override { return writer_.step(rows); }
+    // After it the first step() feeds [CLS], as the `begin` of every source, and so on.
+    void read(const std::vector<const Sentence*>& sources, int most_rows) override {
+        Memory& memory = start(most_rows, longest_);
+        reader_.read(tape(), sources, memory);
+    }
 
   private:
     EncoderReader reader_;
     const int longest_;
-    CachedWriter writer_;
 };
 
 }  // namespace masquerade

@@ -9,22 +9,22 @@
 namespace masquerade {
 
 UniLmDecoder::UniLmDecoder(const UniLm& model, const ReadingOptions& options)
-    : stack_(model.backbone), options_(options), writer_(model.backbone, options.target_type, options.backward) {}
+    : SourceReader(model.backbone, options.target_type, options.backward), options_(options) {}
 
 void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_rows) {
     const bool backward = options_.backward;
-    Memory& memory = writer_.start(most_rows, options_.longest);
-    Tape& tape = writer_.tape();
+    Memory& memory = start(most_rows, options_.longest);
+    Tape& tape = this->tape();
     rows_ = edge_ = TokenRows();
     edge_rows_.clear();
     Documents documents;
     for (const Sentence* s : sources) {
         const int n = int(s->ids.size()), begin = rows_.count();
-        const int start = backward ? std::min(options_.longest, options_.room - n) : 0, edge = backward ? 0 : n - 1;
-        for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], options_.source_type, start + i, s->name);
+        const int at = backward ? std::min(options_.longest, options_.room - n) : 0, edge = backward ? 0 : n - 1;
+        for (int i = 0; i < n; i++) rows_.push(s->ids[std::size_t(i)], options_.source_type, at + i, s->name);
         edge_rows_.push_back(begin + edge);
         edge_.push_from(rows_, begin + edge);
-        const int next = backward ? start - 1 : options_.target_start < 0 ? n : options_.target_start;
+        const int next = backward ? at - 1 : options_.target_start < 0 ? n : options_.target_start;
         memory.sources.push_back({begin, begin + n, next, s->name});
         documents.push_back({n, 0});
     }

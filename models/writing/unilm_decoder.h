@@ -24,15 +24,11 @@ class UniLmDecoder : public SourceReader {
   public:
     UniLmDecoder(const UniLm& model, const ReadingOptions& options);
 
+    // After it the first step() gives what follows the sources; the next feeds token number 0 of the targets, and so on.
     void read(const std::vector<const Sentence*>& sources, int most_rows) override;
-    int vocabulary() const override { return writer_.vocabulary(); }
-    // The first call gives what follows the sources; the next feeds token number 0 of the targets, and so on.
-    const float* step(const std::vector<Row>& rows) override { return writer_.step(rows); }
 
   private:
-    const Backbone& stack_;
     const ReadingOptions options_;
-    CachedWriter writer_;
     // what the ops read
     TokenRows rows_, edge_;
     SegmentGraph graph_, edge_graph_;
