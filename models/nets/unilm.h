@@ -14,7 +14,19 @@ class UniLm : public TargetNet {
     UniLm(Parameters& parameters, const BackboneOptions& options) : backbone(parameters, options) {}
 
     // The last layer runs for the asked rows alone.
-    Tensor* hidden(Tape& tape, const Batch& batch) const override;
+    Tensor* hidden(Tape& tape, const Batch& batch) const override {
+        const bool last_for_all = batch.scored_graph.queries.empty();
+        const auto before = [&](int i, Tensor*&, Pass& pass) {
+            pass.graph = &batch.graph_at(i);
+            if (i < backbone.options.layers - 1 || last_for_all) return;
+            pass.query_rows = tape.ints(batch.asked.rows);
+            pass.query_names = batch.scored.names(tape);
+            pass.graph = &batch.scored_graph;
+        };
+        Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);  // (M,C), or (N,C)
+        if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.asked.rows), "scored");
+        return backbone.head(tape, backbone.finish(tape, x));
+    }
     const Backbone& head_stack() const override { return backbone; }
 
     Backbone backbone;
