@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <unordered_map>
 
 #include "tokenizer/utf8.h"
@@ -33,18 +34,7 @@ std::string grouped(std::int64_t n) {
     return digits;
 }
 
-template <class T>
-std::string formatted(const char* format, T value) {
-    char digits[64];
-    std::snprintf(digits, sizeof digits, format, value);
-    return digits;
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-    return std::string(width - std::min(width, text.size()), ' ') + text;
-}
-
-std::string code_of(char32_t c) { return formatted("U+%04X", unsigned(c)); }
+std::string code_of(char32_t c) { return fmt::format("U+{:04X}", std::uint32_t(c)); }
 
 // A long word is cut; what cannot be seen is written as U+XXXX.
 std::string shown(std::string_view text) {
@@ -71,8 +61,7 @@ std::string list(const char* title, std::vector<Item> items, int most, bool with
     for (const Item& item : items) {
         std::string text = shown(item.text);
         std::string code = with_code ? code_of(decode_utf8(item.text, 0).value) : "";
-        out += padded(grouped(item.count), 12) + "  ";
-        out += (text == code || code.empty() ? text : code + ' ' + text) + '\n';
+        out += fmt::format("{:>12}  {}\n", grouped(item.count), text == code || code.empty() ? text : code + ' ' + text);
     }
     return out;
 }
@@ -118,17 +107,17 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
 
     std::string out;
     auto row = [&](const std::string& name, const std::string& value, const std::string& note = {}) {
-        out += name + padded(value, 45 - name.size()) + (note.empty() ? "" : "   " + note) + "\n";
+        out += fmt::format("{}{:>{}}{}{}\n", name, value, 45 - name.size(), note.empty() ? "" : "   ", note);
     };
     auto ratio = [](std::int64_t a, std::int64_t b) { return b == 0 ? 0 : double(a) / double(b); };
-    auto percent = [&](std::int64_t a, std::int64_t b) { return formatted("%.2f %%", 100 * ratio(a, b)); };
+    auto percent = [&](std::int64_t a, std::int64_t b) { return fmt::format("{:.2f} %", 100 * ratio(a, b)); };
     row("lines", grouped(words.lines()));
     row("words", grouped(words.words()), grouped(std::int64_t(words.different())) + " different");
     row("tokens", grouped(tokens));
     row("characters", grouped(all_characters), "without white space");
     row("bytes", grouped(words.bytes()));
-    row("tokens per word", formatted("%.3f", ratio(tokens, words.words())));
-    row("bytes per token", formatted("%.2f", ratio(words.bytes(), tokens)));
+    row("tokens per word", fmt::format("{:.3f}", ratio(tokens, words.words())));
+    row("bytes per token", fmt::format("{:.2f}", ratio(words.bytes(), tokens)));
     row("words of one token", percent(whole_words, words.words()));
     row("words with [UNK]", percent(unknown_words, words.words()), grouped(unknown_words) + " words");
     row("characters covered", percent(covered, all_characters), "all but " + grouped(all_characters - covered));

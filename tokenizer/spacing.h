@@ -29,24 +29,6 @@ struct SpacedWord {
     bool number() const;                                     // digits 0-9
 };
 
-// Facts about the text that was written so far.
-struct Written {
-    int spaces = 0, ideographs = 0, latin = 0;        // counted
-    bool double_quote = false, single_quote = false;  // open
-    bool url = false;                                 // since the last space
-
-    bool chinese() const { return ideographs > latin; }
-};
-
-// A sign, what stands beside it, and what was written up to `before`.
-struct SignPlace {
-    const SpacedWord &before, &sign, &after;
-    const Written& written;
-};
-
-// The rules (spacing_rules.cpp): how a sign holds on.
-Hold hold_of(const SignPlace& place);
-
 // The words as a writer would space them. never: texts that may not arise from words written without a space.
 std::string with_spaces(std::vector<SpacedWord> words, const std::vector<std::string>& never);
 
