@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tokenizer/simplify.h"
+#include "tokenizer/vocabulary_notes.h"
 
 #include "doctest/doctest.h"
 #include "tokenizer/wordpiece.h"

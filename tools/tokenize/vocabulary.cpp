@@ -8,7 +8,6 @@
 #include "engine/base/write_file.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/report.h"
-#include "tokenizer/simplify.h"
 #include "tokenizer/trainer.h"
 #include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
-#include "tokenizer/simplify.h"
+#include "tokenizer/vocabulary_notes.h"
 
 namespace masquerade {
 

@@ -29,7 +29,7 @@ struct ChosenTokens {
     TokenChoice choice;
 };
 
-// The tokens that tokenizer/simplify.h keeps: as load_vocab(simplified=True, startswith=first) of bert4keras.
+// The tokens that simplify() of tokenizer/vocabulary_notes.h keeps: as load_vocab(simplified=True, startswith=first) of bert4keras.
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
                                const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
