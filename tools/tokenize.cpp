@@ -12,45 +12,38 @@ namespace {
 constexpr const char* written = "What is written";
 
 void add_options(Options& app, TokenizeSettings& s) {
-    auto flag = [&](const char* name, bool& value, const char* text) { return app.flag(name, value, text); };
-    auto option = [&](const char* name, auto& value, const char* shape, const char* text) {
-        return app.value(name, value, shape, text);
-    };
     auto count = [&](const char* name, int& value, const char* text) {
         return app.number(name, value, 1, 1'000'000'000, text);
     };
-    auto one_of = [&](const char* name, std::string& value, const std::vector<std::string>& names, const char* text) {
-        return app.choice(name, value, names, text);
-    };
-    option("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
+    app.value("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
 
     app.heading("How text is read");
-    flag("--cased", s.cased, "keep upper case and accents");
-    one_of("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
+    app.flag("--cased", s.cased, "keep upper case and accents");
+    app.choice("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
-    one_of("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
-    flag("--single-digits", s.single_digits, "every digit a token of its own");
-    flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
-    option("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
+    app.choice("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
+    app.flag("--single-digits", s.single_digits, "every digit a token of its own");
+    app.flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
+    app.value("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
     app.heading(written);
-    flag("--ids", s.ids, "numbers instead of tokens");
-    flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
-    flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
-    flag("--special", s.special, "add [CLS] and [SEP]");
-    flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
-    flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
+    app.flag("--ids", s.ids, "numbers instead of tokens");
+    app.flag("--offsets", s.offsets, "add @BEGIN:END, bytes of the line");
+    app.flag("--characters", s.characters, "add @BEGIN:END, characters of the line");
+    app.flag("--special", s.special, "add [CLS] and [SEP]");
+    app.flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
+    app.flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
     const Option cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
-    one_of("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")
+    app.choice("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")
         .needs(cut);
-    flag("--cut-left", s.cut_left, "cut the beginning, not the end").needs(cut);
+    app.flag("--cut-left", s.cut_left, "cut the beginning, not the end").needs(cut);
 
     app.heading("Other work than encoding");
-    flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    flag("--restore", s.restore, "share of lines that decoding brings back");
-    flag("--report", s.report, "how the vocabulary fits the text");
-    option("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
-    option("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
+    app.flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
+    app.flag("--restore", s.restore, "share of lines that decoding brings back");
+    app.flag("--report", s.report, "how the vocabulary fits the text");
+    app.value("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
+    app.value("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.heading("Learning a vocabulary");
     const Option train = app.number("--train", s.train, 6, 10'000'000,

@@ -43,16 +43,6 @@ struct LatentMeasuring {
     Table measure(UniVaeRun& run, const Common& common) const;
 };
 
-// A probe of the features of a run: what they say of labels.
-struct LabelMeasuring {
-    std::string lines;
-    std::vector<int> labels = {0};
-    int draws = 1;
-
-    void declare(Options& app);
-    void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Row>& rows) const;
-};
-
 struct TargetMeasuring {
     explicit TargetMeasuring(const Measured& c) : choice(c) {}
     const Measured& choice;
