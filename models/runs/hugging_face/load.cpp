@@ -1,15 +1,76 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
 
+#include "engine/io/file.h"
 #include "engine/tensor/numbers.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
-#include "models/runs/hugging_face/weights.h"
 
 namespace masquerade {
 namespace {
+namespace fs = std::filesystem;
+
+// The tensors of a folder, in one file or in shards.
+class WeightFiles {
+  public:
+    // model.safetensors, or else the shards that model.safetensors.index.json names. BadInput.
+    explicit WeightFiles(const std::string& folder) : path_(folder + "/model.safetensors") {
+        if (fs::exists(path_)) {
+            add(path_);
+            return;
+        }
+        path_ += ".index.json";
+        if (!fs::exists(path_)) file_of(folder, "model.safetensors");  // says what is missing
+        const nlohmann::json index = read_json(path_);
+        auto map = index.is_object() ? index.find("weight_map") : index.end();
+        if (map == index.end() || !map->is_object())
+            throw BadInput(text(
+                path_, " has no object \"weight_map\": tensors and the shards they lie in are expected there"));
+        std::set<std::string> shards;
+        for (const auto& [name, shard] : map->items()) {
+            const std::string file = shard.is_string() ? shard.get<std::string>() : "";
+            if (file.empty() || file.size() > NAME_MAX || file.find('/') != file.npos)
+                throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
+                                    "; the name of a file in the same folder is expected"));
+            shards.insert(file);
+        }
+        for (const std::string& shard : shards) add(folder + "/" + shard);
+        for (const auto& [name, shard] : map->items())
+            if (!has(name) || holder(name)->path() != folder + "/" + shard.get<std::string>())
+                throw BadInput(text(path_, " puts ", clipped(name, 200), " into ",
+                                    clipped(shard.get<std::string>()),
+                                    ", which does not hold it; copy the folder again"));
+    }
+    // The file that holds a tensor, or null.
+    const TensorFile* holder(const std::string& name) const {
+        const auto found = holders_.find(name);
+        return found == holders_.end() ? nullptr : found->second;
+    }
+    bool has(const std::string& name) const { return holder(name) != nullptr; }
+    const std::vector<std::unique_ptr<TensorFile>>& files() const { return files_; }
+    const std::string& path() const { return path_; }  // of the file, or of the index
+    std::size_t count() const { return holders_.size(); }
+
+  private:
+    void add(const std::string& path) {
+        files_.push_back(std::make_unique<TensorFile>(path));
+        for (const StoredTensor& tensor : files_.back()->tensors())
+            if (const auto [other, fresh] = holders_.emplace(tensor.name, files_.back().get()); !fresh)
+                throw BadInput(text(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ",
+                                    other->second->path(), "; each tensor once is expected"));
+    }
+
+    std::string path_;
+    std::vector<std::unique_ptr<TensorFile>> files_;
+    std::unordered_map<std::string, const TensorFile*> holders_;
+};
 
 // Compares the options that no shape shows. If one of them differed, the model would compute wrongly: BadInput.
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
