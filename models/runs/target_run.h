@@ -4,7 +4,7 @@
 #pragma once
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
-#include "models/tasks/objective_mixture.h"
+#include "models/tasks/objective.h"
 #include "models/runs/run_of.h"
 
 namespace masquerade {
