@@ -30,28 +30,22 @@ struct Rows {
 
 // Samples around the means of the mean path: q(z|x) is then known for every pair of a sample and a sentence.
 Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
-    constexpr std::size_t at_a_time = 64;
-    Points all;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        const std::size_t count = std::min(at_a_time, sentences.size() - first);
-        const UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+    Points all(sentences.size());
+    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t first) {
+        const auto count = std::size_t(batch.documents);
         const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("encode");
         const std::vector<LatentSample> means = model.encode(tape, batch, nullptr);
         std::vector<LatentSample> samples;
         for (std::size_t l = 0; l < means.size(); l++)
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
-        const std::size_t begin = all.size();
-        all.resize(begin + count);
         for (std::size_t l = 0; l < means.size(); l++) {
             const Rows z(samples[l].z), mean(means[l].z), y(means[l].y);
             const std::vector<double> kl = samples[l].kl ? numbers_of(samples[l].kl->view()) : std::vector<double>(count, model.latents[l].latent->constant_kl());
-            for (std::size_t b = 0; b < count; b++) all[begin + b].push_back({z[b], mean[b], y[b], kl[b]});
+            for (std::size_t b = 0; b < count; b++) all[first + b].push_back({z[b], mean[b], y[b], kl[b]});
         }
         tape.end();
-    }
+    });
     return all;
 }
 

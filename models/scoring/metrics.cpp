@@ -53,6 +53,19 @@ Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypo
     return b;
 }
 
+int longest_common(const Tokens& a, const Tokens& b) {
+    std::vector<int> row(b.size() + 1);  // [j]: of what was read of a, and the first j of b
+    for (int token : a) {
+        int diagonal = 0;
+        for (std::size_t j = 1; j <= b.size(); j++) {
+            const int above = row[j];
+            row[j] = token == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
+            diagonal = above;
+        }
+    }
+    return row.back();
+}
+
 namespace {
 
 // The fewest tokens to put in, take out or change that make b of a.

@@ -17,6 +17,9 @@ NgramCounts ngrams(const Tokens& tokens, int n);
 // How many n-grams two sequences share: each as often as it occurs in both. BLEU's clipped matches.
 int shared(const NgramCounts& a, const NgramCounts& b);
 
+// The length of the longest common subsequence.
+int longest_common(const Tokens& a, const Tokens& b);
+
 // Corpus BLEU of n-grams up to 4: Papineni et al. 2002. It is 0 where no token matches, or where the hypotheses have no
 // n-gram of some order. `smoothed`: of the other orders without matches the k-th counts 2^-k matches (Chen & Cherry 2014,
 // method 3); else one of them makes it 0.

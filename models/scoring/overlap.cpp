@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/base/random.h"
+#include "models/scoring/metrics.h"
 
 namespace masquerade {
 namespace {
@@ -47,16 +48,7 @@ double content_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& f
 
 double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& frequent) {
     const Tokens x = form_of(a, frequent), y = form_of(b, frequent);
-    std::vector<int> longest(y.size() + 1, 0);  // of x so far and the first j of y
-    for (int t : x) {
-        int before = 0;  // longest[j - 1] without t
-        for (std::size_t j = 1; j <= y.size(); j++) {
-            const int without = longest[j];
-            longest[j] = t == y[j - 1] ? before + 1 : std::max(without, longest[j - 1]);
-            before = without;
-        }
-    }
-    return f1(longest.back(), double(x.size()), double(y.size()));
+    return f1(longest_common(x, y), double(x.size()), double(y.size()));
 }
 
 Interval bootstrap(const std::vector<double>& values, std::uint64_t seed) {

@@ -40,20 +40,6 @@ void check_pairs(const char* measure, const Strings& references, const Strings& 
 
 long ngram_count(const Tokens& tokens, int n) { return std::max(0l, long(tokens.size()) - n + 1); }
 
-// The length of the longest common subsequence.
-int longest_common(const Tokens& a, const Tokens& b) {
-    std::vector<int> row(b.size() + 1);  // [j]: of what was read of a, and the first j of b
-    for (int token : a) {
-        int diagonal = 0;
-        for (std::size_t j = 1; j <= b.size(); j++) {
-            const int above = row[j];
-            row[j] = token == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
-            diagonal = above;
-        }
-    }
-    return row.back();
-}
-
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 Overlap overlap(double matched, double reference, double hypothesis) {

@@ -6,11 +6,10 @@
 #include <numeric>
 
 #include "engine/tensor/numbers.h"
+#include "models/tasks/univae_prior.h"
 
 namespace masquerade {
 namespace {
-
-constexpr std::size_t at_a_time = 64;
 
 std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     std::vector<Tensor*> z;
@@ -80,11 +79,8 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
                         std::uint64_t seed) {
     HeldOut h;
     std::vector<double> long_enough;  // sentences with a first, second, ... target
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        std::size_t count = std::min(at_a_time, sentences.size() - first);
-        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
+        const auto count = std::size_t(batch.documents);
         LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
         std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
@@ -107,7 +103,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
         h.sentences += std::int64_t(count);
         h.tokens += batch.asked.count;
         tape.end();
-    }
+    });
     double tokens = double(h.tokens), n = double(h.sentences);
     h.kl += n * model.space.constant_kl();
     h.elbo = -(h.own + h.kl) / n;
@@ -124,12 +120,9 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
                                             const std::vector<const Sentence*>& sentences, int samples,
                                             std::uint64_t seed) {
     std::vector<double> nll;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
     if (model.options.latent_layers == 0) samples = 1;
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        std::size_t count = std::min(at_a_time, sentences.size() - first);
-        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
+        const auto count = std::size_t(batch.documents);
         std::vector<std::vector<double>> weights(count);  // log of p(x|z) p(z) / q(z|x)
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, std::uint32_t(s));
@@ -147,7 +140,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             for (double x : w) sum += std::exp(x - top);
             nll.push_back(-(top + std::log(sum / samples)));
         }
-    }
+    });
     return nll;
 }
 

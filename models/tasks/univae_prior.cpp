@@ -3,28 +3,19 @@
 
 #include "engine/tensor/numbers.h"
 #include "engine/io/checksum.h"
-#include "models/density/rows.h"
 
 namespace masquerade {
 
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences) {
-    constexpr std::size_t at_a_time = 64;
-    std::vector<std::vector<double>> all;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        std::size_t count = std::min(at_a_time, sentences.size() - first);
-        UniVaeBatch batch = model.batch({&sentences[first], &sentences[first] + count});
+    std::vector<std::vector<double>> all(sentences.size());
+    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t first) {
         tape.begin("encode");
-        std::vector<LatentSample> samples = model.encode(tape, batch, nullptr);
-        const std::size_t begin = all.size();
-        all.resize(begin + count);
-        for (const LatentSample& s : samples) {
+        for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
             const std::vector<double> z = numbers_of(s.z->view());  // (B,Z)
-            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < count * Z; i++) all[begin + i / Z].push_back(z[i]);
+            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) all[first + i / Z].push_back(z[i]);
         }
         tape.end();
-    }
+    });
     return all;
 }
 
