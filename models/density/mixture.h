@@ -13,6 +13,15 @@
 
 namespace masquerade {
 
+// Rows of f32 that a vector holds, as the ops take them; what is read through the view is not written.
+inline View view_of(const std::vector<float>& numbers, const Shape& shape, const char* path) {
+    View v;
+    v.data = const_cast<float*>(numbers.data());
+    v.shape = shape;
+    v.path = path;
+    return v;
+}
+
 struct MixtureOptions {
     int components = 500;     // M; fewer where there are fewer rows
     int rounds = 12;          // of expectation and maximisation

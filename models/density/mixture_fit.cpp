@@ -12,7 +12,6 @@
 #include "engine/ops/ops.h"
 #include "models/density/cholesky.h"
 #include "models/density/mixture.h"
-#include "models/density/rows.h"
 
 namespace masquerade {
 namespace {

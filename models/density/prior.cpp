@@ -9,7 +9,6 @@
 
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
-#include "models/density/rows.h"
 
 namespace masquerade {
 namespace {
