@@ -17,24 +17,56 @@ struct EncoderDecoderOptions {
 
 class EncoderDecoder : public TargetNet {
   public:
-    EncoderDecoder(Parameters& parameters, const EncoderDecoderOptions& options);
+    EncoderDecoder(Parameters& p, const EncoderDecoderOptions& o)
+        : options(o), encoder(Backbone::encoder(p, o.stack)), decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
     // The last hidden state of the encoder: (Ne,C).
     // `packed`, if not null, receives its packed rows, where its attention has them.
     Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks = {},
-                   PackedRows* packed = nullptr) const;
+                   PackedRows* packed = nullptr) const {
+        const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &masks.at(i, graph); };
+        Pass pass = encoder.pass(tape, source, graph);
+        pass.packed = packed;
+        Tensor* x = encoder.run(tape, source, pass, before);
+        if (packed) encoder.finish(tape, *packed);
+        return encoder.finish(tape, x);
+    }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
     // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
-                      const SegmentGraph& cross_graph) const;
+                      const SegmentGraph& cross_graph) const {
+        Pass pass = decoder.pass(tape, rows, graph);
+        pass.cross_graph = &cross_graph;
+        pass.encoder_positions = tape.ints(source.positions);
+        pass.rotates_cross = rotates_cross();
+        return pass;
+    }
     // The last hidden state of the decoder: (N,C).
-    Tensor* rows(Tape& tape, const Batch& batch) const;
+    Tensor* rows(Tape& tape, const Batch& batch) const {
+        PackedRows packed;
+        Tensor* read = encode(tape, batch.source, batch.source_graph, batch.source_masks, &packed);  // (Ns,C)
+        Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
+        pass.encoder = read;
+        pass.packed = &packed;
+        const auto before = [&](int i, Tensor*&, Pass& layer) {
+            layer.graph = &batch.graph_at(i);
+            layer.cross_graph = &batch.cross_masks.at(i, batch.cross_graph);
+        };
+        return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
+    }
     // Every row of the decoder is asked.
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
     const Backbone& head_stack() const override { return decoder; }
 
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;
+
+  private:
+    static BackboneOptions decoder_stack(const EncoderDecoderOptions& o) {
+        BackboneOptions stack = o.stack;
+        stack.layers = o.decoder_layers;
+        return stack;
+    }
 };
 
 }  // namespace masquerade

@@ -27,10 +27,32 @@ struct InsertionOptions {
 
 class InsertionTransformer : public TargetNet {
   public:
-    InsertionTransformer(Parameters& parameters, const InsertionOptions& options);
+    InsertionTransformer(Parameters& p, const InsertionOptions& o)
+        : options(o), scores(o.scored ? p.add_state("order.scores", {o.stacks.stack.vocabulary}, {Init::zeros}) : nullptr) {
+        EncoderDecoderOptions stacks = o.stacks;
+        stacks.stack.head_rows = o.projection ? 2 : 0;
+        if (o.one_stack)
+            one_ = std::make_unique<Backbone>(p, stacks.stack);
+        else
+            two_ = std::make_unique<EncoderDecoder>(p, stacks);
+        const BackboneOptions& b = stacks.stack;
+        const int E = o.projection ? b.embedding_width() : 2 * b.width;
+        const Init normal{Init::normal, b.deviation};
+        words_ = o.projection ? head_stack().word_weights() : p.add("slots.words.weight", {b.vocabulary, E}, normal);
+        if (!o.joint) query_ = p.add("slots.query.weight", {1, E}, normal);
+        if (o.contextual_bias) contextual_ = p.add("slots.contextual.weight", {b.vocabulary, E}, normal);
+        if (o.mixture > 1) {
+            mixture_ = Linear(p, "slots.mixture", E, o.mixture * E, b.deviation);
+            weights_ = Linear(p, "slots.weights", E, o.mixture, b.deviation);
+        }
+    }
 
     // The last hidden rows of the stack that reads canvases: (N,C).
-    Tensor* rows(Tape& tape, const Batch& batch) const;
+    Tensor* rows(Tape& tape, const Batch& batch) const {
+        if (two_) return two_->rows(tape, batch);
+        const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
+        return one_->finish(tape, one_->run(tape, batch.rows, one_->pass(tape, batch.rows, batch.graph), before));
+    }
     // The scores of words and places at the slots of a batch; documents are the canvases and, if there are, inert ones.
     struct Slots {
         Tensor* h;                // (M, K E)
@@ -40,15 +62,61 @@ class InsertionTransformer : public TargetNet {
         const std::vector<int>* first = nullptr;      // (documents+1) slots of document g: [first[g], first[g+1])
         const std::vector<int>* documents = nullptr;  // (M)
     };
-    Slots slots(Tape& tape, Tensor* rows, const Batch& batch) const;
+    Slots slots(Tape& tape, Tensor* x, const Batch& batch) const {
+        const int K = options.mixture, N = int(x->rows());
+        std::vector<int> right, first = batch.asked.begin, documents;
+        for (int row : batch.asked.rows) right.push_back(row + 1 < N ? row + 1 : 0);  // no slot has row 0 on its right
+        first.resize(batch.parts.size() + 1, batch.asked.size());
+        for (std::size_t g = 0; g + 1 < first.size(); g++)
+            documents.insert(documents.end(), std::size_t(first[g + 1] - first[g]), int(g));
+        Slots s;
+        s.first = &tape.hold(std::move(first));
+        s.documents = &tape.hold(std::move(documents));
+        Tensor* h = side_by_side(tape, x, batch.asked.rows, std::move(right), "slots");  // (M,2C)
+        if (options.projection) h = head_stack().head(tape, h);                          // (M,E)
+        auto scope = tape.scope("slots");
+        Tensor* g = nullptr;  // (documents,E)
+        if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
+        if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
+        if (!options.joint) s.place = reshape(tape, linear_unrounded(tape, h, query_, nullptr, "query"), {h->rows()}, "place");
+        s.h = h;
+        if (K == 1) return s;
+        s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
+        s.h = tanh(tape, mixture_(tape, h, "mixture"), "tanh");  // (M,K E)
+        return s;
+    }
     // z (J,K) of chosen words of slots, and the log of the sum of exp of all, (M,K).
-    ChosenLogits chosen(Tape& tape, const Slots& slots, const std::vector<int>& of, const std::vector<int>& words) const;
-    Tensor* logits(Tape& tape, const Slots& slots) const;  // (M K, V) without the bias, for writing
+    ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
+        return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents), tape.ints(of), tape.ints(words),
+                             "slots.logits");
+    }
+    // (M K, V) without the bias, for writing
+    Tensor* logits(Tape& tape, const Slots& s) const {
+        Tensor* each = reshape(tape, s.h, {s.h->rows() * options.mixture, words_->columns()}, "slots.each");
+        return linear_unrounded(tape, each, words_, head_stack().word_bias(), "slots.all_logits");
+    }
 
     Tensor* hidden(Tape& tape, const Batch& batch) const override { return slots(tape, rows(tape, batch), batch).h; }
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
     // The mean over canvases of what their slots cost, by their choices.      equations 9, 12 and 13
-    Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const override;
+    Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
+        const Choices& choices = batch.asked.choices;
+        std::vector<int> of;  // the slot of each choice
+        for (int m = 0; m < batch.asked.size(); m++)
+            of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
+        const Slots s = slots(tape, rows(tape, batch), batch);
+        const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
+        const DType a = arithmetic_of(tape.dtype);
+        Tensor* shares = tape.constant("slots.shares", {choices.size()}, a, choices.shares.data());
+        Backbone::MeanLoss mean;
+        mean.losses = slot_loss(tape, z, s.mix, s.place, {tape.ints(*s.first), tape.ints(choices.begin), shares}, options.joint, "slots.losses");
+        std::vector<double> weights(batch.parts.size(), 0);
+        std::fill_n(weights.begin(), batch.documents, 1.0 / batch.documents);
+        mean.total = weighted_sum(tape, mean.losses, tape.constant("slots.weights", {std::int64_t(weights.size())}, a, weights.data()), "loss");
+        tape.retain(mean.losses);
+        tape.retain(mean.total);
+        return mean;
+    }
     Losses losses(Tape& tape, const Batch& batch) const override { return {loss(tape, batch).losses, batch.documents}; }
 
     const EncoderDecoder* two_stacks() const { return two_.get(); }  // null: one stack
