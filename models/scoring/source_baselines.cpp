@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
-#include "models/scoring/text_tokens.h"
+#include "models/scoring/text_metrics.h"
 #include "tokenizer/utf8.h"
 
 namespace masquerade {

@@ -8,7 +8,6 @@
 #include "engine/base/error.h"
 #include "models/scoring/metrics.h"
 #include "models/scoring/text_metrics.h"
-#include "models/scoring/text_tokens.h"
 
 using namespace masquerade;
 using nlohmann::json;
