@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures of the latents of a UniVAE, on sentences it has not seen.
 #pragma once
-#include "models/scoring/overlap.h"
+#include "models/scoring/metrics.h"
 #include "models/writing/univae_decoder.h"
 
 namespace masquerade {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The overlap of two sentences, counted by hand.
-#include "models/scoring/overlap.h"
+#include "models/scoring/metrics.h"
 
 #include <doctest/doctest.h>
 
