@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "tools/bench/train_marks.h"
+#include "tools/bench/train.h"
 
 namespace masquerade {
 

@@ -4,7 +4,7 @@
 #include "tests/cuda/fake_device.h"
 #include "tests/tools/small_mark.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/train_ours.h"
+#include "tools/bench/train.h"
 
 using namespace masquerade;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/bench/attention.h"
-#include "tools/bench/train_ours.h"
+#include "tools/bench/train.h"
 
 #include <cmath>
 #include <cstring>

@@ -11,7 +11,7 @@
 #include "models/writing/univae_decoder.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/train_marks.h"
+#include "tools/bench/train.h"
 
 namespace masquerade {
 namespace {

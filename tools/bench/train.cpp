@@ -13,7 +13,7 @@
 #include "engine/ops/ops.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure.h"
-#include "tools/bench/train_ours.h"
+#include "tools/bench/train.h"
 
 namespace masquerade {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/bench/train_marks.h"
+#include "tools/bench/train.h"
 
 #include "engine/base/random.h"
 #include "models/runs/univae_run.h"

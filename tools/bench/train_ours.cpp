@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/bench/train_ours.h"
+#include "tools/bench/train.h"
 
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/copy.h"
