@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/io/config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -187,15 +189,12 @@ std::string Config::table() const {
         key_width = std::max(key_width, entry.key.size());
         value_width = std::max(value_width, entry.text().size());
     }
-    auto padded = [](std::string s, std::size_t width) {
-        return s.append(width - std::min(width, s.size()), ' ');
-    };
     std::string all;
     for (const Entry& entry : entries_) {
         std::string value = entry.text();
         bool changed = value != entry.start;
-        all += text(padded(entry.key, key_width), "  ", padded(value, value_width), changed ? " * " : "   ",
-                    entry.help, " (", entry.expected);
+        all += fmt::format("{:<{}}  {:<{}}{}{} ({}", entry.key, key_width, value, value_width, changed ? " * " : "   ", entry.help,
+                           entry.expected);
         if (changed) all += ", default " + (entry.start.empty() ? "none" : entry.start);
         all += ")\n";
     }

@@ -2,6 +2,7 @@
 #include "engine/io/run_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,11 +24,6 @@
 namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
-
-std::string padded(std::int64_t number, std::size_t width) {
-    std::string digits = std::to_string(number);
-    return std::string(digits.size() < width ? width - digits.size() : 0, '0') + digits;
-}
 
 // The number in "step-000100"; -1 for any other name.
 std::int64_t step_of(const std::string& name) {
@@ -96,7 +92,7 @@ void move_into_place(const std::string& fresh, const std::string& place, const s
 
 }  // namespace
 
-std::string RunFolder::step_name(std::int64_t step) { return "step-" + padded(step, 6); }
+std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
 RunFolder RunFolder::create(const std::string& path) {
     RunFolder run;
@@ -123,7 +119,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
             last = std::max(last, std::stoi(number));
     }
     for (;;) {
-        std::string path = parent + "/" + model + "-" + padded(++last, 3);
+        std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
         if (::mkdir(path.c_str(), 0777) == 0) return create(path);
         if (errno != EEXIST) fail_to("make the run folder", path);  // else another program was faster
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/base/log.h"
 #include "engine/base/random.h"
@@ -189,11 +189,7 @@ std::string Run::fit_prior(const TrainingText&) {
                                     ", which has no latents: there is no prior to fit"));
 }
 
-std::string hash_text(const std::string& bytes) {
-    std::ostringstream digits;
-    digits << std::hex << std::setw(16) << std::setfill('0') << hash_of(bytes);
-    return digits.str();
-}
+std::string hash_text(const std::string& bytes) { return fmt::format("{:016x}", hash_of(bytes)); }
 
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace masquerade {
 namespace {
@@ -11,12 +12,6 @@ std::vector<int> bytes_of(const std::string& word) {
     std::vector<int> bytes;
     for (char c : word) bytes.push_back(static_cast<unsigned char>(c));
     return bytes;
-}
-
-double sum_of(const std::vector<double>& numbers) {
-    double sum = 0;
-    for (double x : numbers) sum += x;
-    return sum;
 }
 
 std::vector<int> count_words(const WordTable& table, const std::vector<std::vector<int>>& lines) {
@@ -81,7 +76,8 @@ std::vector<std::vector<int>> WordModel::symbols_of(const std::vector<std::vecto
 }
 
 double WordModel::spelled(int word) const {
-    return sum_of(spelling_.log_probabilities(bytes_of(table_[word])));
+    const std::vector<double> logs = spelling_.log_probabilities(bytes_of(table_[word]));
+    return std::accumulate(logs.begin(), logs.end(), 0.0);
 }
 
 std::vector<double> WordModel::log_probabilities(const std::vector<int>& line) const {
