@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <map>
 
-#include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
@@ -78,13 +78,10 @@ const std::vector<TaskKind>& task_kinds() {
 
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed) {
     std::unique_ptr<Examples> found;
-    std::string names;
-    for (const TaskKind& kind : task_kinds()) {
+    for (const TaskKind& kind : task_kinds())
         if (kind.name == options.task) found = std::make_unique<MadeExamples>(kind, options, seed);
-        names += text(names.empty() ? "" : ", ", kind.name);
-    }
     if (!found && !std::filesystem::is_directory(options.task))
-        throw BadUsage(text("there is no task and no folder ", options.task, "; tasks are ", names));
+        throw BadUsage(text("there is no task and no folder ", options.task, "; tasks are ", joined(names_of(task_kinds()))));
     if (!found) found = open_files(options, seed);
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);
     return found;

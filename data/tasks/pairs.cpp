@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
@@ -32,13 +32,7 @@ void same(std::vector<int>&) {}
 void reversed(std::vector<int>& v) { std::reverse(v.begin(), v.end()); }
 void sorted(std::vector<int>& v) { std::sort(v.begin(), v.end()); }
 
-template <class Row>
-const Row& row_of(const std::vector<Row>& all, const std::string& name, const char* what) {
-    for (const Row& row : all)
-        if (row.name == name) return row;
-    throw BadUsage(text("there is no ", what, " ", name));
-}
-const StarLevel& level_of(const PairOptions& o) { return row_of(star_levels(), o.level, "level of star_graph"); }
+const StarLevel& level_of(const PairOptions& o) { return find_named(star_levels(), o.level, "level of star_graph"); }
 
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
@@ -101,7 +95,7 @@ const PairTask& find_pair_task(const PairOptions& o) {
     if (o.length < 0 || o.length > 4096 || o.words < 0 || o.words == 1 || o.words > 65536)
         throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length, ", ",
                             o.words));
-    return row_of(pair_tasks(), o.task, "task of pairs");
+    return find_named(pair_tasks(), o.task, "task of pairs");
 }
 
 WordList pair_words(const PairOptions& o) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "engine/base/named.h"
 #include "engine/io/file.h"
 #include "engine/io/nearest.h"
 
@@ -32,12 +33,6 @@ bool read_number(const std::string& s, T& x) {
     const char *begin = s.data() + (s.size() > 1 && s[0] == '+' && s[1] != '-'), *end = s.data() + s.size();
     auto [stop, error] = std::from_chars(begin, end, x);
     return error == std::errc() && stop == end;
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-    std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : between) + word;
-    return all;
 }
 
 // Bounds that no value can pass are not worth a word.
@@ -110,7 +105,7 @@ const Config::Entry& Config::at(const std::string& key) const {
     std::string meant = nearest(clipped(key), keys());
     throw BadUsage(
         text("unknown setting ", clipped(key),
-             meant.empty() ? "; there are " + joined(keys(), ", ") : "; did you mean " + meant + "?"));
+             meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?"));
 }
 
 void Config::follows(const std::string& key, std::function<void()> write) { at(key).follow = std::move(write); }

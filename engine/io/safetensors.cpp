@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/base/named.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 #include "engine/io/nearest.h"
@@ -142,8 +143,7 @@ const StoredTensor* TensorFile::find(const std::string& name) const {
 
 const StoredTensor& TensorFile::at(const std::string& name) const {
     if (const StoredTensor* tensor = find(name)) return *tensor;
-    std::vector<std::string> names;
-    for (const StoredTensor& tensor : tensors_) names.push_back(tensor.name);
+    const std::vector<std::string> names = names_of(tensors_);
     std::string meant = nearest(name, names);
     throw BadInput(text(path_, " has no tensor ", name, " among its ", names.size(),
                         meant.empty() ? "" : "; the nearest is " + meant));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/train/optimiser.h"
 
+#include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -34,12 +35,7 @@ const std::vector<OptimiserKind>& optimiser_kinds() {
 }
 
 std::unique_ptr<Optimiser> make_optimiser(Parameters& parameters, const OptimiserOptions& options) {
-    std::string names;
-    for (const OptimiserKind& kind : optimiser_kinds()) {
-        if (kind.name == options.optimiser) return kind.make(parameters, options);
-        names += names.empty() ? kind.name : std::string(", ") + kind.name;
-    }
-    throw BadUsage(text("there is no optimiser ", options.optimiser, "; there are ", names));
+    return find_named(optimiser_kinds(), options.optimiser, "optimiser").make(parameters, options);
 }
 
 }  // namespace masquerade

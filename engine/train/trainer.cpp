@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/base/wrap.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
@@ -32,9 +33,7 @@ std::string entry(const std::string& name, double value) {
 
 void TrainOptions::declare(Config& c) {
     c.add("seed", &seed, "of every random number of the run; --seed sets it, too");
-    std::vector<std::string> optimisers;
-    for (const OptimiserKind& kind : optimiser_kinds()) optimisers.push_back(kind.name);
-    c.add("optimiser", &optimiser, "moves the parameters by their gradients", optimisers);
+    c.add("optimiser", &optimiser, "moves the parameters by their gradients", names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The registry of masks.
-#include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "engine/ops/visible.h"
 #include "models/masks/mask.h"
 #include "models/masks/words.h"
@@ -72,12 +72,10 @@ const std::vector<NamedMask>& named_masks() {
 }
 
 const NamedMask& find_mask(const std::string& name) {
-    std::string names;
-    for (const NamedMask& mask : named_masks()) {
+    for (const NamedMask& mask : named_masks())
         if (mask.name == name) return mask;
-        names += std::string(names.empty() ? "" : ", ") + mask.name;
-    }
-    throw BadUsage(text("unknown mask ", name, "; there are ", names, "; or say it in words: \"A full; B causal sees A\""));
+    throw BadUsage(text("unknown mask ", name, "; there are ", joined(names_of(named_masks())),
+                        "; or say it in words: \"A full; B causal sees A\""));
 }
 
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -74,9 +75,7 @@ ClassifySettings::ClassifySettings() {
 }
 
 void ClassifySettings::declare(Config& c) {
-    std::string names;
-    for (const TaskKind& kind : task_kinds()) names += text(kind.name, ", ");
-    c.add("task", &task.task, names + "or a folder with a folder of text files for each class");
+    c.add("task", &task.task, joined(names_of(task_kinds())) + ", or a folder with a folder of text files for each class");
     c.add("pairs", &task.pairs, "recall: pairs of key and value", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: words", 1, 65536);
     c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2, 65536);

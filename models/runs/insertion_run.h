@@ -9,7 +9,7 @@ namespace masquerade {
 struct InsertionSettings : TargetSettings {
     static constexpr const char *name = "insertion", *what = "an Insertion Transformer, which writes pairs' targets in any order";
     static constexpr TextKind reads = TextKind::translations;
-    static std::vector<std::string> objectives() { return objective_names(insertion_objectives()); }
+    static std::vector<std::string> objectives() { return names_of(insertion_objectives()); }
     InsertionOptions model;
     enum class Location : int { factorised, joint };
     enum class End : int { slot, sequence };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/base/random.h"
 #include "engine/base/write_file.h"
 #include "engine/tensor/numbers.h"
@@ -48,9 +49,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
-    std::vector<std::string> kinds;
-    for (const AttentionKind& kind : attention_kinds()) kinds.push_back(kind.name);
-    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", kinds);
+    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", names_of(attention_kinds()));
     c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
     AttentionOptions& a = b.attention_options;
     c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
@@ -235,14 +234,11 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
 }
 
 const ModelKind& find_model(const std::string& name) {
-    std::string names;
-    for (const ModelKind& kind : model_kinds()) {
+    for (const ModelKind& kind : model_kinds())
         if (kind.name == name) return kind;
-        names += names.empty() ? kind.name : std::string(", ") + kind.name;
-    }
     for (const ModelKind& kind : model_kinds())
         if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
-    throw BadUsage(text("there is no model ", name, "; there are ", names,
+    throw BadUsage(text("there is no model ", name, "; there are ", joined(names_of(model_kinds())),
                         " (and settings are key=value); ./inspect models lists them with their objectives"));
 }
 

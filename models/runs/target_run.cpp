@@ -102,13 +102,12 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 }
 
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
-    std::vector<std::string> tasks = {"none"}, levels;
-    for (const PairTask& task : pair_tasks()) tasks.push_back(task.name);
-    for (const StarLevel& level : star_levels()) levels.push_back(level.name);
+    std::vector<std::string> tasks = names_of(pair_tasks());
+    tasks.insert(tasks.begin(), "none");
     c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text", tasks);
     c.add("length", &made.length, "copy, reverse, sort: words at most", 0, 4096);
     c.add("words", &made.words, "different words; 0: 32, and of star_graph as many as a graph has nodes", 0, 65536);
-    c.add("level", &made.level, "star_graph: its size", levels);
+    c.add("level", &made.level, "star_graph: its size", names_of(star_levels()));
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; more is cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; more is cut", 2, 65536);
     c.add("source_type", &source_type, "segment id of a source", 0, 65535);

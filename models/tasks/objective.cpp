@@ -218,18 +218,8 @@ const std::vector<Objective>& objectives(bool encoder) {
     return encoder ? encoder_decoder_objectives() : all;
 }
 
-std::vector<std::string> objective_names(const std::vector<Objective>& table) {
-    std::vector<std::string> names;
-    for (const Objective& o : table) names.push_back(o.name);
-    return names;
-}
-
 const Objective& find_objective(const std::string& name, const std::vector<Objective>& table) {
-    for (const Objective& o : table)
-        if (o.name == name) return o;
-    std::string names;
-    for (const std::string& each : objective_names(table)) names += (names.empty() ? "" : ", ") + each;
-    throw BadUsage(text("there is no objective ", name, " of this model; there are ", names));
+    return find_named(table, name, "objective", " of this model");
 }
 
 ObjectiveMixture ObjectiveMixture::parse(const std::string& words, const std::vector<Objective>& table) {

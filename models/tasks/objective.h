@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "data/sentences.h"
+#include "engine/base/named.h"
 #include "models/batch/batch.h"
 #include "models/masks/words.h"
 
@@ -89,7 +90,6 @@ struct Objective {
 // Those of one stack, or of an encoder and a decoder; those of insertion.
 const std::vector<Objective>& objectives(bool encoder = false);
 const std::vector<Objective>& insertion_objectives();
-std::vector<std::string> objective_names(const std::vector<Objective>& table);
 // BadUsage, with the names there are.
 const Objective& find_objective(const std::string& name, const std::vector<Objective>& table);
 inline const Objective& find_objective(const std::string& name, bool encoder = false) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "engine/base/named.h"
 #include "engine/nn/attention/attention.h"
 #include "engine/ops/visible.h"
 #include "engine/tensor/numbers.h"
@@ -142,8 +143,8 @@ RunCase attention_case(Options& app) {
     app.number("--size", o->size, 1, 1024, "numbers of a head (default: 64)");
     app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
     KindsOptions& k = o->kinds;
-    std::vector<std::string> names = {"all"};
-    for (const AttentionKind& kind : attention_kinds()) names.push_back(kind.name);
+    std::vector<std::string> names = names_of(attention_kinds());
+    names.push_back("all");
     app.value("--kinds", k.kinds, "NAME,...", "kinds of attention beside softmax, or all: time and memory against the length")
         .list()
         .one_of(names);

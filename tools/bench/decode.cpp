@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "engine/base/named.h"
 #include "engine/base/random.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/writing/unilm_decoder.h"
@@ -139,8 +140,7 @@ void run(Bench& bench, const CaseOptions& o) {
 
 RunCase decode_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
-    std::vector<std::string> names;
-    for (const BeamMark& mark : beam_marks) names.push_back(mark.name);
+    std::vector<std::string> names = names_of(beam_marks);
     for (const std::string& name : train_mark_names())
         if (name.rfind("univae", 0) == 0) names.push_back(name);
     app.value("--models", o->models, "NAME,...",

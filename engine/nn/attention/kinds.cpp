@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The table of all kinds of attention.
 #include "engine/nn/attention/kinds.h"
+
+#include "engine/base/named.h"
 #include "engine/ops/state_plan.h"
 #include "engine/ops/whole.h"
 
@@ -38,12 +40,7 @@ const std::vector<AttentionKind>& attention_kinds() {
 }
 
 const AttentionKind& find_attention(const std::string& name) {
-    std::string names;
-    for (const AttentionKind& kind : attention_kinds()) {
-        if (kind.name == name) return kind;
-        names += names.empty() ? kind.name : std::string(", ") + kind.name;
-    }
-    throw BadUsage(text("there is no attention ", name, "; there are ", names));
+    return find_named(attention_kinds(), name, "attention");
 }
 
 const AttentionKind& self_attention(const std::string& name, bool decoder) {
