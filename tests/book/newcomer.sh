@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # newcomer.sh: from a clone of HEAD to names and numbers in a backward, as the README says: the minutes of each command, and
-# what gdb prints. Then every walk of docs/debugging.md, by gdb and by lldb. Takes minutes; ends with status 1 where the first part takes ten.
+# what gdb prints. Then every walk of docs/debugging.md, by gdb and by lldb, and every configuration of an editor's launch file.
+# Takes minutes; ends with status 1 where the first part takes ten, or would if others left it all processors.
 set -euo pipefail
 root=$PWD
 room=$(mktemp -d)
@@ -22,7 +23,11 @@ make deps > "$room/deps"
 echo "$(minutes)make deps: $(tail -n 1 "$room/deps")"
 make debug > "$room/debug"
 echo "$(minutes)make debug: $(tail -n 1 "$room/debug")"
-echo "          of the processors until here: $(times | tail -n 1) (load of the machine: $(cut -d ' ' -f 1 /proc/loadavg))"
+times > "$room/times"  # not in a pipe, whose shell has no children yet
+alone=$(tail -n 1 "$room/times" | tr ms '  ' | awk -v n="$(nproc)" '{ print int((60 * ($1 + $3) + $2 + $4) / n) }')
+busy=$(awk -v n="$(nproc)" '{ print ($1 > n + 1) }' /proc/loadavg)
+echo "          of the processors until here: $(tail -n 1 "$room/times"), shared by $(nproc): $((alone / 60)).$((alone % 60 / 6)) min" \
+    "(load of the machine: $(cut -d ' ' -f 1 /proc/loadavg))"
 sed -n 's/^(gdb) //p' "$room/block" > "$room/typed"
 command=$(grep '^gdb ' "$room/block")
 bash -c "${command/gdb -x tools\/gdb\/gdbinit/gdb -batch -x tools/gdb/gdbinit -x $room/typed}" < /dev/null 2> /dev/null | tee "$room/printed"
@@ -42,4 +47,9 @@ if command -v lldb > /dev/null; then
 else
     echo 'book: note: no lldb here; its walk is left out'
 fi
-[ "$first" -lt 600 ]
+python3 tests/book/launch.py
+echo "$(minutes)every configuration of .vscode/launch.json stops in a backward"
+sed '0,/gdb\/gdbinit/s//gdb\/no_such_file/' .vscode/launch.json > "$room/planted.json"
+python3 tests/book/launch.py "$room/planted.json" > "$room/printed" || true
+[ "$(grep -c 'gdb refuses .*no_such_file' "$room/printed")" = 1 ] || { echo 'book: a wrong path in launch.json is not found'; exit 1; }
+[ "$([ "$busy" = 1 ] && echo "$alone" || echo "$first")" -lt 600 ]
