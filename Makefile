@@ -2,6 +2,7 @@
 # make              the programs: ./train ./generate ...          make deps     install what is needed (Debian)
 # make test         the tests; ONLY='layernorm*' some cases,      make data     the default corpora, into corpus/
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
+#                   KERNELS=engine/ops/gelu.cpp those kernels alone, with FROM=tests/emulator/ladder
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, under sanitizers
@@ -54,7 +55,7 @@ sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
-ifneq ($(filter tests/base% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
+ifneq ($(filter tests/base% tests/emulator% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
 narrow   := engine
 sources  := $(filter input/% engine/%,$(sources))  # all that these need
 endif
@@ -62,8 +63,11 @@ tests    := $(filter $(FROM)% %/main.cpp,$(tests)) $(filter-out $(FROM)% %_test.
 endif
 row_ops  := $(shell grep -ls 'engine/ops/launch.h' engine/ops/*.cpp)
 kernels  := $(row_ops) $(shell grep -ls 'engine/ops/launch.h' engine/ops/cuda/*.cu) $(wildcard tests/emulator/*.cu)
-ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/ tests/cuda/),,yes)),)
+ifneq ($(and $(FROM),$(if $(filter $(FROM)%,tests/emulator/ tests/cuda/)$(filter tests/emulator/% tests/cuda/%,$(FROM)),,yes)),)
 kernels  :=  # only the tests of tests/emulator and tests/cuda run them
+endif
+ifdef KERNELS
+kernels  := $(KERNELS)
 endif
 programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
 shown    := $(filter-out corpus,$(programs))
@@ -107,7 +111,7 @@ endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
 $(call stamp,$(library).list,$(sources))
-$(call stamp,$(BUILD)/tests.list,$(tests))
+$(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
 ifneq ($(and $(cuda_here),$(filter-out lab book,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
