@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The pages and the code say the same.     docs/README.md says what a page may quote, and how it marks the rest.
 #     tests/book.sh               quotations stand in the tree, links lead somewhere, derivations are right: no build, two seconds
-#     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed
+#     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed,
+#                                 an editor's launch file followed, the op of add-an-op.md compiled
 #     tests/book.sh --self-test   the checks find what is planted, and name page and line
 #     tests/book.sh --newcomer    from a clone to names and numbers in a backward: the README's commands, and the minutes
 # A fault is one line: PAGE:LINE: `what is quoted`: what was looked for.
@@ -26,6 +27,10 @@ derivations() {
     python3 -B tests/book/derivations.py > "$lists/derivations" ||
         grep -E '^(docs|engine|tests)/' "$lists/derivations" || echo 'tests/book/derivations.py: it does not come to its end'
 }
+# said_by SCRIPT: what it finds wrong is a fault, and so is a script that ends badly and says nothing
+said_by() {
+    python3 "$1" > "$lists/said" || grep -v '^launch.json: ' "$lists/said" >> "$lists/faults" || echo "$1: ends with an error" >> "$lists/faults"
+}
 export root=$PWD
 tests/book/lists.sh "$lists"
 
@@ -38,9 +43,11 @@ case ${1:-} in
             if command -v gdb > /dev/null; then
                 make CONFIG=debug build/debug/inspect build/debug/train >&2
                 tests/book/transcripts.sh $pages >> "$lists/faults" || true
+                said_by tests/book/launch.py
             else
                 echo 'book: gdb is not here (Debian: gdb): its walks are not checked' >&2
             fi
+            said_by tests/book/own_op.py
             tests/book/typed.sh $pages >> "$lists/faults" || true
         fi
         cat "$lists/faults"
@@ -48,5 +55,5 @@ case ${1:-} in
         grep -hs '^derivations: ' "$lists/derivations" || true
         echo "book: $(wc -w <<< "$pages") pages, $faults faults"
         [ "$faults" = 0 ] ;;
-    *) sed -n '3,8s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,9s/^# //p' "$0" >&2; exit 2 ;;
 esac

@@ -29,7 +29,7 @@ quoted 'test cases'               docs/debugging.md "s/ONLY='\*layernorm/ONLY='*
 quoted 'a page'                   docs/debugging.md 's|\(ops/layernorm.md\)|(ops/layer_norm.md)|' 'no file docs/ops/layer_norm.md'
 quoted 'an anchor'                docs/labs/01-free-functions.md 's|README.md#the-ops|README.md#ops|' 'makes #ops'
 quoted 'a line of code'           docs/ops/layernorm.md 's/w\[i\] - mean_g - /w[i] + mean_g - /' 'no file of the code has this line'
-quoted 'what own code calls'      docs/add-an-op.md 's/    expect_same_shape\("rms_norm", /    expect_equal_shape("rms_norm", /' 'expect_equal_shape'
+quoted 'what own code calls'      docs/add-an-op.md 's/    expect_same_shape\(op, /    expect_equal_shape(op, /' 'expect_equal_shape'
 quoted 'code that is changed'     docs/labs/02-break-a-backward.md 's/`- h_mu \* e\[i\]`/`- h_nu * e[i]`/' 'not in engine/math/row.h'
 quoted 'the line of a report'     docs/add-a-mask.md 's/mask_test.cpp:[0-9]+/mask_test.cpp:1/' 'no check stands at'
 quoted 'a file that nothing makes' docs/results/univae-default.md 's|^\./evaluate ten|./evaluate eleven|' 'nothing on this page makes eleven'
@@ -55,6 +55,8 @@ if command -v python3 > /dev/null; then
 else
     echo 'book: no python3: derivations are not planted'
 fi
+own_op() { python3 "$root/tests/book/own_op.py"; }
+planted own_op 'code that does not compile' docs/add-an-op.md 's/keeps\(\{x, w, inverse\}\)/keep({x, w, inverse})/' 'no match for call'
 
 typed() { "$root/tests/book/typed.sh" "$@" 2>&1; }
 if [ -x build/release/corpus ] && [ -x train ]; then

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# own_op.py: the code that docs/add-an-op.md has its reader write compiles, in a copy of the engine, where the page says that it
+# goes: a block belongs to the file of its heading. Nothing is linked: seconds. Prints PAGE:LINE: `the line`: what g++ says.
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PAGE = "docs/add-an-op.md"
+# The text before which a block is put in the file of its heading; where there is no such file, the block is the file.
+BEFORE = {
+    "engine/math/row.h": "\n}  // namespace masquerade\n",
+    "engine/ops/ops.h": "\n#endif\n",
+    "engine/nn/functions.cpp": "\n}  // namespace masquerade\n",
+    "engine/nn/functions.h": "\n}  // namespace masquerade\n",
+    "engine/check/ops_table.cpp": "\n}  // namespace\n\nconst std::vector<Op>& ops_table()",
+}
+COMPILED = ["engine/ops/rms_norm.cpp", "engine/nn/functions.cpp", "engine/check/ops_table.cpp"]
+
+page = open(PAGE).read()
+with tempfile.TemporaryDirectory() as room:
+    shutil.copytree(os.environ.get("root", ".") + "/engine", room + "/engine")
+    for section in re.split(r"^## ", page, flags=re.M)[1:]:
+        heading = re.search(r"`([\w/]+\.(?:h|cpp))`(?: and `(\.cpp)`)?", section.split("\n")[0])
+        for code in re.findall(r"^```cpp yours.*?\n(.*?)^```", section, flags=re.M | re.S):
+            file = heading[1]
+            if heading[2] and not code.endswith(");\n"):  # a declaration goes into the header
+                file = file.replace(".h", heading[2])
+            if not os.path.exists(os.path.join(room, file)):
+                open(os.path.join(room, file), "w").write(code)
+                continue
+            text = open(os.path.join(room, file)).read()
+            before = "\n}  // namespace record\n" if "const Record& r)" in code else BEFORE[file]
+            at = text.rindex(before)
+            open(os.path.join(room, file), "w").write(text[:at] + "\n" + code + text[at:])
+    faults = 0
+    for file in COMPILED:
+        said = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-I.", "-Wall", "-Wextra", "-Wshadow", "-Werror",
+                               "-Wno-c++20-extensions", "-fopenmp-simd", "-fsyntax-only", file],
+                              cwd=room, capture_output=True, text=True)
+        if said.returncode:
+            error = re.search(r"error: (.*)\n +\d+ \| *(.*)", said.stderr)
+            quoted, words = (error[2], error[1]) if error else (file, said.stderr[:200])
+            print("%s:%d: `%s`: %s" % (PAGE, page[:max(page.find(quoted), 0)].count("\n") + 1, quoted, words))
+            faults += 1
+sys.exit(faults > 0)
