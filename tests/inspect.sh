@@ -72,6 +72,11 @@ is 'memory: blocks have the names of tensors' 2 "$(grep -c '<title>decoder.layer
 records=$(grep -cE '^#[0-9]+ ' "$folder/log")
 is 'timeline: an event for each op, forward' "$records" "$(grep -o '"cat":"forward"' "$folder/t.json" | wc -l)"
 is 'timeline: as whole numbers of events as it says' "$(grep -o '"ph":"X"' "$folder/t.json" | wc -l)" "$(grep -o '"dur":[0-9.]*' "$folder/t.json" | wc -l)"
+# same_as_book FILE COMMAND...: the picture in the book is what the command writes to its last word
+same_as_book() { inspect "${@:2}" > "$folder/log"; cmp -s "${!#}" "docs/pictures/$1"; is "the book's $1: inspect ${*:2}" 0 $?; }
+same_as_book univae-lower.svg mask independent --source 4 --target 4 --svg "$folder/p.svg"
+same_as_book univae-upper.svg mask uniae --source 4 --target 4 --svg "$folder/p.svg"
+same_as_book memory.svg program --memory "$folder/p.svg"
 if command -v dot > /dev/null; then
     inspect program unilm --graph "$folder/g.svg" > "$folder/log"
     is 'graph: a box for each op' "$(grep -cE '^#[0-9]+ ' "$folder/log")" "$(grep -c 'class="node"' "$folder/g.svg")"

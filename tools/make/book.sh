@@ -11,7 +11,7 @@ cp -r docs "$to/pages"
 # Links that leave docs/: the README is a page of the site, of other files the path remains.
 sed -E 's/\]\(docs\//](/g; s/\]\(LICENSE\)/]/g' README.md > "$to/pages/masquerade.md"
 sed -i -E 's/\]\(\.\.\/README\.md\)/](masquerade.md)/g; s/\[([^]]*)\]\(\.\.\/[a-z]+\/[^)]*\)/\1/g' "$to"/pages/*.md
-echo '.md-grid { max-width: 75rem } .md-typeset pre > code { font-size: 0.72rem } .md-typeset table:not([class]) :is(th, td) { min-width: 3rem; padding: 0.5em 0.8em }' > "$to/pages/book.css"
+echo '.md-grid { max-width: 75rem } .md-typeset pre > code { font-size: 0.72rem } .md-typeset table:not([class]) :is(th, td) { min-width: 3rem; padding: 0.5em 0.8em } .md-typeset td code { word-break: normal; overflow-wrap: normal }' > "$to/pages/book.css"
 # A folder of labs, ops or results in the list becomes its pages, in order.
 awk -v pages="$to/pages" '
     /^  - [A-Z][a-z]*: [a-z]+$/ {
