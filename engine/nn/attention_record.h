@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a record of attention (engine/nn/functions.h) keeps beside its tensors, for tools that read the tape.
+// The attributes of a record of attention (engine/nn/functions.h), for tools that read the tape.
 #pragma once
 #include "engine/ops/table.h"
 

@@ -62,7 +62,7 @@ class AttentionReader : public Observer {
         return found == names_.end() ? std::to_string(row) : found->second[std::size_t(row)];
     }
 
-    // Of the first document of the batch.
+    // The probabilities of the first document of the batch.
     AttentionMap map_of(const Record& r) const {
         const auto& [graph, rule] = r.as<AttentionAttributes>();
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What makes each kind of attention, for its row of attention_kinds(): a kind is a file beside this one.
+// The functions that make each kind of attention, for its row of attention_kinds(): a kind is a file beside this one.
 #pragma once
 #include "engine/nn/attention/attention.h"
 

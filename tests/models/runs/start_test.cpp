@@ -282,7 +282,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
 }
 
-// What else a model has stands there under its own names.
+// Tensors beside the stack stand there under their own names.
 TEST_CASE("start: every run of one stack goes to Hugging Face and back, every latent with all of its own") {
     int saved = 0;
     for (const ModelKind& kind : model_kinds())
