@@ -76,9 +76,9 @@ int main(int argc, char** argv) {
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
         mask.value("--svg", svg, "FILE", "as a picture for a page, instead of text");
         attention = app.command("attention", "the kinds of attention, and which masks each supports; of a run: who reads whom in a sentence");
-        attention.value("run", read.run, "[RUN]", "run folder, or one of its steps: a page with a picture of every layer and head");
-        attention.value("--text", read.text, "WORDS", "the sentence, or source<TAB>target (default: the first line that the run held out)");
-        attention.value("--out", read.out, "FILE", "the page (default: attention.html)");
+        const Option of = attention.value("run", read.run, "[RUN]", "run folder, or one of its steps: a page with a picture of every layer and head");
+        attention.value("--text", read.text, "WORDS", "the sentence, or source<TAB>target (default: the first line that the run held out)").needs(of);
+        attention.value("--out", read.out, "FILE", "the page (default: attention.html)").needs(of);
         models = app.command("models", "the families of models, and what each can be trained to do");
         gradients = app.command(
             "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");

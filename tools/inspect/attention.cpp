@@ -179,16 +179,23 @@ TrainingText first_line(const TrainingText& text) {
     return one;
 }
 
-void draw_attention(const AttentionSettings& s) {
+// The text of the user for a run: a sentence, or a pair.
+TrainingText given_line(const std::string& line, const std::string& run) {
+    const ModelKind& kind = model_of_run(run);
+    const TextKind wanted = kind.load(run, false, Device::cpu)->common().wants(kind.reads);
+    const std::size_t tab = line.find('\t');
+    if (wanted == TextKind::none) throw BadUsage(text("--text: ", run, " makes its examples itself"));
+    if (tab == line.npos && (wanted == TextKind::pairs || wanted == TextKind::translations))
+        throw BadUsage(text("--text: ", run, " reads pairs; expected source<TAB>target"));
     TrainingText one;
-    if (!s.text.empty() && model_of_run(s.run).reads == TextKind::none) throw BadUsage(text("--text: ", s.run, " makes its examples itself"));
-    if (s.text.empty()) {
-        one = first_line(read_again(origin_of(read_file(RunFolder::open(s.run).file("run.json")), s.run + "/run.json")));
-    } else {
-        const std::size_t tab = s.text.find('\t');
-        one.train = {s.text.substr(0, tab)};
-        if (tab != s.text.npos) one.origin.pairs = true, one.train_targets = {s.text.substr(tab + 1)};
-    }
+    one.train = {line.substr(0, tab)};
+    if (tab != line.npos) one.origin.pairs = true, one.train_targets = {line.substr(tab + 1)};
+    return one;
+}
+
+void draw_attention(const AttentionSettings& s) {
+    const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(read_file(RunFolder::open(s.run).file("run.json")), s.run + "/run.json")))
+                                            : given_line(s.text, s.run);
     const std::string pictures = attention_pictures(s.run, one, true);
     if (pictures.empty()) throw BadUsage(text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
     replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]), attention_section(pictures)));
