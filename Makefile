@@ -49,7 +49,7 @@ $(call stamp,$(BUILDS)/compilers,$(CXX) $(NVCC) $(DEPS))
 include $(BUILDS)/config.mk
 endif
 $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
-	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.new && mv $@.new $@
+	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.$$$$ && mv $@.$$$$ $@
 
 sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
