@@ -8,7 +8,7 @@ programs=$(basename -s .cpp tools/*.cpp)
 cd "$folder"
 numbers='N K M P S T X ALPHA SIZE N,...'
 names='MASK FILE DIR FOLDER RUN PATH NAME NAME,... NAME=CHOICE,... TYPE WHAT WHEN SLICE TOKEN PYTHON PYTHON,... TEXT [NAME]
-       [MODEL] [OP'
+       [MODEL] [OP [RUN] WORDS'
 # Values that look wrong and are not.
 legal='generate --length-penalty -1
 evaluate --length-penalty -1'
