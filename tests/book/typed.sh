@@ -55,6 +55,7 @@ small_form() {
                     *--fit-prior*) ;;
                     *--init*) part+=" --steps 2 --minutes 0 batch_tokens=200 schedule_start=3 schedule_steps=5" ;;
                     *latent_layers=0*) part+=" $small --steps 2 --minutes 0" ;;
+                    *latent_projection=false*) part+=" $small $univae latent_size=32 --steps 2 --minutes 0" ;;  # the width
                     *) part+=" $small $model --steps 2 --minutes 0" ;;
                 esac
                 case $part in *--data* | *--fit-prior* | *task=*) ;; *) [[ $words == '' || $words == classify ]] || part+=" --data pairs.tsv" ;; esac ;;
@@ -76,6 +77,7 @@ furnish() {
     ln -s "$root"/{train,generate,evaluate,inspect,tokenize,build,tests,tools} .
     cp -r "$work/corpus" .
     awk 'BEGIN { for (i = 1; i <= 200; i++) print "the red cup of number " i " is made of tin\ttin cup " i }' > pairs.tsv
+    cp pairs.tsv FILE
     cut -f 1 pairs.tsv | tee text.txt text other-text my_sentences.txt > sources.txt
     head -n 5 pairs.tsv | tee dev.tsv couplets.dev.tsv corpus/titles.dev.tsv > /dev/null
     cp pairs.tsv couplets.train.tsv && cp pairs.tsv corpus/titles.train.tsv
