@@ -5,7 +5,6 @@
 
 #include "engine/base/log.h"
 #include "engine/base/write_file.h"
-#include "engine/io/file.h"
 #include "engine/nn/attention_record.h"
 #include "engine/ops/visible.h"
 #include "engine/tensor/numbers.h"
@@ -144,15 +143,14 @@ std::vector<std::vector<double>> mean_of_heads(const AttentionMap& m) {
 
 }  // namespace
 
-std::string attention_pictures(const std::string& path, const TrainingText& text, bool heads) {
-    const std::unique_ptr<Run> run = model_of_run(path).load(path, false, Device::cpu);
-    run->settings_to_change().batch_tokens = 2;  // one document
-    const std::unique_ptr<Task> task = run->task(text);
+std::string attention_pictures(Run& run, const TrainingText& text, bool heads) {
+    run.settings_to_change().batch_tokens = 2;  // one document
+    const std::unique_ptr<Task> task = run.task(text);
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
-    AttentionReader reader(run->tokenizer.vocabulary());
+    AttentionReader reader(run.tokenizer.vocabulary());
     tape.observe(&reader);
-    tape.begin(task->next_batch(1), run->common().train.seed, 1);
+    tape.begin(task->next_batch(1), run.common().train.seed, 1);
     task->loss(tape, 1, 1);
     tape.end();
     std::string all;
@@ -179,14 +177,12 @@ TrainingText first_line(const TrainingText& text) {
     return one;
 }
 
-// The text of the user for a run: a sentence, or a pair.
-TrainingText given_line(const std::string& line, const std::string& run) {
-    const ModelKind& kind = model_of_run(run);
-    const TextKind wanted = kind.load(run, false, Device::cpu)->common().wants(kind.reads);
+// A line of the user for a run that reads such text: a sentence, or a pair.
+TrainingText given_line(const std::string& line, TextKind wanted, const std::string& path) {
     const std::size_t tab = line.find('\t');
-    if (wanted == TextKind::none) throw BadUsage(text("--text: ", run, " makes its examples itself"));
+    if (wanted == TextKind::none) throw BadUsage(text("--text: ", path, " makes its examples itself"));
     if (tab == line.npos && (wanted == TextKind::pairs || wanted == TextKind::translations))
-        throw BadUsage(text("--text: ", run, " reads pairs; expected source<TAB>target"));
+        throw BadUsage(text("--text: ", path, " reads pairs; expected source<TAB>target"));
     TrainingText one;
     one.train = {line.substr(0, tab)};
     if (tab != line.npos) one.origin.pairs = true, one.train_targets = {line.substr(tab + 1)};
@@ -194,9 +190,11 @@ TrainingText given_line(const std::string& line, const std::string& run) {
 }
 
 void draw_attention(const AttentionSettings& s) {
-    const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(read_file(RunFolder::open(s.run).file("run.json")), s.run + "/run.json")))
-                                            : given_line(s.text, s.run);
-    const std::string pictures = attention_pictures(s.run, one, true);
+    const ModelKind& kind = model_of_run(s.run);
+    const std::unique_ptr<Run> run = kind.load(s.run, false, Device::cpu);
+    const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(run->run_json, s.run + "/run.json")))
+                                            : given_line(s.text, run->common().wants(kind.reads), s.run);
+    const std::string pictures = attention_pictures(*run, one, true);
     if (pictures.empty()) throw BadUsage(text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
     replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]), attention_section(pictures)));
     log_line("wrote ", s.out);

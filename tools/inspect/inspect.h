@@ -14,6 +14,7 @@ namespace masquerade {
 
 class Backbone;
 class Parameters;
+class Run;
 class Vocabulary;
 
 // ./inspect program: one step of a small model. What the tape recorded, or the time that each op took. Into files, where they are
@@ -45,9 +46,9 @@ struct AttentionSettings {
     std::string run, text, out = "attention.html";  // text: source, or source<TAB>target; empty: the first line that the run held out
 };
 void draw_attention(const AttentionSettings& settings);
-// The pictures alone, of a text of one line: means of the heads, or every head as well. Empty where no attention of the run keeps
+// The pictures alone, of a run on the CPU and a text of one line: means of the heads, or every head as well. Empty where no attention of the run keeps
 // probabilities. Then the part of a page that has them.
-std::string attention_pictures(const std::string& run, const TrainingText& text, bool heads);
+std::string attention_pictures(Run& run, const TrainingText& text, bool heads);
 std::string attention_section(const std::string& pictures);
 // The first line that was held out, or else trained on; none of a run that makes its examples itself.
 TrainingText first_line(const TrainingText& text);

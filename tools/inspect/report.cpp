@@ -184,7 +184,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
                        section("Training", "Over the steps.", curves(s.run));
     TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
     const TrainingText one = first_line(text);
-    if (const std::string pictures = attention_pictures(s.run, one, false); !pictures.empty()) body += attention_section(pictures);
+    if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false); !pictures.empty()) body += attention_section(pictures);
     if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
         text.held_out_targets.clear();  // of pairs; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;
