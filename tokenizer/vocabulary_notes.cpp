@@ -33,8 +33,8 @@ bool is_reserved(const std::string& token) {
     return token.size() > 2 && token.front() == '[' && token.back() == ']';
 }
 
-// As the token is written: in lower case and without marks, U+2260 would be an equals sign, which is
-// punctuation.
+// Keeps the characters as the token has them: in lower case and without marks, U+2260 would be an equals sign, which
+// is punctuation.
 Characters as_written() {
     NormaliseOptions options;
     options.lower = false;

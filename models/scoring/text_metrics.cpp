@@ -43,8 +43,8 @@ bool is_set_apart(char32_t c) {
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// A space into every pair of neighbours that is meant, and one before or after the two. From the left, and
-// what was in a pair is in no other, as a regular expression replaces.
+// A space into every pair of neighbours that is meant, and one before or after the two. From the left;
+// pairs do not overlap, as the matches of a regular expression do not.
 template <class Meant>
 std::u32string spaced(const std::u32string& line, bool before, Meant meant) {
     std::u32string result;

@@ -47,8 +47,8 @@ HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& 
                                      std::uint64_t seed = 1);
 
 // Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM or RoFormerForMaskedLM; the folder
-// is made where there is none. Parameters beside the stack, as the latents of a UniVAE, have their own names there. BadUsage for a stack that neither is: pre-LN, or absolute positions with E
-// other than C.
+// is made where there is none. Parameters beside the stack, as the latents of a UniVAE, have their own names there.
+// BadUsage for a stack that neither is: pre-LN, an attention that is not softmax, or absolute positions with E other than C.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const Vocabulary& vocabulary);
 
