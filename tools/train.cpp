@@ -152,6 +152,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
+    options.to_schedule_end = resuming && a.minutes < 0 && a.steps == 0;
     const std::string lines = p.text.train.empty() ? ""
                                                    : fmt::format("{} {} to train on, {} held out; ", p.text.train.size(),
                                                                  p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size());
@@ -183,8 +184,8 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
                p.folder->path(), double(peak_resident_bytes()) / (1 << 20));
     const std::string write = p.run->writing_command(p.folder->path());
-    fmt::print("next    {1}./evaluate {0}\n        ./train --resume {0} --minutes 10\n", p.folder->path(),
-               write.empty() ? "" : write + "\n        ");
+    fmt::print("next    {1}./evaluate {0}\n        ./train --resume {0}{2}\n", p.folder->path(),
+               write.empty() ? "" : write + "\n        ", reason == StopReason::asked ? "" : " --minutes 10");
 }
 
 // The settings of every model, under its name.
@@ -219,7 +220,7 @@ int main(int argc, char** argv) {
             app.value("--init", a.init, "FOLDER",
                        "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
             app.value("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.value("--resume", a.resume, "DIR", "go on with this run");
+            app.value("--resume", a.resume, "DIR", "go on with this run, to the end of its schedule, or ten minutes more");
             app.value("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
             app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");

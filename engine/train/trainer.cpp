@@ -213,6 +213,7 @@ void Trainer::resume() {
     best_ = best[0];
     folder_.rewind(step_);
     saved_step_ = step_;
+    if (options_.to_schedule_end && step_ < std::int64_t(schedule_steps_)) options_.minutes = 0;
 }
 
 void Trainer::log(double loss, double now) const {
@@ -224,7 +225,8 @@ void Trainer::log(double loss, double now) const {
 
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
-    double share = options_.steps > 0 ? double(step_) / double(options_.steps) : 0;
+    const std::int64_t last = options_.steps > 0 ? options_.steps : options_.minutes > 0 ? 0 : std::int64_t(schedule_steps_);
+    double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;  // of this sitting
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);
     double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
@@ -301,6 +303,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (step_ > first_step_) progress(mean, seconds());
     if (terminal) say("\n");
     save();
+    if (*reason == StopReason::asked) say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
     if (step_ > 0) task_.finish(folder_.step_folder(step_));
     show(seconds());
     return *reason;

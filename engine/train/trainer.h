@@ -25,6 +25,7 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;       // stop after so many; 0: no limit
     double minutes = 10;          // stop after so long; 0: no limit
+    bool to_schedule_end = false;  // a resumed run stops where its schedule ends, if that is ahead: `minutes` do not count
     std::int64_t save_every = 0;  // steps; 0: every minute
     std::int64_t keep = 3;        // checkpoints that stay, and the best one
     std::uint64_t seed = 1;

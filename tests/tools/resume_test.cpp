@@ -55,9 +55,9 @@ struct Place : TemporaryFolder {
 };
 
 const std::string small =
-    "layers=3 width=16 heads=2 inner=32 vocabulary=150 batch_tokens=90 warmup=2 save_every=3 "
-    "--threads 1 --steps 6 ";
-const std::string of_univae = small + "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
+    "layers=3 width=16 heads=2 inner=32 vocabulary=150 batch_tokens=90 warmup=2 save_every=3 --threads 1 ";
+const std::string latents = "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
+const std::string six = small + "--steps 6 ", of_univae = six + latents;
 
 // Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same.
 void check(const Place& place, const std::string& arguments) {
@@ -95,8 +95,8 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
     place.expect("tokenize", "--train 120 --vocab vocabulary < text");
     check(place, of_univae + "--data text --vocab vocabulary --seed 5");
     for (const std::string model : {"unilm ", "seq2seq "}) {
-        check(place, model + small + "--data pairs --seed 7 max_target=15");
-        place.expect("train", model + small + "--data pairs --seed 9 cased=true max_target=11 --out first");
+        check(place, model + six + "--data pairs --seed 7 max_target=15");
+        place.expect("train", model + six + "--data pairs --seed 9 cased=true max_target=11 --out first");
         check(
             place,
             model + "--init first --data pairs save_every=3 --threads 1 --steps 6 --seed 2 batch_tokens=90");
@@ -106,7 +106,7 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
 
 PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
     const Place place;
-    place.expect("train", "unilm " + small + "--data pairs --out first");
+    place.expect("train", "unilm " + six + "--data pairs --out first");
     place.expect("inspect", "checkpoint first --save folder");
     place.write("folder/tokenizer_config.json",
                 "{\"do_lower_case\": true, \"strip_accents\": false, \"tokenize_chinese_chars\": false, "
@@ -142,6 +142,16 @@ PROGRAM_CASE(
         place.expect("train", of_univae + "--data text latent=gaussian kl_schedule=linear beta=" + beta +
                                   " --out beta" + beta);
     CHECK_FALSE(place.same("beta0/step-000006/model.safetensors", "beta1000/step-000006/model.safetensors"));
+}
+
+PROGRAM_CASE("resume: without a limit a run goes on to the end of its schedule, as if nobody had stopped it") {
+    const Place place;
+    const std::string nine = small + latents + "--data text schedule_steps=9 ";
+    place.expect("train", nine + "--steps 9 --out straight");
+    place.expect("train", nine + "--steps 5 --out stopped");
+    place.expect("train", "--resume stopped");
+    CHECK(place.same("straight/step-000009/model.safetensors", "stopped/step-000009/model.safetensors"));
+    CHECK_FALSE(fs::exists(place.file("stopped/step-000010")));
 }
 
 PROGRAM_CASE(
