@@ -24,10 +24,16 @@ $vmf << END
 10 31.3 28.9 36.7
 100 53.6 52.9 53.9
 END
+$gaussian << END
+1 14.8 13.0 18.0
+10 33.4 31.2 35.8
+100 59.6 59.3 60.0
+END
 $untrained << END
 1 13.1 12.1 15.7
 10 26.5 23.2 31.6
 100 54.9 54.1 55.4
 END
 plot $words with yerrorlines title 'naive Bayes over words', $mlm with yerrorlines title 'mlm, mean of the states', \
-     $vmf using ($1*1.06):2:3:4 with yerrorlines title 'UniVAE, vmf', $untrained using ($1*1.12):2:3:4 with yerrorlines title 'UniVAE, untrained'
+     $vmf using ($1*1.06):2:3:4 with yerrorlines title 'UniVAE, vmf', \
+     $gaussian using ($1*0.94):2:3:4 with yerrorlines title 'UniVAE, gaussian', $untrained using ($1*1.12):2:3:4 with yerrorlines title 'UniVAE, untrained'
