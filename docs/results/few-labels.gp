@@ -36,4 +36,4 @@ $untrained << END
 END
 plot $words with yerrorlines title 'naive Bayes over words', $mlm with yerrorlines title 'mlm, mean of the states', \
      $vmf using ($1*1.06):2:3:4 with yerrorlines title 'UniVAE, vmf', \
-     $gaussian using ($1*0.94):2:3:4 with yerrorlines title 'UniVAE, gaussian', $untrained using ($1*1.12):2:3:4 with yerrorlines title 'UniVAE, untrained'
+     $gaussian using ($1*0.94):2:3:4 with yerrorlines title 'UniVAE, gaussian', $untrained using ($1*1.12):2:3:4 with yerrorlines linecolor 'gray40' title 'UniVAE, untrained'
