@@ -29,6 +29,10 @@ std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value)
                                 : fmt::format(",\"{}\":null", name);
 }
+// The step that ends the run: the one asked for, or without a limit that of the schedule. 0: none does.
+std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
+    return o.steps > 0 ? o.steps : o.minutes > 0 ? 0 : std::int64_t(schedule_steps);
+}
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
@@ -225,7 +229,7 @@ void Trainer::log(double loss, double now) const {
 
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
-    const std::int64_t last = options_.steps > 0 ? options_.steps : options_.minutes > 0 ? 0 : std::int64_t(schedule_steps_);
+    const std::int64_t last = last_step(options_, schedule_steps_);
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;  // of this sitting
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);
@@ -265,10 +269,9 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (minutes_count) deadline -= std::min(closing_seconds, 0.1 * deadline);
     std::optional<StopReason> reason;
     auto reached = [&]() -> std::optional<StopReason> {
-        if (options_.steps > 0 && step_ >= options_.steps) return StopReason::steps;
+        if (const std::int64_t last = last_step(options_, schedule_steps_); last > 0 && step_ >= last)
+            return options_.steps > 0 ? StopReason::steps : StopReason::schedule;
         if (minutes_count && seconds() >= deadline) return StopReason::minutes;
-        bool scheduled = !minutes_count && options_.steps == 0 && schedule_steps_;
-        if (scheduled && step_ >= std::int64_t(schedule_steps_)) return StopReason::schedule;
         if (stop()) return StopReason::asked;
         if (unheard_) return StopReason::unheard;
         return {};

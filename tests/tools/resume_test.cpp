@@ -59,8 +59,9 @@ const std::string small =
 const std::string latents = "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
 const std::string six = small + "--steps 6 ", of_univae = six + latents;
 
-// Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same.
-void check(const Place& place, const std::string& arguments) {
+// Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same. The run's
+// own schedule ends there too, so that `limit` may be empty.
+void check(const Place& place, const std::string& arguments, const std::string& limit = " --steps 6") {
     INFO("./train ", arguments);
     fs::remove_all(place.file("straight"));
     fs::remove_all(place.file("halves"));
@@ -68,7 +69,7 @@ void check(const Place& place, const std::string& arguments) {
     fs::copy(place.file("straight"), place.file("halves"),
              fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     fs::remove_all(place.file("halves/step-000006"));
-    place.expect("train", "--resume halves/step-000003 --threads 2 --steps 6");
+    place.expect("train", "--resume halves/step-000003 --threads 2" + limit);
     int files = 0;
     for (const auto& entry : fs::directory_iterator(place.file("straight/step-000006"))) {
         const std::string name = entry.path().filename().string();
@@ -146,11 +147,12 @@ PROGRAM_CASE(
 
 PROGRAM_CASE("resume: without a limit a run goes on to the end of its schedule, as if nobody had stopped it") {
     const Place place;
+    check(place, of_univae + "--data text", "");  // a schedule that the checkpoint has; below, one of the settings
     const std::string nine = small + latents + "--data text schedule_steps=9 ";
-    place.expect("train", nine + "--steps 9 --out straight");
+    place.expect("train", nine + "--steps 9 --out whole");
     place.expect("train", nine + "--steps 5 --out stopped");
     place.expect("train", "--resume stopped");
-    CHECK(place.same("straight/step-000009/model.safetensors", "stopped/step-000009/model.safetensors"));
+    CHECK(place.same("whole/step-000009/model.safetensors", "stopped/step-000009/model.safetensors"));
     CHECK_FALSE(fs::exists(place.file("stopped/step-000010")));
 }
 
