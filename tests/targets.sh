@@ -277,7 +277,7 @@ train --resume paraphrase --steps 6 > /dev/null
 is 'latents of pairs are taken up again' 0 $?
 train univae $latent latent=vq codes=16 groups=2 --data sentences.txt --steps 5 --out coded > /dev/null
 is 'a language model of codes, with its held-out loss' 1 "$(($(grep -c held_out_loss coded/latest/codes/log.jsonl) > 0))"
-is 'samples by the codes, and by the mixture' 18 "$(for p in fitted mixture; do generate coded --count 9 --prior $p; done | wc -l)"
+is 'samples by the mixture, and by the codes' 18 "$(for p in fitted codes; do generate coded --count 9 --prior $p; done | wc -l)"
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?

@@ -129,8 +129,6 @@ bool UniVaeRun::load_prior() {
     if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
     prior =
         std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
-    if (const std::string codes = code_prior_folder(step_folder); std::filesystem::exists(codes))
-        code_prior = std::make_shared<const CodePrior>(codes, model.space, checksum_of(parameters), model.backbone.device());
     return true;
 }
 
@@ -143,8 +141,11 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
+    const std::string codes = code_prior_folder(step_folder);
+    if (word == "codes" && model.space.code_choices() == 0)
+        throw BadUsage(masquerade::text("--prior codes is of latent=fsq and vq; ", step_folder, " has no codes"));
     if (load_prior()) {
-        if (word == "mixture") code_prior = nullptr;
+        if (word == "codes") code_prior = std::make_shared<const CodePrior>(codes, model.space, checksum_of(parameters), model.backbone.device());
         return;
     }
     const std::string missing = masquerade::text(prior_file(step_folder), " is not there: ");

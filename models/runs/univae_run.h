@@ -49,11 +49,11 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // The fitted priors of a loaded run, that of codes too: read where there are any, and whether there are.
+    // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();
-    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "mixture" is that without
-    // the one of codes, "uniform" reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks for
-    // the fitted one.
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "codes" asks for the language
+    // model of codes as well, "uniform" reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks
+    // for a fitted one.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     static std::string code_prior_folder(const std::string& folder) { return folder + "/codes"; }
@@ -68,7 +68,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets = {}) const;
 
     std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
-    std::shared_ptr<const CodePrior> code_prior;  // the same for codes, which goes before it
+    std::shared_ptr<const CodePrior> code_prior;  // set where it is asked for: it goes before
     std::optional<double> prior_temperature;  // none: what each has where nobody says otherwise
 };
 

@@ -126,7 +126,6 @@ void UniVaeTask::fit(const std::string& step_folder, int sentences) {
     const std::string folder = UniVaeRun::code_prior_folder(step_folder);
     const std::vector<const Sentence*> some = drawn_sentences(train_, sentences, run_.settings.train.seed);
     CodePrior::fit(folder, run_.model.space, mean_latents(run_.model, some), run_.settings.train.seed, model, run_.model.backbone.device());
-    run_.code_prior = std::make_shared<const CodePrior>(folder, run_.model.space, model, run_.model.backbone.device());
 }
 
 }  // namespace masquerade

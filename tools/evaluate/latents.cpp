@@ -233,9 +233,9 @@ void LatentMeasuring::declare(Options& app) {
     own = app.group("of univae");
     own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
     own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    own.choice("--prior", prior, {"fitted", "mixture", "uniform"},
-                  "of samples: fitted after training (default, where there is one; of codes a language model, or the mixture that others "
-                  "have), or uniform: the one of training");
+    own.choice("--prior", prior, {"fitted", "codes", "uniform"},
+               "of samples: fitted after training (default, where there is one), the language model of codes that fsq and vq have besides, or "
+               "uniform, as in training");
     own.number(
         "--latent-temperature", latent_temperature, 0.0, 100.0,
         fmt::format("of samples from the fitted prior (default: {}; of a language model of codes: 1)", LatentPrior::default_temperature), "T");

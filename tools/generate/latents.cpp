@@ -137,9 +137,9 @@ void LatentWriting::declare(Options& app) {
             if (&one != &other) one.excludes(other);
     own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
     own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    own.choice("--prior", prior, {"fitted", "mixture", "uniform"},
-                  "of the latents: fitted after training (default, where there is one; of codes a language model, or the mixture that "
-                  "others have), or uniform, as in training");
+    own.choice("--prior", prior, {"fitted", "codes", "uniform"},
+               "of the latents: fitted after training (default, where there is one), the language model of codes that fsq and vq have besides, or "
+               "uniform, as in training");
     own.number("--latent-temperature", latent_temperature, 0.0, 100.0,
                   fmt::format("how far latents of the fitted prior stray from known ones (default: {}; of a language model of codes: 1)",
                               LatentPrior::default_temperature),

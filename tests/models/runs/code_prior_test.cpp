@@ -68,25 +68,30 @@ TEST_CASE("code prior: a rule of the codes is learned, in every kind that has th
     CHECK(kinds == 2);
 }
 
-TEST_CASE("code prior: a finished run of codes draws from it, unless the mixture is asked for") {
+TEST_CASE("code prior: a finished run of codes draws from the mixture, and from the language model where that is asked for") {
     const TemporaryFolder folder;
     UniVaeSettings settings = tiny_settings(LatentKind::vq);
     settings.prior_sentences = 100;
     const std::vector<std::string> lines = grammar_questions(3, 150);
     UniVaeRun run(settings, train_vocabulary(lines, settings.vocabulary));
     UniVaeTask(run, run.sentences(lines), {}).finish(folder.path);
-    REQUIRE(run.code_prior);
-    CHECK(run.draw(1, 0, 0) == run.code_prior->draw(1, 0, 0));
     run.step_folder = folder.path;
-    for (const char* word : {"", "fitted", "mixture", "uniform"}) {
+    const auto drawn = [&](const std::string& word, std::optional<double> temperature = {}) {
         CAPTURE(word);
         UniVaeRun loaded(settings, run.tokenizer.vocabulary());
         loaded.step_folder = folder.path;
-        loaded.choose_prior(word, {});
-        const std::string asked = word;
-        CHECK(bool(loaded.code_prior) == (asked == "" || asked == "fitted"));
-        CHECK(bool(loaded.prior) == (asked != "uniform"));
-        CHECK(loaded.draw(1, 0, 0) == (asked == "uniform" ? run.model.space.prior(1, 0, 0)
-                                       : asked == "mixture" ? run.prior->draw(1, 0, 0) : run.draw(1, 0, 0)));
-    }
+        loaded.choose_prior(word, temperature);
+        CHECK(bool(loaded.code_prior) == (word == "codes"));
+        return loaded.draw(1, 0, 0);
+    };
+    for (const char* word : {"", "fitted"}) CHECK(drawn(word) == run.prior->draw(1, 0, 0));
+    CHECK(drawn("uniform") == run.model.space.prior(1, 0, 0));
+    const CodePrior codes(UniVaeRun::code_prior_folder(folder.path), run.model.space, checksum_of(run.parameters), Device::cpu);
+    CHECK(drawn("codes") == codes.draw(1, 0, 0));
+    CHECK(drawn("codes", 0.5) == codes.draw(1, 0, 0, 0.5));
+    std::filesystem::remove_all(UniVaeRun::code_prior_folder(folder.path));
+    CHECK(drawn("fitted") == run.prior->draw(1, 0, 0));
+    CHECK_SAYS(message_of<BadInput>([&] { drawn("codes"); }), "codes");
+    UniVaeRun sphere(tiny_settings(LatentKind::vmf), run.tokenizer.vocabulary());
+    CHECK_SAYS(message_of<BadUsage>([&] { sphere.choose_prior("codes", {}); }), "--prior codes is of latent=fsq and vq");
 }
