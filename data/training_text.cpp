@@ -112,7 +112,7 @@ TrainingText find_training_text(const std::string& file, const std::string& held
     const Corpus corpus = here ? read_corpus("corpus") : Corpus{};
     const bool has_pairs = !corpus.pairs[0].empty();
     const bool translated = wanted == TextKind::translations && !corpus.translations[0].empty();
-    if ((wanted == TextKind::pairs || wanted == TextKind::translations) && !has_pairs && !translated)
+    if (only_pairs(wanted) && !has_pairs && !translated)
         throw BadInput(text(here ? "the corpus/ here"
                                  : "there is no corpus/ here (make data builds one), and the built-in grammar",
                             " holds no pairs; give --data FILE with source<TAB>target on every line"));

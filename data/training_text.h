@@ -28,6 +28,7 @@ struct TrainingText {
 // translations: pairs; of the default corpus the translated ones, where there are some. any: pairs where there are some, else
 // sentences. none: a task makes its own examples, and the text is empty.
 enum class TextKind { sentences, pairs, translations, any, none };
+inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wanted == TextKind::translations; }
 
 // The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a note.
 // If there is no held-out file, one line in fifty is held out, chosen by its own hash. If only sentences are wanted, pairs

@@ -23,7 +23,7 @@ void print(const Table& table) {
     for (const Row& r : table.rows) {
         std::string heads, others;
         for (const std::string& head : table.heads) heads += fmt::format("{:>10}", head);
-        for (double x : r.beside) others += fmt::format("{:>10.3f}", x);
+        for (double x : r.beside) others += fmt::format(" {:>9.3f}", x);
         if (!others.empty() && !headed) fmt::print("{:<25}{}\n", "", heads);
         headed |= !others.empty();
         const std::string interval = r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);

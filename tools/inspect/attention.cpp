@@ -181,7 +181,7 @@ TrainingText first_line(const TrainingText& text) {
 TrainingText given_line(const std::string& line, TextKind wanted, const std::string& path) {
     const std::size_t tab = line.find('\t');
     if (wanted == TextKind::none) throw BadUsage(text("--text: ", path, " makes its examples itself"));
-    if (tab == line.npos && (wanted == TextKind::pairs || wanted == TextKind::translations))
+    if (tab == line.npos && only_pairs(wanted))
         throw BadUsage(text("--text: ", path, " reads pairs; expected source<TAB>target"));
     TrainingText one;
     one.train = {line.substr(0, tab)};

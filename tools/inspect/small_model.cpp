@@ -34,7 +34,7 @@ std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::ve
 TrainingText questions(TextKind reads, int count, std::uint64_t seed) {
     TrainingText t;
     t.origin.name = "built-in grammar of questions";
-    t.origin.pairs = reads == TextKind::pairs || reads == TextKind::translations;
+    t.origin.pairs = only_pairs(reads);
     t.train = grammar_questions(seed, count);
     if (!t.origin.pairs) return t;
     t.train_targets = t.train;
