@@ -1,4 +1,4 @@
-# gnuplot docs/results/few-labels.gp > docs/results/few-labels.svg: what few labels find on vectors learned without any, from univae.md.
+# gnuplot docs/results/few-labels.gp > docs/results/few-labels.svg: what few labels find on vectors learned without any, from few-labels.md.
 set terminal svg size 640,400 noenhanced background 'white'
 set logscale x
 set xrange [0.8:280]
