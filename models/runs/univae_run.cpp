@@ -108,10 +108,14 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
-    UniVaeTask(*this, sentences(t.train), {})
-        .fit(step_folder, settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences);
-    return masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ",
-                            prior_file(step_folder));
+    const int some = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
+    UniVaeTask task(*this, sentences(t.train), {});
+    task.fit(step_folder, some);
+    const std::string fitted = masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ", prior_file(step_folder));
+    if (model.space.code_choices() == 0) return fitted;
+    log_line(fitted, "; a language model of its codes comes next, which may take minutes");
+    task.fit_codes(step_folder, some);
+    return masquerade::text("fitted a language model of codes; saved as ", code_prior_folder(step_folder), "; --prior codes draws from it");
 }
 
 std::string UniVaeRun::description() const {
@@ -145,6 +149,8 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (word == "codes" && model.space.code_choices() == 0)
         throw BadUsage(masquerade::text("--prior codes is of latent=fsq and vq; ", step_folder, " has no codes"));
     if (load_prior()) {
+        if (word == "codes" && !std::filesystem::exists(codes))
+            throw BadInput(masquerade::text(codes, " is not there: the run has no language model of its codes; ./train --fit-prior makes it"));
         if (word == "codes") code_prior = std::make_shared<const CodePrior>(codes, model.space, checksum_of(parameters), model.backbone.device());
         return;
     }

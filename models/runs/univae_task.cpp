@@ -120,12 +120,13 @@ void UniVaeTask::finish(const std::string& step_folder) {
 void UniVaeTask::fit(const std::string& step_folder, int sentences) {
     run_.prior = std::make_shared<const LatentPrior>(
         fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
-    const std::uint64_t model = checksum_of(run_.parameters);
-    run_.prior->save(UniVaeRun::prior_file(step_folder), model);
-    if (run_.model.space.code_choices() == 0) return;
-    const std::string folder = UniVaeRun::code_prior_folder(step_folder);
+    run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
+}
+
+void UniVaeTask::fit_codes(const std::string& step_folder, int sentences) {
     const std::vector<const Sentence*> some = drawn_sentences(train_, sentences, run_.settings.train.seed);
-    CodePrior::fit(folder, run_.model.space, mean_latents(run_.model, some), run_.settings.train.seed, model, run_.model.backbone.device());
+    CodePrior::fit(UniVaeRun::code_prior_folder(step_folder), run_.model.space, mean_latents(run_.model, some), run_.settings.train.seed,
+                   checksum_of(run_.parameters), run_.model.backbone.device());
 }
 
 }  // namespace masquerade

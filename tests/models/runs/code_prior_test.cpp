@@ -74,7 +74,10 @@ TEST_CASE("code prior: a finished run of codes draws from the mixture, and from 
     settings.prior_sentences = 100;
     const std::vector<std::string> lines = grammar_questions(3, 150);
     UniVaeRun run(settings, train_vocabulary(lines, settings.vocabulary));
-    UniVaeTask(run, run.sentences(lines), {}).finish(folder.path);
+    UniVaeTask task(run, run.sentences(lines), {});
+    task.finish(folder.path);
+    CHECK(!std::filesystem::exists(UniVaeRun::code_prior_folder(folder.path)));  // it is made where it is asked for
+    task.fit_codes(folder.path, settings.prior_sentences);
     run.step_folder = folder.path;
     const auto drawn = [&](const std::string& word, std::optional<double> temperature = {}) {
         CAPTURE(word);
@@ -91,7 +94,7 @@ TEST_CASE("code prior: a finished run of codes draws from the mixture, and from 
     CHECK(drawn("codes", 0.5) == codes.draw(1, 0, 0, 0.5));
     std::filesystem::remove_all(UniVaeRun::code_prior_folder(folder.path));
     CHECK(drawn("fitted") == run.prior->draw(1, 0, 0));
-    CHECK_SAYS(message_of<BadInput>([&] { drawn("codes"); }), "codes");
+    CHECK_SAYS(message_of<BadInput>([&] { drawn("codes"); }), "the run has no language model of its codes; ./train --fit-prior makes it");
     UniVaeRun sphere(tiny_settings(LatentKind::vmf), run.tokenizer.vocabulary());
     CHECK_SAYS(message_of<BadUsage>([&] { sphere.choose_prior("codes", {}); }), "--prior codes is of latent=fsq and vq");
 }
