@@ -145,19 +145,20 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
-    const std::string codes = code_prior_folder(step_folder);
     if (word == "codes" && model.space.code_choices() == 0)
         throw BadUsage(masquerade::text("--prior codes is of latent=fsq and vq; ", step_folder, " has no codes"));
-    if (load_prior()) {
-        if (word == "codes" && !std::filesystem::exists(codes))
-            throw BadInput(masquerade::text(codes, " is not there: the run has no language model of its codes; ./train --fit-prior makes it"));
-        if (word == "codes") code_prior = std::make_shared<const CodePrior>(codes, model.space, checksum_of(parameters), model.backbone.device());
-        return;
+    const auto missing = [](const std::string& path, const char* so) {
+        return masquerade::text(path, " is not there: ", so, "; ./train --fit-prior makes it");
+    };
+    if (!load_prior()) {
+        const std::string path = prior_file(step_folder);
+        if (!word.empty()) throw BadInput(missing(path, "the run has no fitted prior"));
+        log_line("note: ", missing(path, "latents are drawn from the prior of training"));
+    } else if (word == "codes") {
+        const std::string folder = code_prior_folder(step_folder);
+        if (!std::filesystem::exists(folder)) throw BadInput(missing(folder, "the run has no language model of its codes"));
+        code_prior = std::make_shared<const CodePrior>(folder, model.space, checksum_of(parameters), model.backbone.device());
     }
-    const std::string missing = masquerade::text(prior_file(step_folder), " is not there: ");
-    const char* remedy = "; ./train --fit-prior makes it";
-    if (!word.empty()) throw BadInput(missing + "the run has no fitted prior" + remedy);
-    log_line("note: ", missing, "latents are drawn from the prior of training", remedy);
 }
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {

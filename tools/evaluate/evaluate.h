@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The parts of ./evaluate: its table, and what is measured of a run with latents and of one that writes targets.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/runs/target_run.h"
 #include "tools/program.h"
+#include "tools/sample_options.h"
 
 namespace masquerade {
 
@@ -32,9 +32,8 @@ struct Measured {
 struct LatentMeasuring {
     explicit LatentMeasuring(const Measured& c) : choice(c) {}
     const Measured& choice;
-    std::string prior;
-    int importance = 20, samples = 1000, refine = 0;
-    std::optional<double> latent_temperature;
+    SampleOptions sampling;
+    int importance = 20, samples = 1000;
     bool swap = false;
     std::string judge;
     Options own;  // its options

@@ -47,7 +47,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
     SearchOptions options;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
     std::vector<std::string> lines;
-    for (const Tokens& t : decoder.write(requests, options, seed, a.refine)) lines.push_back(run.text(t));
+    for (const Tokens& t : decoder.write(requests, options, seed, a.sampling.refine)) lines.push_back(run.text(t));
     return lines;
 }
 
@@ -158,7 +158,7 @@ void measure_whole(const UniVaeRun& run, const std::vector<std::string>& lines, 
 
 Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     const UniVae& model = run.model;
-    run.choose_prior(prior, latent_temperature);
+    run.choose_prior(sampling.prior, sampling.latent_temperature);
     const std::optional<Judge> judged = judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
     const TrainingText text = text_of(run, choice);
     std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
@@ -233,15 +233,9 @@ void LatentMeasuring::declare(Options& app) {
     own = app.group("of univae");
     own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
     own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    own.choice("--prior", prior, {"fitted", "codes", "uniform"},
-               "of samples: fitted after training (default, where there is one), the language model of codes that fsq and vq have besides, or "
-               "uniform, as in training");
-    own.number(
-        "--latent-temperature", latent_temperature, 0.0, 100.0,
-        fmt::format("of samples from the fitted prior (default: {}; of a language model of codes: 1)", LatentPrior::default_temperature), "T");
+    sampling.declare(own);
     own.value("--judge", judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
     own.flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
-    own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
 }
 
 }  // namespace masquerade

@@ -10,6 +10,7 @@
 #include "data/text.h"
 #include "models/runs/target_run.h"
 #include "tools/program.h"
+#include "tools/sample_options.h"
 
 namespace masquerade {
 
@@ -39,9 +40,9 @@ struct Searching {
 struct LatentWriting {
     explicit LatentWriting(const Searching& s) : searching(s) {}
     const Searching& searching;
-    std::string resample, swap, prior;
-    int points = 5, each = 1, length = 0, refine = 0;
-    std::optional<double> latent_temperature;
+    SampleOptions sampling;
+    std::string resample, swap;
+    int points = 5, each = 1, length = 0;
     bool reconstruct = false, interpolate = false;
     Options own;  // its options
 

@@ -44,10 +44,10 @@ class Generator {
             options_.samples = std::max(1, options_.samples);
         if (!searching.maximum.given()) options_.maximum = run.model.options.max_length;
         const bool draws = !a.reads() || !a.resample.empty();
-        if (!draws && (!a.prior.empty() || a.latent_temperature))
+        if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
-        if (a.reads() && a.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
-        if (draws) run.choose_prior(a.prior, a.latent_temperature);
+        if (a.reads() && a.sampling.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
+        if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
     }
@@ -57,7 +57,7 @@ class Generator {
             std::vector<DecodeRequest> requests;
             for (auto i = std::uint32_t(first); int(i) < std::min(count, first + 64); i++)
                 requests.push_back({run_.draw(seed_, i, 0), i, 0, start_of(run_.draw_length(seed_, i))});
-            for (const auto& hypotheses : decoder_.search(std::move(requests), options_, seed_, a_.refine))
+            for (const auto& hypotheses : decoder_.search(std::move(requests), options_, seed_, a_.sampling.refine))
                 fmt::print("{}\n", a_.searching.line_of(run_, hypotheses));
             flush_out();
         }
@@ -137,14 +137,7 @@ void LatentWriting::declare(Options& app) {
             if (&one != &other) one.excludes(other);
     own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
     own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
-    own.choice("--prior", prior, {"fitted", "codes", "uniform"},
-               "of the latents: fitted after training (default, where there is one), the language model of codes that fsq and vq have besides, or "
-               "uniform, as in training");
-    own.number("--latent-temperature", latent_temperature, 0.0, 100.0,
-                  fmt::format("how far latents of the fitted prior stray from known ones (default: {}; of a language model of codes: 1)",
-                              LatentPrior::default_temperature),
-                  "T");
-    own.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
+    sampling.declare(own);
     own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true (default: as sentences of training have)");
 }
 
