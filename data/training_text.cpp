@@ -48,6 +48,7 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
     t.origin.lines = read.counts.lines;
     t.origin.hash = read.hash;
     t.origin.pairs = wanted != TextKind::sentences && !read.target.empty();
+    t.sources_alone = !t.origin.pairs && !read.target.empty();
     t.train = std::move(read.source);
     if (t.origin.pairs) t.train_targets = std::move(read.target);
     if (held_out_file.empty())
@@ -96,7 +97,7 @@ TrainingText made_text(const PairOptions& made) {
 
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
-        throw BadInput(text(file, " has changed since the run was started; a run can be resumed with the same text only"));
+        throw BadInput(text(file, " has changed since the run was started; it is read again as it was (./evaluate reads another with --data)"));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
     std::vector<std::string> train_targets, held_out_targets;  // of pairs; else empty
+    bool sources_alone = false;  // the file holds pairs, and sentences were wanted
 };
 
 // translations: pairs; of the default corpus the translated ones, where there are some. any: pairs where there are some, else

@@ -252,13 +252,13 @@ refuses 'keep_tokens of nothing' 2 'keep_tokens makes the vocabulary of --init s
 train univae --init lm --data sentences.txt --steps 1 keep_tokens=true max_length=20 latent_layers=1 batch_tokens=200 --out latents > warm.txt
 is 'what is new in a UniVAE' 1 "$(grep -c 'embedding, head; new: latents; [0-9]* of [0-9]* tokens' warm.txt)"
 awk '{ print $0 "\t" (NR % 3 ? "many" : "few") }' sentences.txt > labelled.tsv
-evaluate latents --limit 20 --importance 2 --samples 20 --swap --labelled labelled.tsv --labels 5 > table
+evaluate latents --data sentences.txt --limit 20 --importance 2 --samples 20 --swap --labelled labelled.tsv --labels 5 > table
 is 'what its latents carry' 'kl.0 active_units mutual_information swap.content swap.form swap.0.content_a probe probe_neighbours probe_words clusters' \
     "$(awk '/^(kl\.|active|mutual|probe|clusters|swap\.(content|form|0.content_a))/ { print $1 }' table | xargs)"
 is 'latents drawn anew, thrice' 3 "$(head -n 1 sentences.txt | generate latents --resample 2:9 --each 3 2> /dev/null | tr '\t' '\n' | wc -l)"
 refuses 'each of nothing' 2 'requires --resample' generate latents --each 3
 refuses 'a length that changes nothing' 2 '--length is of models with free_length=true' generate latents --length 5
-is 'intervals in JSON' 'low high' "$(evaluate latents --limit 5 --importance 1 --samples 5 --swap --json | grep -A6 '"swap.form"' | grep -oE 'low|high' | xargs)"
+is 'intervals in JSON' 'low high' "$(evaluate latents --data sentences.txt --limit 5 --importance 1 --samples 5 --swap --json | grep -A6 '"swap.form"' | grep -oE 'low|high' | xargs)"
 evaluate mlm --limit 5 --labelled labelled.tsv --labels 1,5 --draws 3 --json > table
 is 'labels from the states of an mlm' 'probe.1 probe_neighbours.1 probe_words.1 probe.5 probe_neighbours.5 probe_words.5 clusters' "$(grep -oE '(probe[a-z_.0-9]*|clusters)' table | xargs)"
 is 'the draws of labels, their mean between the least and the most' 6 "$(awk -F '[:,]' '/value/ { v = $2 } /low/ { l = $2 } /high/ { n += l <= v && v <= $2 } END { print n }' table)"
@@ -266,10 +266,22 @@ refuses 'vectors of a run that has none' 2 'seq2seq has no vector of a line' eva
 refuses 'labels of nothing' 2 'requires --labelled' evaluate mlm --labels 5
 train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out judge > /dev/null
 is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
-refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
 latent='width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=20 layers=3 latent_layers=2 latent_size=8'
+train univae $latent latent_layers=0 --data sentences.txt --steps 5 --out plain > /dev/null
+awk 'NR < 9 { print; print $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0 }' sentences.txt > longer.txt
+head -n 8 sentences.txt > shorter.txt
+is 'nats a character are those of lines that are read whole' '50.000 0.000 same' "$(for f in longer shorter; do evaluate plain --data $f.txt --samples 5; done | awk '/^cut/ { printf "%s ", $2 } /^nll_character/ { n = n ? (n == $2 ? "same" : "not") : $2 } END { print n }')"
+refuses 'swaps of no latents' 2 '--swap is of latents' evaluate plain --swap
+refuses 'a swap with nobody' 1 '--swap needs two sentences' evaluate latents --limit 1 --samples 5 --swap
+is 'one sentence has no other' 0 "$(evaluate latents --limit 1 --samples 5 --importance 1 | grep -c reconstruction_other)"
+refuses 'points of nothing' 2 'requires --interpolate' generate latents --points 3
+refuses 'more than can be written' 2 '--minimum 100 is more than the 20 tokens' generate latents --minimum 100
+is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is of a vocabulary that is learned, and --init brings one')"
+refuses 'labels twice' 2 '--labels has a number twice' evaluate latents --labelled labelled.tsv --labels 1,1 --limit 5 --samples 5
+refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
 train univae $latent pairs=true $on_pairs --steps 5 --out paraphrase > /dev/null
 is 'latents of pairs' 0 $?
+is 'pairs whose targets are left out' 1 "$(train univae $latent $on_pairs --steps 1 --out sources-alone 2>&1 | grep -c 'holds pairs, of which the sources alone are read; pairs=true reads both')"
 is 'latents of pairs are measured by their targets' 'reconstruction exact samples_perplexity' "$(evaluate paraphrase --limit 5 --importance 2 --samples 9 | awk '/^(reconstruction|exact|samples_perplexity) / { print $1 }' | xargs)"
 refuses 'pairs that are none' 1 'expected source<TAB>target on every line' evaluate paraphrase --data sentences.txt
 refuses 'pairs that are none to train on' 1 'pairs=true, and sentences.txt holds no pairs; expected source<TAB>target on every line' train univae pairs=true --data sentences.txt --steps 1 --out refused

@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "data/text.h"
 #include "models/runs/run.h"
@@ -65,12 +66,20 @@ struct LabelMeasuring {
             {"probe_words", [&](const LabelledSplit& s) { return naive_bayes(words, s); }},
         };
         const char* meanings[] = {"by a linear probe", "by the five nearest", "by naive Bayes over the tokens, without a model"};
+        const auto split = [&](int most, int draw) {
+            try {
+                return split_labels(file.target, most, seed, std::uint32_t(draw));
+            } catch (const BadInput& e) {
+                throw BadInput(text("--labelled ", lines, ": ", e.what()));
+            }
+        };
+        if (std::set<int>(labels.begin(), labels.end()).size() < labels.size()) throw BadUsage("--labels has a number twice");
         for (int most : labels) {
             std::vector<LabelledSplit> splits;
-            for (int draw = 0; draw < draws; draw++) splits.push_back(split_labels(file.target, most, seed, std::uint32_t(draw)));
+            for (int draw = 0; draw < draws; draw++) splits.push_back(split(most, draw));
             for (std::size_t c = 0; c < std::size(classifiers); c++) {
                 std::vector<double> right;
-                for (const LabelledSplit& split : splits) right.push_back(100 * classifiers[c].second(split));
+                for (const LabelledSplit& s : splits) right.push_back(100 * classifiers[c].second(s));
                 Row row{classifiers[c].first, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
                         fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(), splits[0].classes,
                                     splits[0].train.size(), meanings[c])};
@@ -79,7 +88,7 @@ struct LabelMeasuring {
                 rows.push_back(row);
             }
         }
-        rows.push_back({"clusters", cluster_information(vectors, split_labels(file.target, 0, seed), seed), "",
+        rows.push_back({"clusters", cluster_information(vectors, split(0, 0), seed), "",
                         "normalised mutual information of labels and k-means"});
     }
 };

@@ -112,14 +112,19 @@ Prepared started(const Arguments& a, const Common& common) {
     PairOptions made = targets ? targets->made : PairOptions();
     made.seed = settings->train.seed;
     p.text = find_training_text(a.data, a.dev, settings->wants(p.kind->reads), made);
+    if (p.text.sources_alone) log_line("note: ", a.data, " holds pairs, of which the sources alone are read; pairs=true reads both");
     if (!a.vocab.empty() && !settings->words().empty())
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
+    if ((initial || !a.vocab.empty()) && settings->words().empty())
+        for (const std::string& word : a.words)
+            if (word.rfind("vocabulary=", 0) == 0) log_line("note: ", word, " is of a vocabulary that is learned, and ", initial ? "--init" : "--vocab", " brings one");
     if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
     if (settings->keep_tokens) initial->keep(p.text);
     else if (initial && !settings->words().empty()) initial->extend(settings->words());
     Vocabulary vocabulary = initial           ? initial->vocabulary()
                             : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
                                               : Vocabulary::load(a.vocab);
+    if (vocabulary.unk() < 0) throw BadInput(text(initial ? a.init : a.vocab, ": the vocabulary has no [UNK]: is it a WordPiece vocabulary?"));
     p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
     if (initial) {
         WordPiece::Options options = initial->tokenizer().options();

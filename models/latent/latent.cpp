@@ -105,15 +105,25 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
 }
 
 std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    std::vector<double> z(std::size_t(numbers()), 0);
+    return redrawn(std::vector<double>(std::size_t(numbers()), 0), 0, numbers(), seed, line, number);
+}
+
+std::vector<double> LatentSpace::redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
+                                         std::uint32_t number) const {
     Stream stream = make_stream(seed, "latent.prior", number);
     for (int l = 0; l < layers(); l++) {
-        double* own = z.data() + begin(l);
-        for (int i = 0, Z = latents_[std::size_t(l)]->options.size; i < Z; i += 4) {
+        const int first = begin(l), Z = latents_[std::size_t(l)]->options.size;
+        if (to <= first || from >= first + Z) continue;
+        double* own = z.data() + first;
+        const std::vector<double> kept(own, own + Z);
+        for (int i = 0; i < Z; i += 4) {
             FourNormals n = normal4(stream.at(line, std::uint32_t(l), std::uint32_t(i / 4)));
             for (int k = 0; k < 4 && i + k < Z; k++) own[i + k] = double(n[k]);
         }
         latents_[std::size_t(l)]->draw(own);
+        for (int i = 0; i < Z; i++)
+            if (first + i < from || first + i >= to) own[i] = kept[std::size_t(i)];
+        if (first < from || first + Z > to) latents_[std::size_t(l)]->project(own);
     }
     return z;
 }

@@ -125,6 +125,8 @@ class LatentSpace {
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
     // One latent vector (layer by layer) from the prior, drawn by (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
+    // The same of a part alone: z with its numbers [from, to) drawn anew, each layer's given the layers below.
+    std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Nats a sentence where it is a constant, all layers together.
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.

@@ -13,7 +13,8 @@ namespace {
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
-        throw BadUsage(text("latent_layers is ", K, " of ", L, " layers; at least one layer must stay below the latents"));
+        throw BadUsage(text(o.latent_at.empty() ? "latent_layers is " : "the layers of latent_at are ", K, " of ", L, " layers; at least one layer must stay below the latents"));
+    if (o.latent_layers == 0 && K > 0) throw BadUsage("latent_layers=0 has no latents, and latent_at names layers of them: leave out one of the two");
     o.latent_layers = K;
     for (int l = int(o.latent_at.size()); l < K; l++) o.latent_at.push_back(L - K + l);
     for (int l = 0; l < K; l++)
@@ -42,6 +43,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     const LatentKind kind = o.latent.kind;
     if (o.latent.learn_kappa && kind != LatentKind::vmf && kind != LatentKind::power_spherical)
         throw BadUsage("learn_kappa is of latent=vmf and power_spherical: no other has a kappa");
+    if (o.latent.learn_kappa && o.latent.kappa == 0)
+        throw BadUsage("learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
     if (o.latent.free_bits > 0 && kind != LatentKind::flow && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain &&
         !o.latent.learn_kappa)
         throw BadUsage("free_bits: the KL of these latents is a constant, and costs nothing; latent=gaussian, gaussian_chain, flow or "

@@ -75,7 +75,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("temperature", &a.temperature, "of sinkhorn's scores", 0.01, 100);
     c.add("dropout", &b.dropout, "of hidden states", 0, 0.99);
     c.add("attention_dropout", &b.attention_dropout, "of attention probabilities", 0, 0.99);
-    c.add("deviation", &b.deviation, "standard deviation of the first weights", 0, 10);
+    c.add("deviation", &b.deviation, "standard deviation of the first weights", 1e-6, 10);
 }
 
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
@@ -126,6 +126,7 @@ void Run::average_checkpoints(int count) {
         throw BadUsage(masquerade::text("a mean of ", count, " checkpoints is asked for, and ", folder.path(), " has ", steps.size(),
                                         " up to step ", step, "; ./train keep=", count, " keeps more"));
     steps.erase(steps.begin(), steps.end() - count);
+    averaged = count > 1;
     std::vector<TensorFile> files;
     for (std::int64_t s : steps) files.emplace_back(folder.step_folder(s) + "/model.safetensors");
     for (const Tensor& p : parameters.all()) {

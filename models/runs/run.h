@@ -110,6 +110,7 @@ class Run {
     Parameters parameters;
     std::int64_t step = 0;
     std::string step_folder;  // of a loaded run
+    bool averaged = false;    // its weights are the mean of several checkpoints
     std::string run_json;     // of a loaded run; empty where there is none
 
   protected:

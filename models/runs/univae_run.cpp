@@ -39,7 +39,7 @@ void UniVaeSettings::declare(Config& c) {
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
     c.add("latent_size", &latent_sizes, "Z, numbers of one latent layer; or of each, as in 16,16,32");
-    c.add("latent_at", &latent_at, "layers at whose input the latents stand, as in 2,4,5; empty: the upper latent_layers");
+    c.add("latent_at", &latent_at, "layers at whose input the latents stand, as in 2,4,5, in place of latent_layers; empty: the upper ones");
     c.add("latent_projection", &model.latent.projects, "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
     c.add("latent_deviation", &model.latent.out_deviation, "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
     c.add("latent_norm", &model.latent.norm, "layer norm of what replaces [CLS]");
@@ -142,17 +142,18 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
             "--latent-temperature is of the fitted prior, and does not go with --prior uniform");
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
     prior_temperature = temperature;
-    if (word == "uniform" || (word.empty() && model.options.latent_layers == 0)) return;
-    if (model.options.latent_layers == 0)
+    if (model.options.latent_layers == 0 && !word.empty())
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
+    if (model.options.latent_layers == 0 || word == "uniform") return;
     if (word == "codes" && model.space.code_choices() == 0)
         throw BadUsage(masquerade::text("--prior codes is of latent=fsq and vq; ", step_folder, " has no codes"));
-    const auto missing = [](const std::string& path, const char* so) {
-        return masquerade::text(path, " is not there: ", so, "; ./train --fit-prior makes it");
+    const auto missing = [&](const std::string& path, const char* so) {
+        return averaged ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", so)
+                        : masquerade::text(path, " is not there: ", so, "; ./train --fit-prior makes it");
     };
-    if (!load_prior()) {
+    if (averaged || !load_prior()) {
         const std::string path = prior_file(step_folder);
-        if (!word.empty()) throw BadInput(missing(path, "the run has no fitted prior"));
+        if (!word.empty()) throw BadInput(missing(path, averaged ? "leave out one of the two" : "the run has no fitted prior"));
         log_line("note: ", missing(path, "latents are drawn from the prior of training"));
     } else if (word == "codes") {
         const std::string folder = code_prior_folder(step_folder);

@@ -100,8 +100,8 @@ std::string UniVaeTask::show(std::int64_t) {
     }
     out += heading(0, half);
     for (const Tokens& t : first) out += "      ~ " + run_.text(t) + "\n";
-    out += heading(K - 1, K);
-    for (const Tokens& t : last) out += "      ~ " + run_.text(t) + "\n";
+    if (K > 1) out += heading(K - 1, K);
+    for (std::size_t i = 0; K > 1 && i < last.size(); i++) out += "      ~ " + run_.text(last[i]) + "\n";
     return out;
 }
 

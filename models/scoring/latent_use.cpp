@@ -13,7 +13,6 @@ namespace {
 // A sentence in one layer: a sample, the mean, and what both were made of.
 struct Point {
     std::vector<double> z, mean, y;
-    double kl;
 };
 using Points = std::vector<std::vector<Point>>;  // [sentence][layer]
 
@@ -41,8 +40,7 @@ Points points_of(const UniVae& model, const std::vector<const Sentence*>& senten
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
         for (std::size_t l = 0; l < means.size(); l++) {
             const Rows z(samples[l].z), mean(means[l].z), y(means[l].y);
-            const std::vector<double> kl = samples[l].kl ? numbers_of(samples[l].kl->view()) : std::vector<double>(count, model.latents[l].latent->constant_kl());
-            for (std::size_t b = 0; b < count; b++) all[first + b].push_back({z[b], mean[b], y[b], kl[b]});
+            for (std::size_t b = 0; b < count; b++) all[first + b].push_back({z[b], mean[b], y[b]});
         }
         tape.end();
     });
@@ -77,9 +75,6 @@ LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& se
     const double n = double(points.size());
     LatentUse use;
     for (int l = 0; l < model.options.latent_layers; l++) {
-        double kl = 0;
-        for (const auto& layers : points) kl += layers[std::size_t(l)].kl / n;
-        use.kl.push_back(kl);
         for (std::size_t i = 0; i < points.at(0)[std::size_t(l)].mean.size(); i++, use.units++) {
             double mean = 0, variance = 0;
             for (const auto& layers : points) mean += layers[std::size_t(l)].mean[i] / n;

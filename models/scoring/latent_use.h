@@ -7,7 +7,6 @@
 namespace masquerade {
 
 struct LatentUse {
-    std::vector<double> kl;          // nats a sentence, of each layer
     int active = 0, units = 0;       // dimensions whose mean varies by more than 0.01 from sentence to sentence  Burda et al. 2015
     // Nats: the mean of log q(z|x) - log of the mean of q(z|x') over all sentences x', along the mean path. At most log n.
     double mutual_information = 0;   //                                                                        Hoffman & Johnson 2016

@@ -107,7 +107,7 @@ double nearest_neighbours(const Vectors& vectors, const LabelledSplit& split, in
         const std::size_t k = std::min(near.size(), std::size_t(neighbours));
         std::partial_sort(near.begin(), near.begin() + std::ptrdiff_t(k), near.end());
         Numbers votes(std::size_t(split.classes), 0);
-        for (std::size_t n = 0; n < k; n++) votes[std::size_t(split.labels[near[n].second])] += 1 - 1e-6 * double(n);
+        for (std::size_t n = 0; n < k; n++) votes[std::size_t(split.labels[near[n].second])] += 1 + 1e-6 * std::ldexp(1.0, -int(n));
         return largest(votes);
     });
 }
@@ -136,13 +136,13 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 
 double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed) {
     const std::size_t n = vectors.size(), C = std::size_t(split.classes);
-    Sequence random(seed, "clusters");
     Vectors centres;
-    for (std::size_t c = 0; c < C; c++) centres.push_back(vectors[random.below(std::uint32_t(n))]);
+    for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // C that are all different
+        if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end()) centres.push_back(vectors[i]);
     std::vector<std::size_t> cluster(n, 0);
     for (int round = 0; round < 20; round++) {
-        Vectors sums(C, Numbers(vectors[0].size(), 0));
-        Numbers counts(C, 0);
+        Vectors sums(centres.size(), Numbers(vectors[0].size(), 0));
+        Numbers counts(centres.size(), 0);
         for (std::size_t i = 0; i < n; i++) {
             Numbers nearness;
             for (const Numbers& centre : centres) nearness.push_back(dot(vectors[i], centre) - dot(centre, centre) / 2);
@@ -150,7 +150,7 @@ double cluster_information(const Vectors& vectors, const LabelledSplit& split, s
             counts[cluster[i]]++;
             for (std::size_t d = 0; d < sums[0].size(); d++) sums[cluster[i]][d] += vectors[i][d];
         }
-        for (std::size_t c = 0; c < C; c++)
+        for (std::size_t c = 0; c < centres.size(); c++)
             for (std::size_t d = 0; d < sums[0].size() && counts[c] > 0; d++) centres[c][d] = sums[c][d] / counts[c];
     }
     std::map<std::pair<std::size_t, int>, double> both;

@@ -76,10 +76,9 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
     q.distinct2 = distinct(first, 2);
     if (!first.empty())
         q.repeated = 1 - double(std::set<Tokens>(first.begin(), first.end()).size()) / double(first.size());
-    double copied = 0, covered = 0, words = 0, not_empty = 0;
+    double copied = 0, covered = 0, not_empty = 0;
     for (const Tokens& line : read) {
         copied += std::binary_search(training_.begin(), training_.end(), line);
-        words += double(line.size());
         std::size_t bin = 0;
         while (line.size() >> bin) bin++;
         q.lengths.resize(std::max(q.lengths.size(), bin + 1));
@@ -88,9 +87,16 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
         covered += double(runs_.longest(line)) / double(line.size());
         not_empty++;
     }
-    if (!read.empty()) q.copied = copied / double(read.size()), q.length = words / double(read.size());
+    if (!read.empty()) q.copied = copied / double(read.size());
+    q.length = words(lines);
     if (not_empty > 0) q.match = covered / not_empty;
     return q;
+}
+
+double SampleQuality::words(const std::vector<std::string>& lines) {
+    double sum = 0;
+    for (const std::string& line : lines) sum += double(table_.read(line).size());
+    return lines.empty() ? 0 : sum / double(lines.size());
 }
 
 double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others) {

@@ -47,6 +47,7 @@ class SampleQuality {
     // compared by the same number of lines, the first `compared` of each. The other numbers are those of all
     // lines.
     TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
+    double words(const std::vector<std::string>& lines);  // a line, on average
     // How well a 5-gram model of `lines` expects `others`: lines that leave a part of the text out do badly.  Zhao et al. 2018
     double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);
 

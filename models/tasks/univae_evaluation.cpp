@@ -17,29 +17,34 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// -log p(x|z) of every document of the batch; `at_place` gets those of its first, second, ... target added.
+// -log p(x|z) of every document of the batch; the places of `h` get those of its first, second, ... target added.
 std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch, const std::vector<Tensor*>& z,
-                                    std::vector<double>* at_place = nullptr) {
-    Tensor* h = model.backbone.head(tape, model.decode(tape, batch, z));
-    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, h, batch.asked.tokens)->view());
+                                    HeldOut* h = nullptr) {
+    Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
+    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, states, batch.asked.tokens)->view());
     std::vector<double> sums(std::size_t(batch.documents));
     for (std::size_t b = 0; b < sums.size(); b++)
         for (int first = batch.asked.begin[b], row = first; row < batch.asked.begin[b + 1]; row++) {
-            const double loss = losses[std::size_t(row)];
-            sums[b] += loss;
-            if (!at_place) continue;
-            at_place->resize(std::max(at_place->size(), std::size_t(row - first + 1)));
-            (*at_place)[std::size_t(row - first)] += loss;
+            const auto place = std::size_t(row - first);
+            sums[b] += losses[std::size_t(row)];
+            if (!h) continue;
+            if (place == h->reach.size()) h->at_place.push_back(0), h->reach.push_back(0);
+            h->at_place[place] += losses[std::size_t(row)];
+            h->reach[place]++;
         }
     return sums;
 }
 
 double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// The rows of z moved up by one, the first one last: every document gets its neighbour's.
-Tensor* neighbours(Tape& tape, const Tensor* z) {
+// The rows of z moved down by one: every document gets that of the one before. The first gets `before`, the last row of the last
+// batch; in the first batch, the batch's own last.
+Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     std::vector<double> moved = numbers_of(z->view());
-    std::rotate(moved.begin(), moved.begin() + z->columns(), moved.end());
+    std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
+    std::vector<double> last(moved.begin(), moved.begin() + z->columns());
+    if (!before.empty()) std::copy(before.begin(), before.end(), moved.begin());
+    before = std::move(last);
     return tape.constant("other_z", z->shape, z->dtype, moved.data());
 }
 
@@ -60,7 +65,9 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
 // within reach. The log of the ratio to the prior, of every document.
 std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch& batch, std::uint64_t seed, std::uint32_t sample,
                               std::vector<Tensor*>& z) {
-    const double change = 1.0 / (1 + double(z.size()) * model.latents[0].latent->code_parts());
+    int parts = 0;
+    for (const auto& layer : model.latents) parts += layer.latent->code_parts();
+    const double change = 1.0 / (1 + parts);
     std::vector<double> sums(std::size_t(batch.documents), 0);
     for (std::size_t l = 0; l < z.size(); l++) {
         std::vector<double> all = numbers_of(z[l]->view());
@@ -78,39 +85,34 @@ std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed) {
     HeldOut h;
-    std::vector<double> long_enough;  // sentences with a first, second, ... target
+    h.layer_kl.resize(model.latents.size());
+    std::vector<std::vector<double>> before(model.latents.size());
     each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
         LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
         std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
         std::vector<Tensor*> z = points(samples);
-        h.own += sum_of(sentence_losses(tape, model, batch, z, &h.at_place));
-        for (std::size_t b = 0; b < count; b++) {
-            const auto targets = std::size_t(batch.asked.begin[b + 1] - batch.asked.begin[b]);
-            if (targets > long_enough.size()) long_enough.resize(targets);
-            for (std::size_t i = 0; i < targets; i++) long_enough[i]++;
-        }
+        h.own += sum_of(sentence_losses(tape, model, batch, z, &h));
         if (!z.empty()) {
             h.mean_path +=
                 sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
-            for (Tensor*& each : z) each = neighbours(tape, each);
+            for (std::size_t l = 0; l < z.size(); l++) z[l] = neighbours(tape, z[l], before[l]);
             h.other += sum_of(sentence_losses(tape, model, batch, z));
         }
-        for (const LatentSample& s : samples)
-            if (s.kl)
-                for (double kl : numbers_of(s.kl->view())) h.kl += kl;
+        for (std::size_t l = 0; l < samples.size(); l++)
+            h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view())) : double(count) * model.latents[l].latent->constant_kl();
         h.sentences += std::int64_t(count);
         h.tokens += batch.asked.count;
         tape.end();
     });
     double tokens = double(h.tokens), n = double(h.sentences);
-    h.kl += n * model.space.constant_kl();
+    h.kl = sum_of(h.layer_kl);
+    for (double& kl : h.layer_kl) kl /= n;
     h.elbo = -(h.own + h.kl) / n;
     h.own /= tokens;
-    for (std::size_t i = 0; i < h.at_place.size(); i++) h.at_place[i] /= long_enough[i];
     h.mean_path /= tokens;
-    h.other /= tokens;
+    h.other = n > 1 ? h.other / tokens : NAN;
     h.kl_per_token = h.kl / tokens;
     h.kl /= n;
     return h;

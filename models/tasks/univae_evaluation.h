@@ -9,11 +9,12 @@ namespace masquerade {
 struct HeldOut {
     double own = 0;                   // with the sentence's own z: reconstruction
     double mean_path = 0;             // with z = mu
-    double other = 0;                 // with the z of the next sentence: what z tells
+    double other = 0;                 // with the z of the sentence before: what z tells; NaN of one sentence
     double kl_per_token = 0, kl = 0;  // the latter a sentence
+    std::vector<double> layer_kl;     // a sentence, of each latent layer
     double elbo = 0;                  // a sentence: -(reconstruction + KL), no weight on the KL
     std::int64_t sentences = 0, tokens = 0;
-    std::vector<double> at_place;          // `own` of the first, second, ... target of all sentences that have one
+    std::vector<double> at_place, reach;  // the summed losses of the first, second, ... targets, and how many there are
 };
 HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
                         std::uint64_t seed);

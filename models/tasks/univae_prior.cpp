@@ -21,12 +21,7 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
 
 std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     std::vector<const Sentence*> chosen;
-    for (const Sentence& s : sentences) chosen.push_back(&s);
-    Sequence random(seed, "prior.sentences");
-    const std::size_t n = std::min(chosen.size(), std::size_t(std::max(1, most)));
-    for (std::size_t i = 0; i < n; i++)
-        std::swap(chosen[i], chosen[i + random.below(std::uint32_t(chosen.size() - i))]);
-    chosen.resize(n);
+    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences"))) chosen.push_back(&sentences[i]);
     return chosen;
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
     return lines;
 }
 
-// A language model of ours as the judge of lines: their nats a line.
+// A language model of ours as the judge of lines.
 class Judge {
   public:
     Judge(const std::string& path, Device device) : run_(model_of_run(path).load(path, false, device)) {
@@ -59,9 +59,18 @@ class Judge {
         if (!judge || judge->objective() != "lm")
             throw BadUsage(text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
-    double operator()(const std::vector<std::string>& lines) const {
+    // The lines that it reads whole: neither cut nor with [UNK].
+    std::vector<std::string> whole(const std::vector<std::string>& lines) const {
+        const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->targets()->common().max_length);
+        std::vector<std::string> whole;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            if (!lost[i].end && !lost[i].words) whole.push_back(lines[i]);
+        return whole;
+    }
+    // ... and their perplexity, a word.
+    double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->targets()->sentences(lines);
-        return run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document;
+        return std::exp(run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document / (quality.words(lines) + 1));
     }
 
   private:
@@ -73,16 +82,21 @@ const std::vector<std::string>& written_text(const std::vector<std::string>& lin
     return targets.empty() ? lines : targets;
 }
 
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const Judge* judge, std::vector<Row>& rows) {
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const Judge* judge, std::uint64_t seed, std::vector<Row>& rows) {
     const std::vector<std::string>&train = written_text(t.train, t.train_targets), &others = written_text(t.held_out, t.held_out_targets);
     SampleQuality quality(train);
     const std::vector<std::string> held_out(others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size())));
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
     rows.push_back({"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased",
                     {double(held_out.size())}});
-    if (judge)
-        rows.push_back({"samples_judged", std::exp((*judge)(samples) / (s.length + 1)), "a word", "perplexity under the language model of --judge",
-                        {std::exp((*judge)(held_out) / (h.length + 1))}});
+    if (judge) {
+        const std::vector<std::string> some = judge->whole(samples), beside = judge->whole(held_out);
+        if (some.empty() || beside.empty()) throw BadInput("--judge: it can read no line whole: its vocabulary, or its max_length, is another than this text needs");
+        const auto share = [](const auto& part, const auto& all) { return 100 * double(part.size()) / double(all.size()); };
+        rows.push_back({"samples_judged", judge->perplexity(some, quality), "a word",
+                        fmt::format("under the language model of --judge, which reads {:.0f} and {:.0f} % of the lines whole", share(some, samples), share(beside, held_out)),
+                        {judge->perplexity(beside, quality)}});
+    }
     const struct {
         const char* key;
         double (*of)(const TextQuality&);
@@ -112,7 +126,8 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
         const std::size_t least = bin == 0 ? 0 : std::size_t(1) << (bin - 1), most = (std::size_t(1) << bin) - 1;
         rows.push_back({fmt::format("samples_length.{}", least), share(s), "%", least == most ? "lines of so many words" : fmt::format("... to {}", most), {share(h)}});
     }
-    const std::vector<std::string> known(train.begin(), train.begin() + std::ptrdiff_t(std::min(samples.size(), train.size())));
+    std::vector<std::string> known;
+    for (std::size_t i : drawn(train.size(), samples.size(), Sequence(seed, "samples.beside"))) known.push_back(train[i]);
     rows.push_back({"samples_reverse", quality.reverse_perplexity(samples, others), "a word",
                     "held-out text under a 5-gram model of the samples; of as many training lines", {quality.reverse_perplexity(known, others)}});
 }
@@ -120,6 +135,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
                    std::uint64_t seed, std::vector<Row>& rows) {
     if (train.empty()) throw BadInput("--swap needs the text of the training, which says what words are frequent");
+    if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
     const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed);
     const auto add = [&](const std::string& key, const Interval& x, const std::string& meaning) {
@@ -136,22 +152,19 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     }
 }
 
-// Lines that were cut to the longest sentence, or that hold what the vocabulary has not, can not come back; the others can.
-void measure_whole(const UniVaeRun& run, const std::vector<std::string>& lines, const std::vector<Tokens>& references,
-                   const std::vector<Tokens>& written, std::vector<Row>& rows) {
-    const int longest = run.model.options.max_length, unknown = run.tokenizer.vocabulary().unk();
-    const std::vector<Sentence> longer = encode_lines(run.tokenizer, lines, longest + 1);
-    double cut = 0, strange = 0, whole = 0, equal = 0;
-    for (std::size_t i = 0; i < lines.size(); i++) {
-        const bool is_cut = int(longer[i].ids.size()) > longest,
-                   is_strange = std::count(references[i].begin(), references[i].end(), unknown) > 0;
-        cut += is_cut, strange += is_strange;
-        if (is_cut || is_strange) continue;
-        whole++, equal += references[i] == written[i];
-    }
-    rows.push_back({"cut", 100 * cut / double(lines.size()), "%", fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
-    rows.push_back({"unknown", 100 * strange / double(lines.size()), "%", "lines with [UNK]"});
-    rows.push_back({"exact_of_others", whole > 0 ? 100 * equal / whole : 0, "%", "exact among the lines that are neither"});
+// Whether the run reads each line, or both of a pair, whole: neither cut to the longest sentence nor with [UNK].
+std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+                                std::vector<Row>& rows) {
+    const int longest = run.model.options.max_length;
+    std::vector<Lost> lost = lost_in(run.tokenizer, sources, longest);
+    const std::vector<Lost> of_targets = lost_in(run.tokenizer, targets, longest);
+    for (std::size_t i = 0; i < of_targets.size(); i++) lost[i].end |= of_targets[i].end, lost[i].words |= of_targets[i].words;
+    double cut = 0, unknown = 0;
+    std::vector<bool> whole;
+    for (const Lost& l : lost) cut += l.end, unknown += l.words, whole.push_back(!l.end && !l.words);
+    rows.push_back({"cut", 100 * cut / double(lost.size()), "%", fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
+    rows.push_back({"unknown", 100 * unknown / double(lost.size()), "%", "lines with [UNK]"});
+    return whole;
 }
 
 }  // namespace
@@ -159,6 +172,8 @@ void measure_whole(const UniVaeRun& run, const std::vector<std::string>& lines, 
 Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     const UniVae& model = run.model;
     run.choose_prior(sampling.prior, sampling.latent_temperature);
+    if (model.options.latent_layers == 0 && (swap || sampling.refine > 0))
+        throw BadUsage(text(swap ? "--swap" : "--refine", " is of latents; ", choice.run, " is a language model without any (latent_layers=0)"));
     const std::optional<Judge> judged = judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
     const TrainingText text = text_of(run, choice);
     std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
@@ -176,29 +191,31 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     const HeldOut h = held_out_losses(model, all, common.seed);
     const double n = double(h.sentences), tokens = double(h.tokens);
     std::vector<Row> rows = {{"sentences", n, "", "held-out sentences"},
-                             {"tokens", tokens, "", "scored: pieces and [SEP]"},
-                             {"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"}};
+                             {"tokens", tokens, "", "scored: pieces and [SEP]"}};
+    const std::vector<bool> whole = measure_whole(run, sources, targets, rows);
+    rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Row> more) { rows.insert(rows.end(), more.begin(), more.end()); };
-    for (std::size_t first = 0; first < h.at_place.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
-        const std::size_t end = std::min(2 * first + 1, h.at_place.size());
-        add({{fmt::format("reconstruction.{}", first + 1), std::accumulate(h.at_place.begin() + std::ptrdiff_t(first), h.at_place.begin() + std::ptrdiff_t(end), 0.0) / double(end - first),
-              "nats/token", first + 1 == end ? "of that target" : fmt::format("of the targets to {}, each by its mean", end)}});
+    for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
+        const std::size_t end = std::min(2 * first + 1, h.reach.size());
+        const auto sum = [&](const std::vector<double>& x) { return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0); };
+        add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token", first + 1 == end ? "of that target" : fmt::format("of the targets to {}", end)}});
     }
-    if (latent)
-        add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"},
-             {"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
+    if (latent) add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"}});
+    if (latent && h.sentences > 1) add({{"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
     if (latent && density)
         add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density) {
-        double letters = 0;
-        for (const std::string& s : lines) letters += double(std::count_if(s.begin(), s.end(), starts_code_point));
         const std::vector<double> nlls = importance_weighted_nll(model, all, importance, common.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
+        double letters = 0, nll_of_whole = 0;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            if (whole[i]) letters += 1 + double(std::count_if(lines[i].begin(), lines[i].end(), starts_code_point)), nll_of_whole += nlls[i];
         add({{"nll", nll / n, "nats/sentence",
               latent ? fmt::format("-log p(x), {} importance samples", importance) : "-log p(x), exact"},
-             {"nll_token", nll / tokens, "nats/token", "the same a scored token"},
-             {"nll_character", nll / (letters + n), "nats/character", "the same a character, the line's end one"}});
+             {"nll_token", nll / tokens, "nats/token", "the same a scored token"}});
+        if (letters > 0)
+            add({{"nll_character", nll_of_whole / letters, "nats/character", "a character, the line's end one, of lines neither cut nor with [UNK]"}});
     }
     if (latent) {
         const auto latents = mean_latents(model, all);
@@ -215,17 +232,20 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
              {"edits", 100 * c.edits, "%", "tokens put in, taken out or changed, of all"},
              {"bleu4", c.bleu4, "", "corpus BLEU-4 over pieces"}});
-        measure_whole(run, lines, references, written, rows);
+        double read = 0, equal = 0;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            if (whole[i]) read++, equal += references[i] == written[i];
+        if (read > 0) add({{"exact_of_others", 100 * equal / read, "%", "exact among the lines that are neither cut nor with [UNK]"}});
     }
     if (latent && density) {
         const LatentUse use = latent_use(model, all, common.seed);
-        for (std::size_t l = 0; l < use.kl.size(); l++)
-            add({{fmt::format("kl.{}", l), use.kl[l], "nats/sentence", fmt::format("of latent layer {}", l)}});
+        for (std::size_t l = 0; l < h.layer_kl.size(); l++)
+            add({{fmt::format("kl.{}", l), h.layer_kl[l], "nats/sentence", fmt::format("of latent layer {}", l)}});
         add({{"active_units", double(use.active), "", fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
              {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
-    if (latent && swap) measure_swaps(run.sentences(text.train), run, decoder, all, common.seed, rows);
-    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), judged ? &*judged : nullptr, rows);
+    if (latent && swap) measure_swaps(run.sentences(written_text(text.train, text.train_targets)), run, decoder, all, common.seed, rows);
+    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), judged ? &*judged : nullptr, common.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 

@@ -46,7 +46,8 @@ class Generator {
         const bool draws = !a.reads() || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
-        if (a.reads() && a.sampling.refine > 0) throw BadUsage("--refine is of samples: it goes with --count alone");
+        if ((a.reads() || language_model) && a.sampling.refine > 0) throw BadUsage("--refine is of samples from latents: it goes with --count alone");
+        if (a.reads() && a.sampling.prior == "codes") throw BadUsage("--prior codes draws whole latents: it goes with --count alone");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
@@ -89,7 +90,7 @@ class Generator {
                 else if (!a_.resample.empty() && run_.prior)
                     r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature.value_or(LatentPrior::default_temperature));
                 else if (!a_.resample.empty())
-                    fresh = run_.draw(seed_, line, std::uint32_t(k));
+                    r.latent = run_.model.space.redrawn(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k));
                 else if (!a_.swap.empty())
                     fresh = other_latents[i];
                 if (!fresh.empty()) {
@@ -111,7 +112,7 @@ class Generator {
     // Where the decoder starts; --length says how long a sentence should become, for models of free length.
     int start_of(int tokens) const {
         const int length = a_.length > 0 ? a_.length + 2 : tokens;
-        return run_.model.start_position(std::min(length, run_.model.options.max_length));
+        return run_.model.start_position(length);
     }
 
     const LatentWriting& a_;
@@ -136,7 +137,7 @@ void LatentWriting::declare(Options& app) {
         for (const Option& other : ways)
             if (&one != &other) one.excludes(other);
     own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
-    own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)");
+    own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)").needs(ways[3]);
     sampling.declare(own);
     own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true (default: as sentences of training have)");
 }
@@ -144,6 +145,10 @@ void LatentWriting::declare(Options& app) {
 void LatentWriting::generate(UniVaeRun& run, const Common& common) const {
     if (length > 0 && !run.model.options.free_length)
         throw BadUsage(text("--length is of models with free_length=true; ", searching.folder, " starts to write at ", run.model.options.max_length, " whatever the length"));
+    if (const int most = run.model.options.max_length - 2; length > most)
+        throw BadUsage(text("--length ", length, " is more than the ", most, " pieces that ", searching.folder, " can write (max_length less [CLS] and [SEP])"));
+    if (const int most = run.model.options.max_length; !searching.maximum.given() && searching.search.minimum > most)
+        throw BadUsage(text("--minimum ", searching.search.minimum, " is more than the ", most, " tokens that ", searching.folder, " writes (max_length); give --maximum as well"));
     Generator generator(*this, run, common);
     if (reads() && searching.count > 0)
         throw BadUsage("--count is of samples: it does not go with what reads lines");

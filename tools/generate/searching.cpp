@@ -48,7 +48,7 @@ void Searching::expect_agreement(bool draws) const {
     if (search.beams > 1 && draws)
         throw BadUsage(text(beam, " searches, and ",
                             search.samples > 0 ? text("--samples ", search.samples)
-                            : count > 0        ? text("--count ", count)
+                            : count > 0 && !temperature && search.top_k == 0 && search.top_p >= 1 ? text("--count ", count)
                                                : std::string("--temperature, --top-k or --top-p"),
                             " draws: leave out one of them"));
     if (search.samples > 0 && temperature == 0.0)

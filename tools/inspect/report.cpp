@@ -12,6 +12,7 @@
 #include "models/masks/mask.h"
 #include "models/runs/univae_run.h"
 #include "models/scoring/latent_use.h"
+#include "models/tasks/univae_evaluation.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/page.h"
 #include "tools/origin.h"
@@ -86,7 +87,7 @@ std::string settings(Run& run, const ModelKind& kind) {
     run.settings_to_change().declare(now);
     std::vector<std::vector<std::string>> rows = {{"setting", "value", "default"}};
     for (const std::string& key : now.keys())
-        if (start.value(key) != now.value(key)) rows.push_back({key, now.value(key), start.value(key)});
+        if (start.value(key) != now.value(key) && key != "precision") rows.push_back({key, now.value(key), start.value(key)});
     return table(rows);
 }
 
@@ -114,7 +115,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     if (model.latents[0].latent->has_density()) {
         const LatentUse use = latent_use(model, all, seed);
         std::vector<std::pair<std::string, double>> kl;
-        for (std::size_t l = 0; l < use.kl.size(); l++) kl.emplace_back(fmt::format("latent {}, layer {}", l, model.options.latent_at[l]), use.kl[l]);
+        for (double nats : held_out_losses(model, all, seed).layer_kl) kl.emplace_back(fmt::format("latent {}, layer {}", kl.size(), model.options.latent_at[kl.size()]), nats);
         out += section("What the latents hold",
                        fmt::format("{} of {} numbers vary from sentence to sentence; {:.2f} nats tell sentences apart, of at most {:.2f} that {} sentences can need.",
                                    use.active, use.units, std::max(0.0, use.mutual_information), std::log(double(all.size())), all.size()),

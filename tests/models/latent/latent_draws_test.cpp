@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/math/normal.h"
+#include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
 #include "models/density/prior.h"
 #include "models/scoring/metrics.h"
@@ -105,8 +106,69 @@ TEST_CASE("held-out losses of two sentences are those of each, weighed by tokens
     CHECK(std::abs(first.kl - second.kl) > 1e-6);
     CHECK(std::abs(2 * both.kl - first.kl - second.kl) < 1e-6 * (1 + both.kl));
     CHECK(std::abs(both.elbo + both.own * tokens / 2 + both.kl) < 1e-6 * (1 + std::abs(both.elbo)));
-    CHECK(first.other == first.own);  // the neighbour of one is itself
+    CHECK(std::isnan(first.other));  // one has no neighbour
     CHECK(both.other != both.own);
+}
+
+TEST_CASE("held-out losses: the KL of the layers is that of all, along the samples") {
+    for (LatentKind kind : {LatentKind::gaussian, LatentKind::gaussian_chain, LatentKind::flow, LatentKind::vmf, LatentKind::vq}) {
+        Parameters p;
+        UniVae model(p, tiny_model(kind, false));
+        p.allocate(1);
+        const std::vector<Sentence> all = random_sentences(70);
+        const HeldOut h = held_out_losses(model, pointers_to(all), 1);
+        REQUIRE(h.layer_kl.size() == model.latents.size());
+        double sum = 0;
+        for (double kl : h.layer_kl) sum += kl;
+        CHECK(sum > 0);
+        CHECK(std::abs(sum - h.kl) <= 1e-9 * h.kl);
+    }
+}
+
+// The 65th of them begins a batch of its own.
+TEST_CASE("held-out losses: the z of another sentence is never its own, whatever the batch") {
+    Parameters p;
+    UniVaeOptions o = tiny_model(LatentKind::none, false);
+    o.backbone.deviation = 0.3;
+    UniVae model(p, o);
+    p.allocate(1);
+    const std::vector<Sentence> all = random_sentences(65);
+    const std::vector<const Sentence*> sentences = pointers_to(all);
+    const std::vector<const Sentence*> most(sentences.begin(), sentences.end() - 1);
+    const HeldOut whole = held_out_losses(model, sentences, 1), first = held_out_losses(model, most, 1);
+    const double last = whole.other * double(whole.tokens) - first.other * double(first.tokens);
+    Arena arena(Device::cpu, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    tape.begin("the 65th with the z of the 64th");
+    std::vector<Tensor*> z;
+    for (const LatentSample& l : model.encode(tape, model.batch({sentences[63]}), nullptr)) z.push_back(l.z);
+    const UniVaeBatch batch = model.batch({sentences[64]});
+    double expected = 0;
+    for (double loss : numbers_of(model.backbone.token_losses(tape, model.backbone.head(tape, model.decode(tape, batch, z)), batch.asked.tokens)->view()))
+        expected += loss;
+    CHECK(std::abs(last - expected) <= 1e-3);
+    tape.end();
+}
+
+TEST_CASE("latents drawn anew in part: the rest stays, and a layer goes by those below it") {
+    for (LatentKind kind : {LatentKind::gaussian, LatentKind::gaussian_chain, LatentKind::flow, LatentKind::vmf}) {
+        Parameters p;
+        UniVaeOptions o = tiny_model(kind, false);
+        o.backbone.deviation = 0.5;
+        UniVae model(p, o);
+        p.allocate(1);
+        const LatentSpace& space = model.space;
+        REQUIRE(space.layers() >= 2);
+        const std::vector<double> one = space.prior(1, 2, 3), other = space.prior(1, 2, 4);
+        const int from = space.begin(1), to = space.begin(2);
+        CHECK(space.redrawn(one, from, to, 1, 2, 3) == one);  // the same draw after the same z_0
+        const std::vector<double> changed = space.redrawn(other, from, to, 1, 2, 3);
+        for (int i = 0; i < space.numbers(); i++)
+            if (i < from || i >= to) CHECK(changed[std::size_t(i)] == other[std::size_t(i)]);
+        bool same = true;
+        for (int i = from; i < to; i++) same = same && changed[std::size_t(i)] == one[std::size_t(i)];
+        CHECK(same == (kind != LatentKind::gaussian_chain));
+    }
 }
 
 TEST_CASE("prior: codes that are held out say how wide components are, and are none themselves") {

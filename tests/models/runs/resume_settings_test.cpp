@@ -188,6 +188,9 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                     differ += found != number_at(steps[2]->parameters.find(p.path)->view(), i);
                 }
             CHECK(differ > 0);
+            if (UniVaeRun* univae = mean->latents(); univae && univae->model.options.latent_layers > 0)
+                CHECK_SAYS(message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
+                           "the mean of several checkpoints (--average) has no fitted prior: leave out one of the two");
             last->average_checkpoints(1);
             CHECK_SAYS(message_of<BadUsage>([&] { mean->average_checkpoints(5); }),
                        "a mean of 5 checkpoints is asked for, and " + path + " has 4 up to step 5; ./train keep=5 keeps more");

@@ -48,6 +48,18 @@ TEST_CASE("probe: labels that vectors or words tell are found, others are not") 
     CHECK(cluster_information(far.vectors, chance, 1) <= 0.1);
 }
 
+TEST_CASE("probe: of labels with as many votes the one of the nearest wins; clusters start from different vectors") {
+    // Lines 0 to 3 and 5 are trained on, line 4 is asked: its neighbours, from the nearest on, are of labels a b b c a.
+    const auto at = [](double angle) { return std::vector<double>{std::cos(angle), std::sin(angle)}; };
+    const std::vector<std::string> labels = {"a", "b", "b", "c", "a", "a"};
+    CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.3), at(0.4), at(0), at(0.5)}, split_labels(labels, 0, 1), 5) == 1);
+    CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.5), at(0.3), at(0), at(0.4)}, split_labels(labels, 0, 1), 5) == 1);
+    std::vector<std::vector<double>> vectors;
+    std::vector<std::string> of;
+    for (int i = 0; i < 60; i++) vectors.push_back(at(i % 3)), of.push_back(std::string(1, char('a' + i % 3)));
+    for (std::uint64_t seed = 1; seed < 20; seed++) CHECK(std::abs(cluster_information(vectors, split_labels(of, 0, 1), seed) - 1) < 1e-9);
+}
+
 TEST_CASE("probe: few labels are drawn of each, by the seed; the test stays the same") {
     const Cloud cloud(0.8);
     const LabelledSplit one = split_labels(cloud.labels, 1, 1), other = split_labels(cloud.labels, 1, 2);

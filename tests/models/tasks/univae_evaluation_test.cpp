@@ -87,10 +87,12 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
     for (std::size_t i = 0; i < text.size(); i++) CHECK(std::abs(one[i] - many[i]) <= 1e-5 * one[i]);
     const HeldOut held_out = held_out_losses(run.model, pointers_to(text), 1);
     CHECK(std::abs(held_out.elbo * 3 + one[0] + one[1] + one[2]) <= 1e-3);
-    // A target's mean over the sentences that have it: together they are the sum of all.
+    // The targets at all places are all targets.
     double sum = 0;
-    for (std::size_t i = 0; i < held_out.at_place.size(); i++)
-        for (const Sentence& sentence : text) sum += i + 1 < sentence.ids.size() ? held_out.at_place[i] : 0;
+    for (std::size_t i = 0; i < held_out.at_place.size(); i++) {
+        sum += held_out.at_place[i];
+        CHECK(held_out.reach[i] == std::count_if(text.begin(), text.end(), [&](const Sentence& each) { return i + 1 < each.ids.size(); }));
+    }
     CHECK(std::abs(sum - held_out.own * double(held_out.tokens)) <= 1e-9 * sum);
 }
 
