@@ -91,9 +91,10 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
                     {double(held_out.size())}});
     if (judge) {
         const std::vector<std::string> some = judge->whole(samples), beside = judge->whole(held_out);
-        if (some.empty() || beside.empty()) throw BadInput("--judge: it can read no line whole: its vocabulary, or its max_length, is another than this text needs");
         const auto share = [](const auto& part, const auto& all) { return 100 * double(part.size()) / double(all.size()); };
-        rows.push_back({"samples_judged", judge->perplexity(some, quality), "a word",
+        if (some.empty() || beside.empty())
+            log_line("note: --judge: it reads no line whole, so it does not judge: its vocabulary, or its max_length, is another than this text needs");
+        else rows.push_back({"samples_judged", judge->perplexity(some, quality), "a word",
                         fmt::format("under the language model of --judge, which reads {:.0f} and {:.0f} % of the lines whole", share(some, samples), share(beside, held_out)),
                         {judge->perplexity(beside, quality)}});
     }
