@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/tensor/numbers.h"
 #include "models/latent/kinds.h"
 
 namespace masquerade {
@@ -47,15 +46,7 @@ struct Unrounded {
           out(O),
           in(I) {}
     Tensor* matrix(Tape& tape, const std::string& name) const { return reshape(tape, weight, {out, in}, name + ".weight"); }
-    std::vector<double> operator()(const std::vector<double>& x) const {
-        const OnHost w(weight->view()), b(bias->view());
-        std::vector<double> y;
-        for (int o = 0; o < out; o++) {
-            y.push_back(b[o]);
-            for (int i = 0; i < in; i++) y.back() += w[o * in + i] * x[std::size_t(i)];
-        }
-        return y;
-    }
+    std::vector<double> operator()(const std::vector<double>& x) const { return affine(weight, bias, x); }
 };
 
 struct Step {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/tensor/numbers.h"
 #include "models/latent/kinds.h"
 
 namespace masquerade {
@@ -67,7 +66,7 @@ class GaussianChain : public Gaussian {
     }
     void draw(double* z) const override {
         if (!before_) return;
-        const std::vector<double> prior = product(out_, kept(z - before_->options.size));
+        const std::vector<double> prior = affine(out_.weight, out_.bias, kept(z - before_->options.size));
         for (int i = 0; i < options.size; i++)
             z[i] = prior[std::size_t(i)] + std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
     }
@@ -76,20 +75,11 @@ class GaussianChain : public Gaussian {
     static Tensor* product(Tape& tape, Tensor* x, const Linear& by, const std::string& name) {
         return linear_unrounded(tape, convert(tape, x, tape.dtype, name + ".stored"), by.weight, by.bias, name);
     }
-    static std::vector<double> product(const Linear& by, const std::vector<double>& x) {
-        const OnHost weight(by.weight->view()), bias(by.bias->view());
-        std::vector<double> y;
-        for (std::int64_t o = 0; o < by.weight->shape[0]; o++) {
-            y.push_back(bias[o]);
-            for (std::size_t i = 0; i < x.size(); i++) y.back() += weight[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
-        }
-        return y;
-    }
     // r of this layer, by z of the layer below, before which those below it stand.
     std::vector<double> kept(const double* z) const {
-        std::vector<double> r = product(from_z_, {z, z + before_->options.size});
+        std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {
-            const std::vector<double> more = product(from_r_, before_->kept(z - before_->before_->options.size));
+            const std::vector<double> more = affine(from_r_.weight, from_r_.bias, before_->kept(z - before_->before_->options.size));
             for (std::size_t i = 0; i < r.size(); i++) r[i] += more[i];
         }
         for (double& x : r) x = std::tanh(x);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The classes of latents that have a file of their own, as rows of latent_kinds() make them.
 #pragma once
+#include "engine/tensor/numbers.h"
 #include "models/latent/latent.h"
 
 namespace masquerade {
@@ -16,6 +17,17 @@ MadeLatent make_codes(Parameters* parameters, const std::string& path, const Lat
 inline Tensor* noise_of(Tape& tape, const Tensor* y, const LatentNoise* noise, int layer, int Z) {
     const std::vector<float> zero(noise ? 0 : std::size_t(y->rows() * Z), 0.f);
     return tape.constant("e", {y->rows(), Z}, y->dtype, noise ? noise->e[std::size_t(layer)].data() : zero.data());
+}
+
+// y(O) = w(O,I) x(I) + b, of one document in double.
+inline std::vector<double> affine(const Tensor* weight, const Tensor* bias, const std::vector<double>& x) {
+    const OnHost w(weight->view()), b(bias->view());
+    std::vector<double> y;
+    for (std::int64_t o = 0; o < bias->shape.count(); o++) {
+        y.push_back(b[o]);
+        for (std::size_t i = 0; i < x.size(); i++) y.back() += w[o * std::int64_t(x.size()) + std::int64_t(i)] * x[i];
+    }
+    return y;
 }
 
 }  // namespace masquerade
