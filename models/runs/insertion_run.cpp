@@ -197,13 +197,6 @@ ObjectiveOptions InsertionRun::objective_options() const {
     r.canvases = settings.canvases;
     r.begin = tokenizer.vocabulary().cls();
     r.end = tokenizer.vocabulary().sep();
-    if (settings.mask.empty()) return o;
-    if (model.options.one_stack) {
-        o.masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::both));
-    } else {
-        o.encoder_masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::encoder));
-        o.masks = std::make_shared<const LayerMasks>(settings.masks(StackRows::decoder));
-    }
     return o;
 }
 

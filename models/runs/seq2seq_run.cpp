@@ -48,9 +48,6 @@ std::string Seq2SeqRun::description() const {
 ObjectiveOptions Seq2SeqRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.span = settings.span;
-    if (settings.mask.empty()) return o;
-    o.encoder_masks = std::make_shared<const LayerMasks>(settings.encoder_masks());
-    o.masks = std::make_shared<const LayerMasks>(settings.decoder_masks());
     return o;
 }
 

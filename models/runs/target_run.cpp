@@ -242,6 +242,11 @@ ObjectiveOptions TargetRun::objective_options() const {
     o.source_type = s.source_type;
     o.target_type = s.target_type;
     o.seed = s.train.seed;
+    if (s.mask.empty()) return o;
+    const Stacks there = stacks();
+    const auto masks = [&](int layers, StackRows rows) { return std::make_shared<const LayerMasks>(s.mask, layers, rows); };
+    if (there.decoder) o.encoder_masks = masks(there.first.layers, StackRows::encoder);
+    o.masks = there.decoder ? masks(there.decoder->layers, StackRows::decoder) : masks(there.first.layers, StackRows::both);
     return o;
 }
 

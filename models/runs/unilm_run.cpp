@@ -54,7 +54,6 @@ ObjectiveOptions UniLmRun::objective_options() const {
     o.hidden = settings.hidden;
     o.predicted = settings.predicted;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
-    if (!settings.mask.empty()) o.masks = std::make_shared<const LayerMasks>(settings.mask, settings.model.layers);
     return o;
 }
 
