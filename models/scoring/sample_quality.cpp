@@ -19,6 +19,12 @@ std::vector<std::vector<int>> read_all(WordTable& table, const std::vector<std::
     return all;
 }
 
+double words_a_line(const std::vector<std::vector<int>>& lines) {
+    double sum = 0;
+    for (const std::vector<int>& line : lines) sum += double(line.size());
+    return lines.empty() ? 0 : sum / double(lines.size());
+}
+
 }  // namespace
 
 TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
@@ -88,15 +94,13 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
         not_empty++;
     }
     if (!read.empty()) q.copied = copied / double(read.size());
-    q.length = words(lines);
+    q.length = words_a_line(read);
     if (not_empty > 0) q.match = covered / not_empty;
     return q;
 }
 
 double SampleQuality::words(const std::vector<std::string>& lines) {
-    double sum = 0;
-    for (const std::string& line : lines) sum += double(table_.read(line).size());
-    return lines.empty() ? 0 : sum / double(lines.size());
+    return words_a_line(read_all(table_, lines));
 }
 
 double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others) {
