@@ -29,12 +29,10 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// At most so many of the numbers below n, in a random order: Fisher and Yates's first steps.
-std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
-
 // A line that is read as at most `longest` tokens loses its end, or words outside the vocabulary.
 struct Lost {
     bool end = false, words = false;
+    bool nothing() const { return !end && !words; }
 };
 std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest);
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace masquerade {
 
@@ -77,5 +78,8 @@ class Sequence {
     std::uint32_t a_, b_, next_ = 0;
     Four four_{};
 };
+
+// At most so many of the numbers below n, in a random order: Fisher and Yates's first steps.
+std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
 
 }  // namespace masquerade

@@ -144,22 +144,6 @@ GaussianMixture maximisation(const Statistics& found, const std::vector<double>&
     return GaussianMixture(std::move(weights), std::move(means), std::move(covariance));
 }
 
-// M different rows as first means, in the order of a shuffle.
-std::vector<double> first_means(const std::vector<float>& rows, std::int64_t N, std::int64_t D,
-                                int components, std::uint64_t seed) {
-    const std::int64_t M = std::min<std::int64_t>(components, N);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(N));
-    for (std::int64_t n = 0; n < N; n++) order[std::size_t(n)] = n;
-    Sequence random(seed, "mixture.start");
-    std::vector<double> means;
-    for (std::int64_t k = 0; k < M; k++) {
-        std::swap(order[std::size_t(k)], order[std::size_t(k + random.below(std::uint32_t(N - k)))]);
-        auto row = rows.begin() + order[std::size_t(k)] * D;
-        means.insert(means.end(), row, row + D);
-    }
-    return means;
-}
-
 }  // namespace
 
 GaussianMixture GaussianMixture::fit(const View& x, const MixtureOptions& o) {
@@ -173,7 +157,9 @@ GaussianMixture GaussianMixture::fit(const View& x, const MixtureOptions& o) {
     const std::vector<float> y = masquerade::whitened(x, pool.whitened());
     const View rows = view_of(y, x.shape, "mixture.rows");
     const std::vector<double> products = outer_products(y, N, x.columns());
-    std::vector<double> means = first_means(y, N, x.columns(), o.components, o.seed), factor(D * D, 0.0);
+    std::vector<double> means, factor(D * D, 0.0);
+    for (std::size_t n : drawn(std::size_t(N), std::size_t(o.components), Sequence(o.seed, "mixture.start")))  // rows that are all different
+        means.insert(means.end(), y.begin() + std::ptrdiff_t(n * D), y.begin() + std::ptrdiff_t((n + 1) * D));
     const std::size_t M = means.size() / D;
     for (std::size_t i = 0; i < D * D; i += D + 1) factor[i] = M > 1 ? 0.7 : 1;
     GaussianMixture g(std::vector<double>(M, 1 / double(M)), std::move(means), std::move(factor));

@@ -2,6 +2,7 @@
 // Philox 4x32-10 against the known answers of its authors, and what is derived from its words.
 #include "engine/base/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -180,4 +181,12 @@ TEST_CASE("normal numbers have the moments of a normal distribution") {
     CHECK(std::fabs(power[4] - 3) <= 5 * deviation * std::sqrt(96.0));
     CHECK(std::fabs(beyond_two - 0.0455002639) <= 5 * deviation * 0.2084);
     CHECK(std::fabs(pair) <= 5 * deviation);
+}
+
+TEST_CASE("numbers are drawn without replacement, by the seed") {
+    const std::vector<std::size_t> some = drawn(10, 4, Sequence(1, "x")), all = drawn(10, 99, Sequence(1, "x"));
+    CHECK(some.size() == 4);
+    CHECK(std::set<std::size_t>(all.begin(), all.end()).size() == 10);
+    CHECK(std::equal(some.begin(), some.end(), all.begin()));
+    CHECK(drawn(10, 4, Sequence(2, "x")) != some);
 }

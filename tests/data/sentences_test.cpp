@@ -87,14 +87,6 @@ TEST_CASE("sentences: what is lost of a line is its end, or a word") {
     }
 }
 
-TEST_CASE("sentences: numbers are drawn without replacement, by the seed") {
-    const std::vector<std::size_t> some = drawn(10, 4, Sequence(1, "x")), all = drawn(10, 99, Sequence(1, "x"));
-    CHECK(some.size() == 4);
-    CHECK(std::set<std::size_t>(all.begin(), all.end()).size() == 10);
-    CHECK(std::equal(some.begin(), some.end(), all.begin()));
-    CHECK(drawn(10, 4, Sequence(2, "x")) != some);
-}
-
 TEST_CASE("sentences: a line that is too long keeps its [SEP], and every line is named by its number") {
     const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"}), {});
     const std::vector<Sentence> s = encode_lines(tokenizer, {"a b", "a a b b", "b"}, 4);

@@ -64,7 +64,7 @@ class Judge {
         const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->targets()->common().max_length);
         std::vector<std::string> whole;
         for (std::size_t i = 0; i < lines.size(); i++)
-            if (!lost[i].end && !lost[i].words) whole.push_back(lines[i]);
+            if (lost[i].nothing()) whole.push_back(lines[i]);
         return whole;
     }
     // ... and their perplexity, a word.
@@ -162,7 +162,7 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::str
     for (std::size_t i = 0; i < of_targets.size(); i++) lost[i].end |= of_targets[i].end, lost[i].words |= of_targets[i].words;
     double cut = 0, unknown = 0;
     std::vector<bool> whole;
-    for (const Lost& l : lost) cut += l.end, unknown += l.words, whole.push_back(!l.end && !l.words);
+    for (const Lost& l : lost) cut += l.end, unknown += l.words, whole.push_back(l.nothing());
     rows.push_back({"cut", 100 * cut / double(lost.size()), "%", fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
     rows.push_back({"unknown", 100 * unknown / double(lost.size()), "%", "lines with [UNK]"});
     return whole;

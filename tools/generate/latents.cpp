@@ -84,17 +84,14 @@ class Generator {
             for (int k = 0; k < points; k++) {
                 auto line = std::uint32_t(first + i);
                 DecodeRequest r{latents[i], line, std::uint32_t(k), start_of(int(sentences[i].ids.size()))};
-                std::vector<double> fresh;
                 if (a_.interpolate)
                     r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
                 else if (!a_.resample.empty() && run_.prior)
                     r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature.value_or(LatentPrior::default_temperature));
                 else if (!a_.resample.empty())
                     r.latent = run_.model.space.redrawn(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k));
-                else if (!a_.swap.empty())
-                    fresh = other_latents[i];
-                if (!fresh.empty()) {
-                    std::copy(fresh.begin() + slice_.from, fresh.begin() + slice_.to, r.latent.begin() + slice_.from);
+                else if (!a_.swap.empty()) {
+                    std::copy(other_latents[i].begin() + slice_.from, other_latents[i].begin() + slice_.to, r.latent.begin() + slice_.from);
                     run_.model.space.project(r.latent);
                 }
                 requests.push_back(std::move(r));
