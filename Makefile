@@ -189,7 +189,7 @@ $(call object,$(filter-out tools/bench/tokenizer%,$(wildcard tools/*.cpp tools/*
 endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
-fakes := $(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp))
+fakes := $(if $(filter tests/cuda/% tests/tools/%,$(tests)),$(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp)))
 # Where some files or cases are asked for, neither the programs nor the pages.
 test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
