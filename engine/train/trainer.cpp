@@ -41,10 +41,10 @@ void TrainOptions::declare(Config& c) {
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
-    c.add("beta1", &beta1, "AdamW's first decay, Apollo's only one", 0, 0.999999);
-    c.add("beta2", &beta2, "AdamW's second decay", 0, 0.999999);
-    c.add("eps", &eps, "AdamW's epsilon", 1e-30, 1);
-    c.add("apollo_eps", &apollo_eps, "Apollo's epsilon", 1e-30, 1);
+    c.add("beta1", &beta1, "of adamw: the first decay; of apollo: the only one", 0, 0.999999);
+    c.add("beta2", &beta2, "of adamw: the second decay", 0, 0.999999);
+    c.add("eps", &eps, "of adamw: epsilon", 1e-30, 1);
+    c.add("apollo_eps", &apollo_eps, "of apollo: epsilon", 1e-30, 1);
     c.add("weight_decay", &weight_decay, "of matrices; AdamW: decoupled, Apollo: added to the gradient", 0, 10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
           1000000000);

@@ -43,20 +43,20 @@ void UniVaeSettings::declare(Config& c) {
     c.add("latent_projection", &model.latent.projects, "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
     c.add("latent_deviation", &model.latent.out_deviation, "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
     c.add("latent_norm", &model.latent.norm, "layer norm of what replaces [CLS]");
-    c.add("kappa", &model.latent.kappa, "concentration of vmf and power_spherical", 0, 1e6);
-    c.add("learn_kappa", &model.latent.learn_kappa, "kappa of each latent layer is learned, from the setting's on");
+    c.add("kappa", &model.latent.kappa, "of vmf and power_spherical: concentration", 0, 1e6);
+    c.add("learn_kappa", &model.latent.learn_kappa, "of vmf and power_spherical: kappa of each latent layer is learned, from the setting's on");
     c.add("free_bits", &model.latent.free_bits, "nats of a latent layer below which its KL costs no more", 0, 1e6);
     c.add("free_bits_of", &model.latent.free_bits_of, "... of each sentence, each number of its latent (an equal share), or of the batch's mean",
           {"sentence", "number", "batch"});
-    c.add("flow_steps", &model.latent.flow_steps, "of flow", 1, 64);
+    c.add("flow_steps", &model.latent.flow_steps, "of flow: steps", 1, 64);
     c.add("flow_width", &model.latent.flow_width, "of flow: inner width of its nets", 1, 65536);
     c.add("levels", &model.latent.levels, "of fsq: of each number", 2, 65536);
     c.add("codes", &model.latent.codes, "of vq: rows of a codebook", 1, 1000000);
     c.add("groups", &model.latent.groups, "of vq: parts of a latent, each with a codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "of vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "of vq: of the moving averages that codebooks are", 0, 1);
-    c.add("beta", &beta, "weight of a gaussian latent's KL", 0, 1000);
-    c.add("kl_schedule", &kl_schedule, "how that weight is reached", {"constant", "linear", "cyclical"});
+    c.add("beta", &beta, "of gaussian, gaussian_chain and flow: weight of the KL; of a learned kappa, too", 0, 1000);
+    c.add("kl_schedule", &kl_schedule, "of gaussian, gaussian_chain and flow: how that weight is reached; of a learned kappa, too", {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK], in training", 0, 1);
     c.add("pairs", &pairs, "reads source<TAB>target: the latents are of the source, and the target is what is written");
     c.add("max_length", &model.max_length,

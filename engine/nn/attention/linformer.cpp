@@ -22,7 +22,7 @@ class LinformerAttention : public StateAttention {
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
         Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"), arithmetic_of(tape.dtype), name + ".pack");
-        return {pack, key_value_.rotated(tape, x, positions, turns, shape_.width, name + ".key_value")};
+        return {pack, keys_and_values(tape, key_value_, x, positions, turns, name)};
     }
     Tensor* positions_;  // E (P,H*R)
     Linear query_, key_value_;

@@ -44,7 +44,7 @@ class LunaCausalAttention : public StateAttention {
         if (shape_.options.pack != LunaPack::softmax)
             s = feature_map(tape, s, nullptr, shape_.heads, 1,
                             shape_.options.pack == LunaPack::elu ? FeatureKind::elu : FeatureKind::softplus, name + ".pack");
-        return {s, key_value_.rotated(tape, x, positions, turns, shape_.width, name + ".key_value")};
+        return {s, keys_and_values(tape, key_value_, x, positions, turns, name)};
     }
 
     std::vector<int> rows_;  // 0 .. l-1, of P

@@ -27,6 +27,10 @@ class StateAttention : public Attention {
     Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
         return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
     }
+    // (Nk,2C), where positions turn keys, and values if rotary_value says so.
+    Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const {
+        return project.rotated(tape, x, positions, turns, (shape_.rotary_value ? 2 : 1) * shape_.width, name + ".key_value");
+    }
     virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* turns) const = 0;
     // Names of tensors start with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const = 0;
