@@ -113,7 +113,8 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 // Gives the packed rows what they need to know of this stack and of the documents.
 void Backbone::start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const {
     packed.learned = slots_;
-    packed.names.assign(std::size_t(graph.documents), 0);
+    packed.names.resize(std::size_t(graph.documents));
+    for (int d = 0; d < graph.documents; d++) packed.names[std::size_t(d)] = -1 - d;  // of no rows here; no sentence has this name
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count())) packed.names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
 }
