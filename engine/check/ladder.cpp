@@ -21,6 +21,8 @@ std::vector<Sizes> boundary_sizes() {
     return all;
 }
 
+std::vector<Sizes> far_sizes() { return {{2571, 5, 3}, {3, 2571, 4}, {5, 3, 2571}}; }
+
 double normal(Sequence& random) {
     double radius = std::sqrt(-2 * std::log(random.uniform_double()));
     return radius * std::cos(6.283185307179586 * random.uniform_double());

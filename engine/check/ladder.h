@@ -116,6 +116,7 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
+std::vector<Sizes> far_sizes();  // beyond the first tile of everything, in the third thousand, and of no multiple of two
 
 struct Op {
     std::string name;  // that of ops.h; after a comma, which use of it
@@ -123,6 +124,7 @@ struct Op {
     std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // by elements
     std::vector<Sizes> middle = {{33, 65, 17}};                    // along directions
     std::vector<Sizes> all = boundary_sizes();                     // everything else
+    std::vector<Sizes> far = far_sizes();                          // numbers, and the contract in f32
     bool costly = false;  // its kernels do much for each number: see fits_fibers
 };
 

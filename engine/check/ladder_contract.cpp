@@ -275,6 +275,7 @@ void check(const Op& op, Device device, RowsAlone rows, std::vector<Sizes> sizes
 
 void check_contract(const Op& op, Findings& findings) {
     check(op, Device::cpu, RowsAlone::same_bits, op.all, {DType::f32, DType::bf16, DType::f64}, findings);
+    check(op, Device::cpu, RowsAlone::same_bits, op.far, {DType::f32}, findings);
 }
 
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
@@ -282,6 +283,7 @@ void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);
+    if (!small_ladder() && !op.costly) check(op, Device::cuda, rows, op.far, {DType::f32}, findings);
 }
 
 }  // namespace masquerade::ladder

@@ -155,7 +155,9 @@ void check_calculus(const Op& op, Findings& findings) {
 
 void check_precision(const Op& op, Findings& findings) {
     bool has_storage = prepared(op, op.all.front()).has_storage();
-    for (Sizes s : op.all)
+    std::vector<Sizes> sizes = op.all;
+    sizes.insert(sizes.end(), op.far.begin(), op.far.end());
+    for (Sizes s : sizes)
         findings.attempt(s, [&] {
             check_against_double(op, s, DType::f32, findings);
             if (has_storage) check_against_double(op, s, DType::bf16, findings);
@@ -169,7 +171,9 @@ bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
 bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
 
 void check_cuda_precision(const Op& op, Findings& findings) {
-    for (Sizes s : small_ladder() ? op.small : op.all) {
+    std::vector<Sizes> sizes = small_ladder() ? op.small : op.all;
+    if (!small_ladder()) sizes.insert(sizes.end(), op.far.begin(), op.far.end());
+    for (Sizes s : sizes) {
         if (!fits_fibers(op, s, 5200)) continue;
         for (DType type : {DType::f32, DType::bf16})
             findings.attempt(s, [&] {

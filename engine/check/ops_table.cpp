@@ -346,7 +346,7 @@ Case vmf_sample_case(Sizes n) {
     c.input("mu", {B, Z}, arithmetic).by_row().drawn(unit_rows).sums(Z, 4);
     c.input("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95)).sums(Z, 16);
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
-    c.output("z", {B, Z}, arithmetic).by_row().sums(Z);
+    c.output("z", {B, Z}, arithmetic).by_row().sums(Z, 4);
     c.forward = by_names(vmf_sample_forward);
     c.backward = by_names(vmf_sample_backward);
     c.record = [](const OnTape& a) { vmf_sample(a.tape, a("mu"), a("w"), a("e"), "z"); };

@@ -9,10 +9,11 @@
 namespace masquerade::ladder {
 namespace {
 
-// Documents of these lengths, until the rows are used up.
+// Documents of these lengths, until the rows are used up; of many rows the first document has all but 130.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
+    if (rows > 1000) all.push_back(rows - 130), rows = 130;
     for (std::size_t i = 0; rows > 0; i++) {
         all.push_back(std::min(rows, cycle[i % 8]));
         rows -= all.back();
@@ -139,7 +140,7 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
         const int N = n.rows, D = n.columns, H = n.other, C = H * D;
         auto layout = std::make_shared<Layout>(build(N));
         const bool two = layout->keys[1] > 0;
-        const int longest = std::min(N, 140) + 1;
+        const int longest = (N > 1000 ? N : std::min(N, 140)) + 1;
         Case c;
         c.input("q", {N, C}).sums(D + longest);
         c.input("kv", {layout->keys[0], 2 * C}).with_any_rows().sums(D + longest);
@@ -175,6 +176,7 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
     op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {65, 31, 1},
               {127, 16, 2}, {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {5, 130, 1}, {4, 161, 2}, {260, 4, 1},
               {1000, 4, 1}, {260, 32, 2}};
+    op.far = {{1291, 3, 1}, {3, 259, 2}};
     return op;
 }
 

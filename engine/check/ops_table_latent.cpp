@@ -178,7 +178,7 @@ std::vector<Op> code_ops() {
             {"distance", distance_case},
             {"learn_codes", learn_codes_case},
             {"coupling", coupling_case},
-            {"log_det", log_det_case, {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}}, {{1, 12, 1}}, {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}}},
+            {"log_det", log_det_case, {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}}, {{1, 12, 1}}, {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}}, {{1, 129, 1}}},
             {"flow_kl", flow_kl_case}};
 }
 

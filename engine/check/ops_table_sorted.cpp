@@ -32,6 +32,7 @@ Op with_sizes(const std::string& name, const std::function<Case(Sizes)>& make) {
     op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
     op.middle = {{70, 8, 3}};
     op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {33, 32, 2}, {129, 8, 2}, {9, 64, 3}, {50, 65, 1}};
+    op.far = {{1291, 2, 1}};
     return op;
 }
 
