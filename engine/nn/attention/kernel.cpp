@@ -64,7 +64,8 @@ class KernelAttention : public StateAttention {
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
         Tensor* k = key_.rotated(tape, x, positions, turns, shape_.width, name + ".key");
         Tensor* gate = gate_.weight ? linear_unrounded(tape, x, gate_.weight, gate_.bias, name + ".gate") : nullptr;
-        return {features(tape, k, name + ".key_features"), value_.rotated(tape, x, positions, shape_.rotary_value ? turns : nullptr, shape_.width, name + ".value"), gate};
+        Tensor* v = value_.rotated(tape, x, positions, shape_.rotary_value ? turns : nullptr, shape_.width, name + ".value");
+        return {features(tape, k, name + ".key_features"), v, gate};
     }
 
     Kernel kind_;

@@ -108,6 +108,14 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way th
     }
 }
 
+TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, where positions turn values, too") {
+    for (const AttentionKind& attention : attention_kinds()) {
+        BackboneOptions o = of_kind(attention.name, true, true);
+        o.rotary_value = true;
+        if (attention.rotates) check_cached(o, "unilm", "", -1);
+    }
+}
+
 TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);

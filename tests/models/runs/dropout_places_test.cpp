@@ -25,23 +25,23 @@ namespace {
 constexpr int width = 64, heads = 2, head_size = width / heads;
 constexpr double hidden_rate = 0.5, key_rate = 0.25;
 
-// What a pass drops of the channels of rows: bit c of a mask is set where channel c is dropped. The rows that fill up a batch
-// have one name, and stand last: they drop alike, and all but one are left out.
+// The channels that a place drops: bit c of a row's mask is set if channel c is dropped. The rows that fill up a batch have one
+// name and stand last: they drop alike, and all but one are left out.
 struct Place {
     std::string name;
     std::vector<std::uint64_t> masks;  // of each row
     std::size_t rows;                  // with those that are left out
 };
 
-// What an attention leaves of values that are all told apart: a number for each row and column, 0 where nothing is left.
+// The output of an attention whose values are all told apart: a number for each row and column, 0 if nothing is left.
 struct Seen {
     std::string name;
     std::int64_t rows = 0;
     std::vector<float> left;
 };
 
-// Sees the records of a forward. Of attention, queries become 0 and the value of key i the unit vector i of the head, so that a
-// row shows which of its keys are dropped. `losses`: of the questions or documents that weigh something.
+// Sees the records of a forward. In attention it sets the queries to 0 and the value of key i to the unit vector i of the head,
+// so that a row shows which of its keys are dropped. `losses`: of the questions or documents that weigh something.
 struct XRay : Observer {
     bool into_attention = true;
     std::vector<Place> places;
@@ -232,7 +232,7 @@ void check_keys(const XRay& pass, const XRay& whole) {
     }
 }
 
-// Of the questions of both, how many have the same loss to the bit.
+// Number of different losses that both have, equal to the bit.
 std::size_t common(const std::multiset<float>& a, const std::multiset<float>& b) {
     std::vector<float> both;
     std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));

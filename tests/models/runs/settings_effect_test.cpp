@@ -26,7 +26,7 @@ namespace {
 using Names = std::vector<std::string>;
 using Values = std::vector<std::pair<std::string, std::string>>;  // key and value
 
-// What a run leaves, part by part: "weights", "held-out", "files", "memory".
+// The results of a run, part by part: "weights", "held-out", "files", "memory".
 using Traces = std::map<std::string, std::string>;
 
 // Passes everything on, and notes what a trainer does with its task and its tape.
@@ -120,7 +120,7 @@ Traces traces_of(const ModelKind& kind, RunSettings& settings, bool validates) {
     return all;
 }
 
-// Of a setting, what `table` says it means, without what it may be.
+// The help text of a setting, without the values that are expected.
 std::string help_of(const Config& keys, const std::string& key) {
     std::size_t key_width = 0, value_width = 0;
     for (const std::string& one : keys.keys()) {
@@ -195,7 +195,7 @@ std::string folder_of_files() {
     return folder.path;
 }
 
-// What else must be set for a setting to act, beside the kinds that its help names.
+// The settings that let a setting act, beside the kinds that its help names.
 Values context_of(const std::string& key) {
     static const std::map<std::string, Values> all = {
         {"apollo_eps", {{"learning_rate", "0.1"}}},
