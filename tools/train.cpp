@@ -144,9 +144,7 @@ Prepared started(const Arguments& a, const Common& common) {
                    {"device", name_of(common.device)},
                    {"dtype", name_of(settings->precision)}};
     if (initial) record["init"] = initial->source();
-    record["vocabulary_hash"] = hash_text(p.run->tokenizer.vocabulary().lines());
-    p.folder->write("run.json", record.dump(2) + "\n");
-    p.run->save_tokenizer(*p.folder);
+    p.run->start(*p.folder, std::move(record));
     return p;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace masquerade {
 
@@ -29,6 +30,12 @@ inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t
     std::uint64_t sum = mixed(before, bytes);
     for (std::uint64_t lane : lanes) sum = mixed(sum, lane);
     return sum;
+}
+
+inline std::string hexadecimal(std::uint64_t number) {  // 16 digits
+    std::string digits(16, '0');
+    for (std::size_t i = 16; i-- > 0; number >>= 4) digits[i] = "0123456789abcdef"[number & 15];
+    return digits;
 }
 
 }  // namespace masquerade

@@ -92,6 +92,12 @@ void move_into_place(const std::string& fresh, const std::string& place, const s
 
 }  // namespace
 
+void move_into_place(const std::string& fresh, const std::string& place) {
+    const fs::path to(place), parent = to.has_parent_path() ? to.parent_path() : ".";
+    move_into_place(fresh, place, (parent / (".old-" + to.filename().string())).string());
+    sync_to_disk(parent.string());
+}
+
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
 RunFolder RunFolder::create(const std::string& path) {
@@ -223,8 +229,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         sync_to_disk(fresh);
         for (const char* log : {"log.jsonl", "samples.txt"})
             if (std::error_code none; fs::exists(file(log), none)) sync_to_disk(file(log));
-        move_into_place(fresh, file(name), file(".old-" + name));
-        sync_to_disk(path_);
+        move_into_place(fresh, file(name));
         if (best) link("best", name);  // first: a crash before the next line runs this step again
         link("latest", name);
         sync_to_disk(path_);

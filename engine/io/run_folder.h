@@ -73,4 +73,7 @@ class RunFolder {
     int lock_ = -1;             // of a writer
 };
 
+// Puts a whole folder where another may be, and removes that one: at every moment one of the two is there. Flushed.
+void move_into_place(const std::string& fresh, const std::string& place);
+
 }  // namespace masquerade

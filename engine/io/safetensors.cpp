@@ -149,24 +149,29 @@ const StoredTensor& TensorFile::at(const std::string& name) const {
                         meant.empty() ? "" : "; the nearest is " + meant));
 }
 
-const StoredTensor& TensorFile::shaped(const std::string& name, const View& to) const {
+const StoredTensor& TensorFile::shaped(const std::string& name, const Shape& shape) const {
     const StoredTensor& tensor = at(name);
-    if (tensor.shape != to.shape)
-        throw BadInput(text(path_, ": tensor ", name, " is ", tensor.shape, "; ", to.shape,
+    if (tensor.shape != shape)
+        throw BadInput(text(path_, ": tensor ", name, " is ", tensor.shape, "; ", shape,
                             " is expected. Was it made with other settings?"));
     return tensor;
 }
 
-void TensorFile::copy_to(const std::string& name, const View& to) const {
-    const StoredTensor& tensor = shaped(name, to);
-    if (tensor.element != element_of(to.dtype))
+const StoredTensor& TensorFile::expect(const std::string& name, const Shape& shape, DType dtype) const {
+    const StoredTensor& tensor = shaped(name, shape);
+    if (tensor.element != element_of(dtype))
         throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element),
-                            "; ", name_of(element_of(to.dtype)), " is expected"));
+                            "; ", name_of(element_of(dtype)), " is expected"));
+    return tensor;
+}
+
+void TensorFile::copy_to(const std::string& name, const View& to) const {
+    const StoredTensor& tensor = expect(name, to.shape, to.dtype);
     copy_bytes(tensor.data, Device::cpu, to.data, to.device, tensor.bytes());
 }
 
 void TensorFile::convert_to(const std::string& name, const View& to) const {
-    const StoredTensor& tensor = shaped(name, to);
+    const StoredTensor& tensor = shaped(name, to.shape);
     if (to.dtype == DType::c128)
         throw Error(text("tensor ", name, " is read into complex numbers; real ones are expected"));
     const OnHost here = OnHost::to_write(to);
@@ -174,7 +179,7 @@ void TensorFile::convert_to(const std::string& name, const View& to) const {
     here.store();
 }
 
-void TensorFile::expect_finite(const std::string& name) const {
+void TensorFile::expect_finite(const std::string& name, DType type) const {
     const StoredTensor& tensor = at(name);
     std::vector<double> row(1 << 12);
     const std::int64_t count = tensor.shape.count(), most = std::int64_t(row.size());
@@ -184,10 +189,10 @@ void TensorFile::expect_finite(const std::string& name) const {
         part.data = static_cast<const char*>(tensor.data) + std::size_t(begin) * bytes_of(tensor.element);
         convert(path_, part, row.data());
         for (std::int64_t i = 0; i < part.shape[0]; i++)
-            if (!std::isfinite(row[std::size_t(i)]))
-                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ",
-                                    row[std::size_t(i)], " as number ", begin + i, " of 0 to ", count - 1,
-                                    "; weights are finite. Use another checkpoint"));
+            if (const double x = row[std::size_t(i)]; !std::isfinite(type == DType::f64 ? x : double(float(x))))
+                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i, " of 0 to ",
+                                    count - 1, "; weights are finite", std::isfinite(x) ? ", and at most 3.4e38 in float" : "",
+                                    ". Use another checkpoint"));
     }
 }
 

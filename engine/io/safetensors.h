@@ -55,17 +55,19 @@ class TensorFile {
     const StoredTensor* find(const std::string& name) const;  // null when there is none
     const StoredTensor& at(const std::string& name) const;
 
+    // BadInput unless the tensor is there in this shape and type.
+    const StoredTensor& expect(const std::string& name, const Shape& shape, DType dtype) const;
     // The same element type and shape are demanded: a checkpoint goes back bit by bit, onto any device.
     void copy_to(const std::string& name, const View& to) const;
     // Any of F16, BF16, F32, F64 into any View of real numbers, for other people's weights.
     void convert_to(const std::string& name, const View& to) const;
-    // Real numbers none of which is NaN or infinite, for weights that are computed with; BadInput names the place.
-    void expect_finite(const std::string& name) const;
+    // Real numbers none of which is NaN or infinite in the type that computes with them; BadInput names the place.
+    void expect_finite(const std::string& name, DType type = DType::f32) const;
     std::vector<std::uint64_t> integers(const std::string& name) const;  // of a U64 tensor
     std::vector<double> reals(const std::string& name) const;            // of an F64 tensor
 
   private:
-    const StoredTensor& shaped(const std::string& name, const View& to) const;
+    const StoredTensor& shaped(const std::string& name, const Shape& shape) const;
     std::string path_;
     std::vector<StoredTensor> tensors_;
     std::map<std::string, std::size_t> places_;

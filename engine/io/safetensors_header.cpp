@@ -206,9 +206,7 @@ std::string checksum_found(std::string json, const std::vector<StoredTensor>& te
     json.replace(digits_place(json), 16, no_digits);
     std::uint64_t sum = checksum(json.data(), json.size(), 0);
     for (const StoredTensor& tensor : tensors) sum = checksum(tensor.data, tensor.bytes(), sum);
-    std::string digits = no_digits;
-    for (std::size_t i = 16; i-- > 0; sum >>= 4) digits[i] = "0123456789abcdef"[sum & 15];
-    return digits;
+    return hexadecimal(sum);
 }
 
 }  // namespace masquerade

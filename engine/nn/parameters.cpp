@@ -98,7 +98,7 @@ void Parameters::lay_out() {
     place([](const Tensor& t) { return !t.needs_grad; });
 }
 
-void Parameters::allocate(std::uint64_t seed) {
+void Parameters::allocate(std::uint64_t seed, bool drawn) {
     lay_out();
     seed_ = seed;
     std::size_t bytes = std::size_t(length_) * bytes_of(dtype_);
@@ -111,6 +111,7 @@ void Parameters::allocate(std::uint64_t seed) {
         const Buffer& holds = t.dtype == dtype_ ? values_ : rounded_;
         t.value = static_cast<char*>(holds.data()) + std::size_t(starts_[i]) * bytes_of(t.dtype);
         t.grad = static_cast<char*>(gradients_.data()) + std::size_t(starts_[i]) * bytes_of(dtype_);
+        if (!drawn) continue;
         Stream stream = make_stream(seed, t.path, 0);
         const View start = slice(first_values.view(), t);
         switch (dtype_) {

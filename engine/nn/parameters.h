@@ -37,9 +37,9 @@ class Parameters {
     // Declares a state: what a step changes by another rule than the optimiser's, such as a codebook or its running counts.
     // Kept in checkpoints as parameters are; without gradient, never rounded.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Gives all of them memory and first values. What a value is depends on (seed, path, place) alone: the same model in
+    // Gives all of them memory and first values, 0 unless they are drawn. What a value is depends on (seed, path, place) alone: the same model in
     // double starts from the same numbers.
-    void allocate(std::uint64_t seed);
+    void allocate(std::uint64_t seed, bool drawn = true);
 
     // Makes anew the states whose turn this step of the training is, by (seed, path, draw) alone.
     void redraw(std::int64_t step);

@@ -16,7 +16,7 @@
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
-#include "engine/io/safetensors.h"
+#include "engine/io/checkpoint.h"
 #include "engine/train/schedule.h"
 
 namespace masquerade {
@@ -168,11 +168,8 @@ void Trainer::save() {
     folder_.save_step(
         step_,
         [&](const std::string& folder) {
-            const OnHost values(parameters_.values());
-            std::vector<StoredTensor> weights;
-            for (const Tensor& p : parameters_.all())
-                weights.push_back(stored(p.path, parameters_.slice(values.view(), p)));
-            write_safetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
+            task_.save(folder);
+            write_model(folder, step_, parameters_);
             std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_),
                                                   schedule_start_, schedule_steps_};
             std::vector<std::uint64_t> place = task_.place();
@@ -185,8 +182,7 @@ void Trainer::save() {
             }
             const std::vector<double> best = {best_};
             all.insert(all.end(), {stored("numbers", numbers), stored("best", best)});
-            write_safetensors(folder + "/state.safetensors", all);
-            task_.save(folder);
+            write_safetensors(folder + "/state.safetensors", all, state_of(parameters_));
         },
         better);
     saved_step_ = step_;
@@ -194,10 +190,8 @@ void Trainer::save() {
 
 void Trainer::resume() {
     step_ = folder_.latest_step();
-    std::string folder = folder_.step_folder(step_);
-    TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
-    for (const Tensor& p : parameters_.all()) model.copy_to(p.path, parameters_.master(p));
-    parameters_.round();
+    read_weights(open_model(folder_, step_), parameters_);
+    const TensorFile state = open_state(folder_, step_, parameters_);
     for (std::size_t i = 0; i < optimiser_->states(); i++) state.copy_to(optimiser_->state(i).path, optimiser_->state(i));
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     const auto counts = [](std::uint64_t n) {
@@ -212,8 +206,8 @@ void Trainer::resume() {
     schedule_steps_ = options_.schedule_steps ? std::uint64_t(options_.schedule_steps) : numbers[3];
     task_.move_to({numbers.begin() + 4, numbers.end()});
     const std::vector<double> best = state.reals("best");
-    if (best.size() != 1)
-        throw BadInput(text(state.path(), ": tensor best has ", best.size(), " numbers; one is expected"));
+    if (best.size() != 1 || std::isnan(best[0]))
+        throw BadInput(text(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss"));
     best_ = best[0];
     folder_.rewind(step_);
     saved_step_ = step_;

@@ -96,8 +96,8 @@ BackboneOptions ClassifySettings::net(int vocabulary_size) const {
     return o;
 }
 
-ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device)
-    : RunOf(s, std::move(v), storage, device), source(open_examples(s.task, s.train.seed)), masks_(s.mask, s.model.layers) {
+ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
+    : RunOf(s, std::move(v), storage, device, weights), source(open_examples(s.task, s.train.seed)), masks_(s.mask, s.model.layers) {
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
         throw BadInput(masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
 }

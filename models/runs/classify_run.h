@@ -28,7 +28,8 @@ struct ClassifySettings : RunSettings {
 
 class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
   public:
-    explicit ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu);
+    explicit ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu,
+                         const TensorFile* weights = nullptr);
 
     Stacks stacks() const override { return {model.backbone.options}; }
     std::unique_ptr<Task> task(const TrainingText& text) override;

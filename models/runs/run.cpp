@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,7 +12,7 @@
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
-#include "engine/io/safetensors.h"
+#include "engine/io/checksum.h"
 #include "models/runs/hugging_face/names.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
@@ -31,6 +29,16 @@ nlohmann::json config_of(const std::string& path) {
     nlohmann::json config = read_json(path);
     if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
     return config;
+}
+
+// BadInput unless both files of a run have the same token at every id.
+void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
+    if (found.size() != lines.size())
+        throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(), "; expected as many: was one of them edited?"));
+    for (int id = 0; id < lines.size(); id++)
+        if (found.token(id) != lines.token(id))
+            throw BadInput(text(path, " has ", clipped(found.token(id)), " as token ", id, ", vocab.txt beside it ", clipped(lines.token(id)),
+                                "; expected the same: was one of them edited?"));
 }
 
 std::string model_type(const nlohmann::json& config) {
@@ -127,35 +135,28 @@ void Run::average_checkpoints(int count) {
                                         " up to step ", step, "; ./train keep=", count, " keeps more"));
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
-    std::vector<TensorFile> files;
-    for (std::int64_t s : steps) files.emplace_back(folder.step_folder(s) + "/model.safetensors");
-    for (const Tensor& p : parameters.all()) {
-        if (!p.needs_grad) continue;  // a state stays that of the last: a mean of drawn features is no draw
-        std::vector<double> sum(std::size_t(p.shape.count())), one(sum.size());
-        for (const TensorFile& file : files) {
-            file.convert_to(p.path, {one.data(), DType::f64, Device::cpu, p.shape});
-            for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i] / count;
-        }
-        write_numbers(parameters.master(p), sum.data());
+    std::vector<double> sum(std::size_t(parameters.length()));
+    for (std::int64_t s : steps) {  // the last of them is the loaded one: states stay its own, a mean of drawn features is no draw
+        read_weights(open_model(folder, s), parameters);
+        const std::vector<double> one = numbers_of(parameters.values());
+        for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i] / count;
     }
+    const View mean{sum.data(), DType::f64, Device::cpu, {parameters.length()}, "mean"};
+    for (const Tensor& p : parameters.all())
+        if (p.needs_grad) write_numbers(parameters.master(p), parameters.slice(mean, p).as<double>());
     parameters.round();
 }
 
-void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
+void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights) {
     step = at_step;
     step_folder = folder.step_folder(step);
-    TensorFile weights(step_folder + "/model.safetensors");
-    for (const Tensor& p : parameters.all()) {
-        weights.copy_to(p.path, parameters.master(p));
-        weights.expect_finite(p.path);
-    }
+    read_weights(weights, parameters);
     if (weights.tensors().size() > parameters.all().size()) {
         const auto unknown = [&](const StoredTensor& t) { return !parameters.find(t.name); };
         const auto first = std::find_if(weights.tensors().begin(), weights.tensors().end(), unknown);
         log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
                  " tensors are not of this model and were left out; the first is ", first->name);
     }
-    parameters.round();
     run_json = read_file(folder.file("run.json"));
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
@@ -164,14 +165,12 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step) {
             masquerade::text(folder.file("run.json"),
                              " is not a run's record: an object is expected, with a list \"resumed\" ",
                              "where it was resumed; was it edited?"));
+    salt = record.value("salt", "");  // a text: open_model has read it
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
-    if (read.vocabulary.size() != tokenizer.vocabulary().size())
-        throw BadInput(masquerade::text(path, " has ", read.vocabulary.size(),
-                                        " tokens, vocab.txt beside it ", tokenizer.vocabulary().size(),
-                                        "; expected as many: was one of them edited?"));
+    expect_same_tokens(path, read.vocabulary, tokenizer.vocabulary());
     read.options.recognise_special = false;
     tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
 }
@@ -189,17 +188,36 @@ std::string Run::fit_prior(const TrainingText&) {
                                     ", which has no latents: there is no prior to fit"));
 }
 
-std::string hash_text(const std::string& bytes) { return fmt::format("{:016x}", hash_of(bytes)); }
+std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(bytes)); }
+
+namespace {
+
+// The tokenizer of a run: vocab.txt, and tokenizer.json if there is one.
+std::string hash_of_tokenizer(const RunFolder& folder) {
+    const std::string more = folder.file("tokenizer.json");
+    return hash_text(read_file(folder.file("vocab.txt")) + (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
+}
+
+}  // namespace
+
+void Run::start(const RunFolder& folder, nlohmann::json record) {
+    save_tokenizer(folder);
+    record["vocabulary_hash"] = hash_of_tokenizer(folder);
+    record["salt"] = salt = hash_text(record.dump());
+    folder.write("run.json", record.dump(2) + "\n");
+}
 
 Vocabulary vocabulary_of(const RunFolder& folder) {
-    const std::string path = folder.file("vocab.txt");
+    const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
     const nlohmann::json record = read_json(folder.file("run.json"));
-    const auto hash = record.find("vocabulary_hash");  // a run of version 0.1 did not keep it
+    const auto hash = record.find("vocabulary_hash");  // the first runs did not keep it; later ones without salt hashed vocab.txt alone
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
-    if (!expected.empty() && hash_text(read_file(path)) != expected)
-        throw BadInput(
-            text(path,
-                 " has changed since the run was started; the weights belong to the old one: put that back"));
+    if (!expected.empty() && hash_of_tokenizer(folder) != expected) {
+        const bool same_lines = hash_text(read_file(path)) == expected;
+        if (!same_lines || record.contains("salt"))
+            throw BadInput(text(same_lines || !std::filesystem::exists(more) ? (same_lines ? more : path) : path + " or tokenizer.json beside it",
+                                " has changed since the run was started; the weights belong to the old one: put that back"));
+    }
     return Vocabulary::load(path);
 }
 
@@ -213,6 +231,7 @@ void Run::save_config(const std::string& folder) {
     if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
     config["model_type"] = model;
     config["architectures"] = {common().architecture()};
+    if (!salt.empty()) config["salt"] = salt;
     config[model] = keys.to_json();
     replace_file(folder + "/config.json", config.dump(2) + '\n');
 }

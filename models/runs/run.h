@@ -10,6 +10,7 @@
 
 #include "data/training_text.h"
 #include "engine/io/config.h"
+#include "engine/io/checkpoint.h"
 #include "engine/io/run_folder.h"
 #include "engine/train/trainer.h"
 #include "models/nets/backbone.h"
@@ -92,11 +93,13 @@ class Run {
     // config.json of a checkpoint: the settings, and the sizes under the names Hugging Face gives them.
     void save_config(const std::string& folder);
     // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
-    void load_checkpoint(const RunFolder& folder, std::int64_t at_step);
+    void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
     // The weights become the mean of those of the last `count` checkpoints, the loaded one the last. BadUsage where there are fewer.
     void average_checkpoints(int count);
     // vocab.txt, and tokenizer.json if the settings do not say all of the tokenizer: one that --init brought.
     void save_tokenizer(const RunFolder& folder) const;
+    // The tokenizer and run.json of a new run, with what ties them to each other and to the checkpoints to come.
+    void start(const RunFolder& folder, nlohmann::json record);
     // For the head of a training: "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
     // A command that shows what the run in this folder writes; empty where it was not trained to write.
@@ -112,6 +115,7 @@ class Run {
     std::string step_folder;  // of a loaded run
     bool averaged = false;    // its weights are the mean of several checkpoints
     std::string run_json;     // of a loaded run; empty where there is none
+    std::string salt;         // a name of the run, for its checkpoints; empty: an old run
 
   protected:
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
@@ -119,7 +123,7 @@ class Run {
     virtual void loaded(const nlohmann::json& /*record*/) {}
 };
 
-// vocab.txt of a run; BadInput if it has changed since the run was started.
+// vocab.txt of a run; BadInput if it or tokenizer.json has changed since the run was started.
 Vocabulary vocabulary_of(const RunFolder& folder);
 std::string hash_text(const std::string& bytes);  // 16 digits, as run.json keeps it
 

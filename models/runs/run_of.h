@@ -10,11 +10,14 @@ namespace masquerade {
 template <class Settings, class Net, class Base = Run>
 class RunOf : public Base {
   public:
-    RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu)
+    // `weights`: what is loaded next. Then sizes are checked before memory is asked for, and no first values are drawn.
+    RunOf(const Settings& s, Vocabulary vocabulary, DType storage = DType::f32, Device device = Device::cpu,
+          const TensorFile* weights = nullptr)
         : Base(s, std::move(vocabulary), storage, device),
           settings(s),
           model(this->parameters, s.net(this->tokenizer.vocabulary().size())) {
-        this->parameters.allocate(s.train.seed);
+        if (weights) expect_shapes(*weights, this->parameters);
+        this->parameters.allocate(s.train.seed, !weights);
     }
     const Settings& common() const override { return settings; }
     RunSettings& settings_to_change() override { return settings; }
@@ -29,10 +32,11 @@ template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);
     const std::int64_t step = folder.latest_step();
+    const TensorFile weights = open_model(folder, step);
     decltype(R::settings) settings;
     read_settings(folder, step, settings);
-    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device);
-    run->load_checkpoint(folder, step);
+    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device, &weights);
+    run->load_checkpoint(folder, step, weights);
     return run;
 }
 

@@ -23,7 +23,9 @@ class FromRun : public Start {
     std::string source() const override { return run_->step_folder; }
 
     void adopt(RunSettings& s) const override {
-        s.adopt(stacks());
+        Stacks sizes = stacks();
+        sizes.first.head_rows = BackboneOptions().head_rows;  // slots read two rows: that is the model's, as its head
+        s.adopt(sizes);
         s.adopt_reading(run_->common());
     }
 

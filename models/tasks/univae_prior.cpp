@@ -2,7 +2,6 @@
 #include "models/tasks/univae_prior.h"
 
 #include "engine/tensor/numbers.h"
-#include "engine/io/checksum.h"
 
 namespace masquerade {
 
@@ -38,16 +37,6 @@ LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentence
     std::vector<int> lengths;
     for (const Sentence* s : chosen) lengths.push_back(int(s->ids.size()));
     return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
-}
-
-std::uint64_t checksum_of(const Parameters& parameters) {
-    const OnHost values(parameters.values());
-    std::uint64_t sum = 0;
-    for (const Tensor& p : parameters.all()) {
-        const View weights = parameters.slice(values.view(), p);
-        sum = checksum(weights.data, weights.bytes(), sum);
-    }
-    return sum;
 }
 
 }  // namespace masquerade

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "engine/io/checkpoint.h"
 #include "models/density/prior.h"
 #include "models/nets/univae.h"
 
@@ -28,8 +29,5 @@ std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& senten
 // is no sentence, BadUsage where the model has no latents.
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
                       std::uint64_t seed);
-
-// A checksum that says whether a prior belongs to these weights.
-std::uint64_t checksum_of(const Parameters& parameters);
 
 }  // namespace masquerade

@@ -197,7 +197,7 @@ class Loader {
         const std::string found = find(name.name, name.of_head());
         const TensorFile& file = *files_.holder(found);
         const View to = name.rows(parameters_.master(parameter_of(name)));
-        file.expect_finite(found);
+        file.expect_finite(found, to.dtype);
         if (by_token(name) && !(choice_.keep.empty() && choice_.compounds.empty()))
             take_chosen(file, found, file.at(found).shape, to);
         else
