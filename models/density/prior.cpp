@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "models/density/prior.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <sstream>
 
+#include "engine/io/checksum.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
 
@@ -22,7 +21,17 @@ constexpr int rounds = 2;
 constexpr int held_out_share = 20;            // one code in so many only says how wide the components are,
 constexpr std::int64_t most_held_out = 2000;  // but no more: one number is asked for
 
-std::string hexadecimal(std::uint64_t n) { return fmt::format("{:016x}", n); }
+// "3 0 12": how many sentences have 0, 1, 2 ... tokens.
+std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
+    std::vector<std::uint32_t> all;
+    std::istringstream in(lengths);
+    for (std::string word; in >> word;) {
+        const bool number = word.size() < 11 && word.find_first_not_of("0123456789") == word.npos && std::stoull(word) <= UINT32_MAX;
+        if (!number) throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
+        all.push_back(std::uint32_t(std::stoull(word)));
+    }
+    return all;
+}
 
 }  // namespace
 
@@ -43,19 +52,28 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     std::vector<double> means(fitted.means());
     for (double& m : means) m = double(float(m));
     LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
+    std::vector<std::uint32_t> with_length;
     for (int n : lengths) {
-        prior.with_length_.resize(std::max(prior.with_length_.size(), std::size_t(n) + 1));
-        prior.with_length_[std::size_t(n)]++;
+        with_length.resize(std::max(with_length.size(), std::size_t(n) + 1));
+        with_length[std::size_t(n)]++;
     }
+    prior.know_lengths(std::move(with_length));
     return prior;
 }
 
 int LatentPrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
-    const int all = std::accumulate(with_length_.begin(), with_length_.end(), 0);
-    int rest = all == 0 ? 0 : int(Sequence(seed, "latent.length", line).below(std::uint32_t(all)));
-    for (std::size_t n = 0; n < with_length_.size(); n++)
-        if (rest -= with_length_[n]; rest < 0) return int(n);
-    return 0;
+    if (with_any_length_ == 0) return 0;
+    std::uint32_t rest = Sequence(seed, "latent.length", line).below(with_any_length_);
+    std::size_t n = 0;
+    while (rest >= with_length_[n]) rest -= with_length_[n++];
+    return int(n);
+}
+
+void LatentPrior::know_lengths(std::vector<std::uint32_t> with_length) {
+    const std::uint64_t all = std::accumulate(with_length.begin(), with_length.end(), std::uint64_t(0));
+    if (all > UINT32_MAX) throw BadInput(text("its lengths are of ", all, " sentences, expected at most ", UINT32_MAX));
+    with_length_ = std::move(with_length);
+    with_any_length_ = std::uint32_t(all);
 }
 
 std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
@@ -77,7 +95,7 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     const std::int64_t M = codes_.components(), D = codes_.dimensions();
     std::vector<float> means(codes_.means().begin(), codes_.means().end());
     std::string lengths;
-    for (int n : with_length_) lengths += text(lengths.empty() ? "" : " ", n);
+    for (std::uint32_t n : with_length_) lengths += text(lengths.empty() ? "" : " ", n);
     replace_file(path, [&](const std::string& place) {
         write_safetensors(place,
                           {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
@@ -106,18 +124,14 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
                             " was fitted to other weights than those beside it; make it anew with ./train "
                             "--fit-prior RUN, or remove it"));
     const std::int64_t M = file.at("weights").shape.count();
+    file.expect("means", {M, D}, DType::f32);  // before memory is asked for
+    file.expect("factor", {D, D}, DType::f64);
     std::vector<float> means(std::size_t(M * D));
     file.copy_to("means", view_of(means, {M, D}, "means"));
-    std::vector<double> weights = file.reals("weights"), factor(std::size_t(D * D));
-    View to;
-    to.data = factor.data();
-    to.dtype = DType::f64;
-    to.shape = {D, D};
-    file.copy_to("factor", to);
+    std::vector<double> weights = file.reals("weights"), factor = file.reals("factor");
     try {
         LatentPrior prior(space, GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
-        std::istringstream lengths(file.metadata().count("lengths") ? said("lengths") : "");
-        for (int n = 0; lengths >> n && n >= 0;) prior.with_length_.push_back(n);
+        prior.know_lengths(numbers_in(file.metadata().count("lengths") ? said("lengths") : ""));
         return prior;
     } catch (const BadInput& e) {
         throw BadInput(text(path, ": ", e.what()));

@@ -39,11 +39,13 @@ class LatentPrior {
   private:
     LatentPrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
 
+    void know_lengths(std::vector<std::uint32_t> with_length);  // BadInput if their sum is more than a draw chooses from
     std::vector<double> projected(std::vector<double> code) const;
 
     LatentSpace space_;
     GaussianMixture codes_;
-    std::vector<int> with_length_;  // sentences of 0, 1, 2 ... tokens
+    std::vector<std::uint32_t> with_length_;  // sentences of 0, 1, 2 ... tokens
+    std::uint32_t with_any_length_ = 0;       // their sum
 };
 
 }  // namespace masquerade

@@ -46,7 +46,7 @@ class Levels : public Points {
     int code_choices() const override { return options.levels; }
     void read_code(const double* z, int* parts) const override {
         const double half = (options.levels - 1) / 2.0;
-        for (int i = 0; i < options.size; i++) parts[i] = int(std::clamp(std::floor((z[i] + 1) * half + 0.5), 0.0, 2 * half));
+        for (int i = 0; i < options.size; i++) parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));  // NaN: 0
     }
     void write_code(const int* parts, double* z) const override {
         for (int i = 0; i < options.size; i++) z[i] = 2.0 * parts[i] / (options.levels - 1) - 1;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/random.h"
+#include "input/input.h"
 
 namespace masquerade {
 namespace {
@@ -22,6 +23,7 @@ constexpr int first_code = int(std::size(special_tokens));
 
 }  // namespace
 
+// Nothing is changed at `path` before the whole is there; what an interrupted fit has left goes with the next.
 void CodePrior::fit(const std::string& path, const LatentSpace& space, const std::vector<std::vector<double>>& latents, std::uint64_t seed,
                     std::uint64_t model, Device device) {
     const Vocabulary words = words_of(space.code_choices());
@@ -49,25 +51,36 @@ void CodePrior::fit(const std::string& path, const LatentSpace& space, const std
     settings.train.keep = 1;
     UniLmRun run(settings, words, settings.precision, device);
     const std::unique_ptr<Task> task = run.task_of(train, held_out);
-    std::filesystem::remove_all(path);
-    RunFolder folder = RunFolder::create(path);
-    folder.write("run.json", nlohmann::json({{"model", settings.family()}, {"seed", seed}, {"latents_of", model}}).dump(2) + "\n");
-    run.save_tokenizer(folder);
-    Trainer trainer(run.parameters, *task, folder, settings.train);
-    trainer.quiet = true;
-    trainer.run([] { return false; });
+    const std::filesystem::path place(path);
+    const std::string fresh = (place.parent_path() / (".new-" + place.filename().string())).string();
+    std::filesystem::remove_all(fresh);
+    {
+        RunFolder folder = RunFolder::create(fresh);
+        run.start(folder, {{"model", settings.family()}, {"seed", seed}, {"latents_of", model}});
+        Trainer trainer(run.parameters, *task, folder, settings.train);
+        trainer.quiet = true;
+        trainer.run([] { return false; });
+    }
+    move_into_place(fresh, path);
 }
 
 CodePrior::CodePrior(const std::string& folder, const LatentSpace& space, std::uint64_t model, Device device)
     : space_(space), run_(load_run<UniLmRun>(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
+    const auto refuse = [&](const auto&... why) {
+        throw BadInput(text(folder, why..., "; make it anew with ./train --fit-prior RUN, or remove it"));
+    };
     const nlohmann::json record = nlohmann::json::parse(run_->run_json);
-    if (record.value("latents_of", std::uint64_t(0)) != model)
-        throw BadInput(text(folder, " was fitted to other weights than those beside it; make it anew with ./train --fit-prior RUN, or remove it"));
+    if (const auto of = record.find("latents_of"); of == record.end() || *of != model) refuse(" was fitted to other weights than those beside it");
+    if (run_->settings.objective != "lm") refuse(" was trained on ", clipped(run_->settings.objective), ", expected a language model (lm)");
+    if (run_->tokenizer.vocabulary().lines() != words_of(space.code_choices()).lines())
+        refuse(" has other words than the ", space.code_choices(), " codes of the model");
+    if (const int parts = run_->settings.max_length - 2; parts != space.code_parts())
+        refuse(" writes ", parts, " parts, and a code of the model has ", space.code_parts());
 }
 
 std::vector<double> CodePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number, double temperature) const {
     const Vocabulary& words = run_->tokenizer.vocabulary();
-    const int parts = run_->settings.max_length - 2;
+    const int parts = space_.code_parts();
     Sentence start;
     start.ids = {words.cls()};
     start.name = int(line);

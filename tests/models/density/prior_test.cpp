@@ -201,6 +201,24 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     for (std::size_t i = 0; i < 16; i++) square[i * 17] = 1;
     write(true);
     CHECK(LatentPrior::load(path, space, 77).codes().components() == 2);
+    said["lengths"] = "0 0 0 4294967295";
+    write(true);
+    CHECK(LatentPrior::load(path, space, 77).draw_length(1, 0) == 3);
+    for (const auto& [lengths, why] : {std::pair{"0 0 2147483648 2147483648", "lengths are of 4294967296 sentences, expected at most 4294967295"},
+                                       {"0 4294967296", "lengths hold 4294967296, expected whole numbers"},
+                                       {"3 -1", "lengths hold -1"},
+                                       {"3 x", "lengths hold x"},
+                                       {"99999999999999999999", "lengths hold 99999999999999999999"}}) {
+        said["lengths"] = lengths;
+        write(true);
+        CHECK_SAYS(refusal(space, 77), why);
+    }
+    said.erase("lengths");
+    const LatentSpace vast = space_of(LatentKind::none, 64, 4096);
+    said["layers"] = "64", said["size"] = "4096";  // half a terabyte, which the file does not hold
+    write(true);
+    CHECK_SAYS(refusal(vast, 77), "tensor means is (2,16); (2,262144) is expected");
+    said["layers"] = "2", said["size"] = "8";
     write(false);
     CHECK_SAYS(refusal(space, 77), "factor");
     weights = {0.5, 0.6};

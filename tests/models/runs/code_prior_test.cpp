@@ -5,8 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <set>
 
+#include "engine/io/file.h"
 #include "models/runs/univae_run.h"
 #include "tests/train/tiny_run.h"
 
@@ -97,4 +101,68 @@ TEST_CASE("code prior: a finished run of codes draws from the mixture, and from 
     CHECK_SAYS(message_of<BadInput>([&] { drawn("codes"); }), "the run has no language model of its codes; ./train --fit-prior makes it");
     UniVaeRun sphere(tiny_settings(LatentKind::vmf), run.tokenizer.vocabulary());
     CHECK_SAYS(message_of<BadUsage>([&] { sphere.choose_prior("codes", {}); }), "--prior codes is of latent=fsq and vq");
+}
+
+TEST_CASE("code prior: of another model it is refused, and an interrupted fit leaves the good one") {
+    struct Model {
+        LatentKind kind;
+        int codes, groups, layers;
+    };
+    const Model models[] = {{LatentKind::vq, 6, 2, 2}, {LatentKind::vq, 9, 2, 2}, {LatentKind::vq, 6, 4, 2}, {LatentKind::vq, 6, 2, 1},
+                            {LatentKind::fsq, 7, 1, 1}, {LatentKind::fsq, 4, 1, 1}};
+    const std::vector<std::string> lines = {"who are you?", "where do you live?"};
+    std::vector<std::unique_ptr<UniVaeRun>> runs;
+    for (const Model& m : models) {
+        UniVaeSettings settings = tiny_settings(m.kind);
+        settings.model.latent.codes = m.codes, settings.model.latent.levels = m.codes, settings.model.latent.groups = m.groups;
+        settings.model.latent_layers = m.layers;
+        runs.push_back(std::make_unique<UniVaeRun>(settings, train_vocabulary(lines, 60)));
+    }
+    for (const auto& run : runs) {
+        const TemporaryFolder folder;
+        const LatentSpace& space = run->model.space;
+        const std::string path = folder.file("codes");
+        const std::vector<std::vector<double>> latents(30, space.prior(1, 0, 0));
+        const auto fit = [&] { CodePrior::fit(path, space, latents, 7, 99, Device::cpu); };
+        const auto limited = [&](rlim_t bytes) {  // the disk ends in the middle of the first checkpoint
+            struct rlimit before;
+            getrlimit(RLIMIT_FSIZE, &before);
+            const struct rlimit less = {bytes, before.rlim_max};
+            const auto old = std::signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &less);
+            const std::string said = message_of<BadInput>(fit);
+            setrlimit(RLIMIT_FSIZE, &before);
+            std::signal(SIGXFSZ, old);
+            return said;
+        };
+        CHECK(limited(20000) != "");
+        CHECK(!std::filesystem::exists(path));
+        fit();
+        const std::vector<double> drawn = CodePrior(path, space, 99, Device::cpu).draw(5, 1, 0);
+        CHECK(limited(20000) != "");
+        CHECK(CodePrior(path, space, 99, Device::cpu).draw(5, 1, 0) == drawn);
+        fit();
+        CHECK(!std::filesystem::exists(folder.file(".new-codes")));
+        for (const auto& other : runs) {
+            const LatentSpace& there = other->model.space;
+            const std::string said = message_of<BadInput>([&] { CodePrior(path, there, 99, Device::cpu); });
+            if (other == run) CHECK(said == "");
+            else if (there.code_choices() != space.code_choices()) CHECK_SAYS(said, text("has other words than the ", there.code_choices(), " codes of the model"));
+            else CHECK_SAYS(said, text(" parts, and a code of the model has ", there.code_parts()));
+        }
+        const std::string record = path + "/run.json";
+        for (const char* wrong : {"{}", "{\"latents_of\": \"99\"}", "{\"latents_of\": -1}"}) {
+            write_file(record, wrong);
+            CHECK_SAYS(message_of<BadInput>([&] { CodePrior(path, space, 99, Device::cpu); }), "fitted to other weights");
+        }
+        std::vector<int> code = space.code(latents[0]);
+        for (int wrong : {-1, space.code_choices()}) {
+            code.back() = wrong;
+            CHECK_SAYS(message_of<BadInput>([&] { space.latent_of(code); }), text("part ", wrong, " of a code is none of the model's 0 to "));
+        }
+        code.pop_back();
+        CHECK_SAYS(message_of<BadInput>([&] { space.latent_of(code); }), text("a code has ", code.size(), " parts, the model's have "));
+        std::vector<double> nothing(std::size_t(space.numbers()), std::numeric_limits<double>::quiet_NaN());
+        for (int part : space.code(nothing)) CHECK((part >= 0 && part < space.code_choices()));
+    }
 }
