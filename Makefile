@@ -5,8 +5,9 @@
 #                   KERNELS=engine/ops/gelu.cpp those kernels alone, with FROM=tests/emulator/ladder
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
-# make fuzz         strange text through the tokenizer, broken files through all that reads them, under sanitizers
-#                   (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer; SEED=1)
+# make fuzz         strange text through the tokenizer, broken files through all that reads them, parts of several runs through
+#                   all that loads runs, under sanitizers (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer,
+#                   readers or runs; SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
@@ -222,8 +223,7 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
 run-fuzz: $(BUILD)/fuzz
 	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET)
-fuzzed := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/nets/backbone.cpp,$(sources))
-$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(fuzzed))
+$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(sources))
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 

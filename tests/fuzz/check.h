@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How a property that does not hold is said.
+// How a property that does not hold is said, and what is asked of everything that reads.
 #pragma once
+#include <exception>
 #include <string>
 #include <vector>
+
+#include "engine/base/error.h"
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade::fuzz {
 
@@ -23,6 +27,31 @@ inline void require_equal(const std::vector<int>& found, const std::vector<int>&
         return all;
     };
     throw Broken{property + "; found" + show(found) + ", expected" + show(expected)};
+}
+
+struct Counts {
+    std::size_t read = 0, refused = 0;
+    std::string told() const { return text(read, " read, ", refused, " refused"); }
+};
+
+// The property that read() breaks: it reads, or refuses in one of our errors, with a short message in our own words.
+template <class Read>
+std::string problem_of(Counts& counts, Read read) {
+    try {
+        read();
+        counts.read++;
+        return "";
+    } catch (const Broken& e) {
+        return e.property;
+    } catch (const std::exception& e) {
+        counts.refused++;
+        const std::string what = e.what();
+        for (const char* raw : {"json.exception", "_M_", "std::", "basic_string", "stoi", "stoull", "vector::"})
+            if (what.find(raw) != what.npos) return "a message is in our words: " + what;
+        if (what.empty() || what.size() > 3000) return "a message is short: " + std::to_string(what.size()) + " bytes";
+        const bool ours = dynamic_cast<const Error*>(&e) || dynamic_cast<const TokenizerError*>(&e);
+        return ours ? "" : "only our own errors are thrown: " + what;
+    }
 }
 
 }  // namespace masquerade::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]
-// Runs the files, or else makes inputs, without libFuzzer: for one target, for all of readers.cpp, or for all there are,
+// fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | tokenizer | readers | runs] [FILE...]
+// Runs the files, or else makes inputs, without libFuzzer: for one target, for all of a group, or for all there are,
 // which share the minutes (--each: have as many each). Inputs that once failed come first. A failure is cut down to a
 // small input and written to --out. Status 1 then, 2 for wrong usage.
 #include <csignal>
@@ -135,8 +135,7 @@ int main(int argc, char** argv) {
     const auto choose = [&](const std::string& name) {
         const std::size_t before = chosen.size();
         for (const Target& t : targets())
-            if (name == t.name || name.empty() || (name == "readers" && &t != &targets()[0]))
-                chosen.push_back(&t);
+            if (name == t.name || name == t.group || name.empty()) chosen.push_back(&t);
         return chosen.size() > before;
     };
     for (int i = 1; i < argc; i++) {
@@ -152,7 +151,7 @@ int main(int argc, char** argv) {
         } else if (argv[i][0] == '-') {
             std::fprintf(
                 stderr,
-                "usage: fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | readers] [FILE...]\n");
+                "usage: fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | tokenizer | readers | runs] [FILE...]\n");
             return 2;
         } else if (!choose(argv[i])) {
             files.push_back(argv[i]);

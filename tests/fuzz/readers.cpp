@@ -23,7 +23,7 @@ namespace masquerade::fuzz {
 namespace fs = std::filesystem;
 namespace {
 
-std::size_t read_well = 0, refused = 0;
+Counts counts;
 
 // Without waiting for the disk.
 void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
@@ -33,22 +33,7 @@ template <class Read>
 std::string broken(const std::string& file, const std::string& bytes, Read read) {
     const std::string path = samples() + "/" + file, good = read_file(path);
     put(path, bytes);
-    std::string problem;
-    try {
-        read();
-        read_well++;
-    } catch (const Broken& e) {
-        problem = e.property;
-    } catch (const std::exception& e) {
-        const std::string what = e.what();
-        const bool ours = dynamic_cast<const Error*>(&e) || dynamic_cast<const TokenizerError*>(&e);
-        if (!ours) problem = "only our own errors are thrown: " + what;
-        if (what.empty() || what.size() > 3000)
-            problem = "a message is short: " + std::to_string(what.size()) + " bytes";
-        for (const char* raw : {"json.exception", "_M_", "std::", "basic_string", "stoi", "stoull"})
-            if (what.find(raw) != what.npos) problem = "a message is in our words: " + what;
-        refused++;
-    }
+    const std::string problem = problem_of(counts, read);
     put(path, good);
     return problem;
 }
@@ -199,6 +184,7 @@ Target target(const char* name, bool of_folder) {
     whole = of_folder;
     return {
         name,
+        "readers",
         1,
         [](Grammar& random) { return made(random, files); },
         [](const std::string& input) {
@@ -224,7 +210,7 @@ Target target(const char* name, bool of_folder) {
                     all.push_back(which + std::string(text));
             return all;
         },
-        [] { return text(read_well, " read, ", refused, " refused"); }};
+        [] { return counts.told(); }};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace masquerade::fuzz {
 
 struct Target {
-    const char* name;
+    const char *name, *group;                   // either chooses it on the command line
     std::size_t header;                         // the first bytes, which choose how the rest is read
     std::string (*make)(Grammar&);              // the next input
     std::string (*broken)(const std::string&);  // the first property that does not hold; empty: all do
@@ -21,7 +21,8 @@ struct Target {
 
 const std::vector<Target>& targets();
 
-// Those of readers.cpp: files, by what reads them.
+// Those of readers.cpp: files, by what reads them. That of runs.cpp: parts of several runs, by what loads runs.
 std::vector<Target> reader_targets();
+Target run_target();
 
 }  // namespace masquerade::fuzz

@@ -272,8 +272,9 @@ std::string told() { return std::to_string(without_unknown) + " without [UNK]"; 
 const std::vector<Target>& targets() {
     static const std::vector<Target> all = [] {
         std::vector<Target> made = reader_targets();
-        made.insert(made.begin(), {"tokenizer", 1, make_text, broken_property,
+        made.insert(made.begin(), {"tokenizer", "tokenizer", 1, make_text, broken_property,
                                    [] { return std::vector<std::string>(); }, told});
+        made.push_back(run_target());
         return made;
     }();
     return all;
