@@ -6,8 +6,8 @@
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, parts of several runs through
-#                   all that loads runs, under sanitizers (MINUTES=10, shared; EACH=1: for each of them; TARGET=tokenizer,
-#                   readers or runs; SEED=1)
+#                   all that loads runs, under sanitizers (TARGET=tokenizer, readers or runs; MINUTES=10: of the first two and
+#                   of the last, shared; EACH=1: for each of them; SEED=1)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
@@ -221,9 +221,15 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 
 # What breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
-run-fuzz: $(BUILD)/fuzz
-	@$< --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET)
-$(BUILD)/fuzz: $(call object,$(wildcard tests/fuzz/*.cpp) $(sources))
+# Two programs: parts of runs need all models, which take minutes to compile under sanitizers, and the other targets do not.
+fuzzers := $(if $(filter runs,$(TARGET)),,$(BUILD)/fuzz) $(if $(filter-out runs,$(TARGET)),,$(BUILD)/fuzz-runs)
+run-fuzz: $(fuzzers)
+	@for program in $(fuzzers); do $$program --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET) || exit 1; done
+of_runs := $(wildcard tests/fuzz/run*.cpp)
+fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/nets/backbone.cpp,$(sources))
+$(BUILD)/fuzz: $(call object,$(filter-out $(of_runs),$(wildcard tests/fuzz/*.cpp)) $(fuzzed))
+$(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs) $(sources))
+$(BUILD)/fuzz $(BUILD)/fuzz-runs:
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@
 

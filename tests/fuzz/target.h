@@ -19,10 +19,10 @@ struct Target {
     bool quiet = true;                          // what it logs is not shown
 };
 
+// Those of a program: of fuzz the tokenizer and readers.cpp, of fuzz-runs that of runs.cpp.
 const std::vector<Target>& targets();
 
-// Those of readers.cpp: files, by what reads them. That of runs.cpp: parts of several runs, by what loads runs.
+// Those of readers.cpp: files, by what reads them.
 std::vector<Target> reader_targets();
-Target run_target();
 
 }  // namespace masquerade::fuzz

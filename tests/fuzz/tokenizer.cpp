@@ -274,7 +274,6 @@ const std::vector<Target>& targets() {
         std::vector<Target> made = reader_targets();
         made.insert(made.begin(), {"tokenizer", "tokenizer", 1, make_text, broken_property,
                                    [] { return std::vector<std::string>(); }, told});
-        made.push_back(run_target());
         return made;
     }();
     return all;
