@@ -78,6 +78,7 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.backbone.vocabulary = vocabulary_size;
     o.backbone.positions = std::max(o.backbone.positions, 2 * o.max_length);
     o.mask = mask;
+    if (o.backbone.types < 2) throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
     o.latent_at = numbers_with_commas("latent_at", latent_at, 1, 1023);
     if (o.latent_sizes.empty()) throw BadUsage("latent_size is empty, expected a number from 2 to 65536, or several with commas between");
