@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 namespace masquerade {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "input/utf8.h"
 #include "tokenizer/normalise.h"
-#include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {

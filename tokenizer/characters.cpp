@@ -5,8 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "input/utf8.h"
 #include "tokenizer/characters_table.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 

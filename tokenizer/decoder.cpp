@@ -2,8 +2,8 @@
 // From ids back to text: pieces are put together to words, and words get their spaces.
 #include <algorithm>
 
+#include "input/utf8.h"
 #include "tokenizer/spacing.h"
-#include "tokenizer/utf8.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {

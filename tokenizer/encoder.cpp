@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstring>
 
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 namespace masquerade {
 

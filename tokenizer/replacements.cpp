@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "input/input.h"
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {

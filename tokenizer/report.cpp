@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 namespace masquerade {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "input/utf8.h"
 #include "tokenizer/merger.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 

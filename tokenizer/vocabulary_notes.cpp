@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "input/input.h"
+#include "input/utf8.h"
 #include "tokenizer/normalise.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 

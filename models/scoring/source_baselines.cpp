@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "input/utf8.h"
 #include "models/scoring/text_metrics.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 

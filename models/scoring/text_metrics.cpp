@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "engine/base/error.h"
+#include "input/utf8.h"
 #include "tokenizer/characters.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 namespace {

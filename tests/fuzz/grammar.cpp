@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "input/utf8.h"
 #include "tests/fuzz/subject.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade::fuzz {
 

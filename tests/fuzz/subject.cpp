@@ -4,7 +4,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 namespace masquerade::fuzz {
 

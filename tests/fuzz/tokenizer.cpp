@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <exception>
 
+#include "input/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/subject.h"
 #include "tests/fuzz/target.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade::fuzz {
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "doctest/doctest.h"
+#include "input/utf8.h"
 #include "tokenizer/normalise.h"
-#include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
 
 using namespace masquerade;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "doctest/doctest.h"
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 #include "tokenizer/wordpiece.h"
 
 using namespace masquerade;

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "doctest/doctest.h"
+#include "input/utf8.h"
 #include "tests/tokenizer/babble.h"
 #include "tokenizer/trainer.h"
-#include "tokenizer/utf8.h"
 
 using namespace masquerade;
 using namespace masquerade::made_up;

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "doctest/doctest.h"
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 using namespace masquerade;
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "doctest/doctest.h"
+#include "input/utf8.h"
 #include "tokenizer/trainer.h"
-#include "tokenizer/utf8.h"
 
 using namespace masquerade;
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "doctest/doctest.h"
-#include "tokenizer/utf8.h"
+#include "input/utf8.h"
 
 using namespace masquerade;
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "input/utf8.h"
 #include "tokenizer/hugging_face/hugging_face.h"
-#include "tokenizer/utf8.h"
 
 namespace masquerade {
 

@@ -7,13 +7,13 @@
 
 #include "data/text.h"
 #include "engine/base/log.h"
+#include "input/utf8.h"
 #include "models/scoring/metrics.h"
 #include "models/tasks/univae_prior.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
 #include "models/scoring/latent_use.h"
 #include "models/runs/univae_run.h"
-#include "tokenizer/utf8.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/origin.h"
 
