@@ -69,10 +69,9 @@ Splits make_splits(std::vector<Entry> entries) {
 std::string write_corpus(const std::string& folder, const std::string& name, const std::string& date,
                          const std::string& how, const std::vector<CorpusPart>& parts) {
     const std::string path = folder + "/SOURCE.json";
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) throw BadInput(text(folder, " cannot be made: ", error.message()));
-    std::filesystem::remove(path, error);
+    make_folder(folder);
+    std::error_code none;
+    std::filesystem::remove(path, none);
     nlohmann::ordered_json source{{"name", name}, {"date", date}, {"how", how}}, files;
     std::string table = fmt::format("{:<22} {:>8} {:>10} {:>12}\n", "file", "lines", "words", "bytes");
     for (const CorpusPart& part : parts)

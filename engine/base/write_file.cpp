@@ -23,30 +23,6 @@ constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2
 // Pipes and some devices cannot be flushed and say EINVAL: nothing to worry about.
 bool flush(int file) { return ::fsync(file) == 0 || errno == EINVAL; }
 
-// Calls write(fresh); its errors name `path` instead.
-void write_as(const std::string& path, const std::string& fresh,
-              const std::function<void(const std::string&)>& write) {
-    try {
-        write(fresh);
-    } catch (const std::exception& e) {
-        std::string message = e.what();
-        const std::size_t at = message.find(fresh);
-        if (at == message.npos) throw;
-        throw BadInput(message.replace(at, fresh.size(), path));
-    }
-}
-
-// Removes what is still there when its work is over, however it ends. errno stays.
-struct RemoveAtEnd {
-    fs::path path;
-    ~RemoveAtEnd() {
-        const int reason = errno;
-        std::error_code ignored;
-        if (!path.empty()) fs::remove_all(path, ignored);
-        errno = reason;
-    }
-};
-
 }  // namespace
 
 void fail_to(const char* what, const std::string& path) {
@@ -100,14 +76,34 @@ void replace_file(const std::string& path, const std::string& bytes) {
     replace_file(path, [&](const std::string& place) { write_file(place, bytes); });
 }
 
+PrivateFolder::PrivateFolder(const std::string& in, const std::string& path)
+    : folder_((in.empty() ? "." : in) + "/.new-XXXXXX") {
+    if (!::mkdtemp(folder_.data())) fail_to("write", path);
+}
+
+PrivateFolder::~PrivateFolder() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+}
+
+void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write) {
+    try {
+        write(fresh);
+    } catch (const std::exception& e) {
+        std::string message = e.what();
+        const std::size_t at = message.find(fresh);
+        if (at == message.npos) throw;
+        throw BadInput(message.replace(at, fresh.size(), path));
+    }
+}
+
 void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
     struct stat old;
     const bool there = ::stat(path.c_str(), &old) == 0;
     if (there && !S_ISREG(old.st_mode)) return write(path);
     const fs::path place = there && fs::is_symlink(path) ? fs::canonical(path) : fs::path(path);
-    const std::string fresh = (place.parent_path() / (".new-" + place.filename().string())).string();
-    ::unlink(fresh.c_str());  // a crash may have left one, and a link would lead elsewhere
-    const RemoveAtEnd removed{fresh};
+    const PrivateFolder beside(place.parent_path().string(), path);
+    const std::string fresh = beside.file("file");
     write_as(path, fresh, write);
     if (there) ::chmod(fresh.c_str(), old.st_mode & 07777);
     sync_to_disk(fresh);
@@ -115,23 +111,39 @@ void replace_file(const std::string& path, const std::function<void(const std::s
     sync_to_disk(place.has_parent_path() ? place.parent_path().string() : ".");
 }
 
-void fill_folder(const std::string& folder, const std::function<void(const std::string&)>& write) {
+bool make_folder(const std::string& path) {
+    const fs::path folder = path;
     std::error_code failed;
-    const bool made = fs::create_directories(folder, failed);
-    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
-    RemoveAtEnd unfilled{made ? folder : ""};
-    const RemoveAtEnd fresh{fs::path(folder) / ".new-files"};
-    fs::remove_all(fresh.path, failed);
-    if (::mkdir(fresh.path.c_str(), 0777) != 0) fail_to("write", folder);
-    write_as(folder, fresh.path.string(), write);
+    if (fs::is_directory(folder, failed)) return false;
+    const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
+    if (!above.empty() && above != folder) make_folder(above.string());
+    if (::mkdir(path.c_str(), 0777) != 0) {
+        if (errno == EEXIST && fs::is_directory(folder, failed)) return false;  // another program was faster
+        fail_to("make the folder", path);
+    }
+    sync_to_disk(above.empty() ? "." : above.string());
+    return true;
+}
+
+void fill_folder(const std::string& folder, const std::function<void(const std::string&)>& write) {
+    struct Unfilled {
+        std::string path;
+        ~Unfilled() {
+            std::error_code ignored;
+            if (!path.empty()) fs::remove_all(path, ignored);
+        }
+    } unfilled{make_folder(folder) ? folder : ""};
+    const PrivateFolder inside(folder, folder);
+    const fs::path fresh = inside.file("files");
+    if (::mkdir(fresh.c_str(), 0777) != 0) fail_to("write", folder);
+    write_as(folder, fresh.string(), write);
     std::vector<fs::path> names;
-    for (const fs::directory_entry& one : fs::directory_iterator(fresh.path))
-        names.push_back(one.path().filename());
+    for (const fs::directory_entry& one : fs::directory_iterator(fresh)) names.push_back(one.path().filename());
     std::stable_partition(names.begin(), names.end(),
                           [](const fs::path& name) { return name != "config.json"; });
     for (const fs::path& name : names) {
         const fs::path place = folder / name;
-        if (::rename((fresh.path / name).c_str(), place.c_str()) != 0) fail_to("write", place.string());
+        if (::rename((fresh / name).c_str(), place.c_str()) != 0) fail_to("write", place.string());
     }
     sync_to_disk(folder);
     unfilled.path.clear();

@@ -75,27 +75,24 @@ void warn_once(const std::string& warning) {
     if (given.insert(warning).second) log_line(warning);
 }
 
-// Puts a folder where another may be: then the two change places in one step, so that there always is one.
-void move_into_place(const std::string& fresh, const std::string& place, const std::string& old) {
-    if (::rename(fresh.c_str(), place.c_str()) == 0) return;
-    if (errno != ENOTEMPTY && errno != EEXIST) fail_to("write", place);
-    if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0)
-        return remove_all(fresh);
-    remove_all(old);  // a file system that cannot exchange: one name after the other
-    if (::rename(place.c_str(), old.c_str()) != 0) fail_to("replace", place);
-    if (::rename(fresh.c_str(), place.c_str()) == 0) return remove_all(old);
-    int reason = errno;
-    ::rename(old.c_str(), place.c_str());
-    errno = reason;
-    fail_to("replace", place);
-}
-
 }  // namespace
 
 void move_into_place(const std::string& fresh, const std::string& place) {
-    const fs::path to(place), parent = to.has_parent_path() ? to.parent_path() : ".";
-    move_into_place(fresh, place, (parent / (".old-" + to.filename().string())).string());
-    sync_to_disk(parent.string());
+    const std::string old = fresh + ".old";
+    const bool moved = ::rename(fresh.c_str(), place.c_str()) == 0;
+    if (!moved && errno != ENOTEMPTY && errno != EEXIST) fail_to("write", place);
+    if (!moved && ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0) {
+        // A file system that cannot exchange: one name after the other.
+        if (::rename(place.c_str(), old.c_str()) != 0) fail_to("replace", place);
+        if (::rename(fresh.c_str(), place.c_str()) != 0) {
+            const int reason = errno;
+            ::rename(old.c_str(), place.c_str());
+            errno = reason;
+            fail_to("replace", place);
+        }
+    }
+    const fs::path parent = fs::path(place).parent_path();
+    sync_to_disk(parent.empty() ? "." : parent.string());
 }
 
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
@@ -103,9 +100,7 @@ std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{
 RunFolder RunFolder::create(const std::string& path) {
     RunFolder run;
     run.path_ = path;
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) throw BadInput(text("cannot make the run folder ", path, ": ", error.message()));
+    make_folder(path);
     run.lock();
     if (!names_in(path).empty())
         throw BadInput(
@@ -114,9 +109,7 @@ RunFolder RunFolder::create(const std::string& path) {
 }
 
 RunFolder RunFolder::create_next(const std::string& parent, const std::string& model) {
-    std::error_code error;
-    fs::create_directories(parent, error);
-    if (error) throw BadInput(text("cannot make the folder ", parent, ": ", error.message()));
+    make_folder(parent);
     int last = 0;
     for (const std::string& name : names_in(parent)) {
         std::string number =
@@ -126,8 +119,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
-        if (::mkdir(path.c_str(), 0777) == 0) return create(path);
-        if (errno != EEXIST) fail_to("make the run folder", path);  // else another program was faster
+        if (make_folder(path)) return create(path);  // else another program was faster
     }
 }
 
@@ -178,8 +170,11 @@ void RunFolder::lock() {
 }
 
 void RunFolder::remove_leftovers() const {
-    for (const std::string& name : names_in(path_))
-        if (name.substr(0, 5) == ".new-" || name.substr(0, 5) == ".old-") remove_all(file(name));
+    std::vector<std::string> folders = {path_};
+    for (const std::int64_t step : steps()) folders.push_back(step_folder(step));
+    for (const std::string& folder : folders)
+        for (const std::string& name : names_in(folder))
+            if (name.substr(0, 5) == ".new-" || name.substr(0, 5) == ".old-") remove_all(folder + "/" + name);
 }
 
 std::vector<std::int64_t> RunFolder::steps() const {
@@ -219,12 +214,15 @@ std::int64_t RunFolder::latest_step() const {
 void RunFolder::save_step(std::int64_t step, const std::function<void(const std::string&)>& write_files,
                           bool best) {
     if (lock_ < 0) throw Error(text(path_, " was opened for reading; a step cannot be saved into it"));
-    std::string name = step_name(step), fresh = file(".new-" + name);
+    const std::string name = step_name(step);
     try {
-        remove_all(fresh);
-        if (::mkdir(fresh.c_str(), 0777) != 0) fail_to("make the folder", fresh);
-        write_files(fresh);
-        check_step(fresh, true);
+        const PrivateFolder beside(path_, file(name));
+        const std::string fresh = beside.file(name);
+        if (::mkdir(fresh.c_str(), 0777) != 0) fail_to("make the folder", file(name));
+        write_as(file(name), fresh, [&](const std::string& place) {
+            write_files(place);
+            check_step(place, true);
+        });
         for (const std::string& part : names_in(fresh)) sync_to_disk(fresh + "/" + part);
         sync_to_disk(fresh);
         for (const char* log : {"log.jsonl", "samples.txt"})
@@ -234,15 +232,11 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         link("latest", name);
         sync_to_disk(path_);
     } catch (const BadInput& e) {
-        remove_all(fresh);
         std::error_code error;
         std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
         if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint"));
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and go on with --resume ", path_));
-    } catch (...) {
-        remove_all(fresh);
-        throw;
     }
     chosen_ = -1;  // from now on `latest` counts
     prune(step);
@@ -250,14 +244,10 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
 
 // `name` leads to `target` from one moment to the next.
 void RunFolder::link(const std::string& name, const std::string& target) const {
-    std::string fresh = file(".new-" + name);
-    ::unlink(fresh.c_str());
-    if (::symlink(target.c_str(), fresh.c_str()) != 0) fail_to("link", fresh);
-    if (::rename(fresh.c_str(), file(name).c_str()) == 0) return;
-    int reason = errno;
-    ::unlink(fresh.c_str());
-    errno = reason;
-    fail_to("link", file(name));
+    const PrivateFolder beside(path_, file(name));
+    const std::string fresh = beside.file(name);
+    if (::symlink(target.c_str(), fresh.c_str()) != 0 || ::rename(fresh.c_str(), file(name).c_str()) != 0)
+        fail_to("link", file(name));
 }
 
 // Steps beyond the one just saved belong to what was rewound: they go first. A folder is renamed before it is

@@ -73,7 +73,8 @@ class RunFolder {
     int lock_ = -1;             // of a writer
 };
 
-// Puts a whole folder where another may be, and removes that one: at every moment one of the two is there. Flushed.
+// Puts a whole folder of a PrivateFolder where another may be, which ends in there: at every moment one of the two is in place.
+// Flushed.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

@@ -2,7 +2,6 @@
 #include "engine/tape/trace.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "engine/base/write_file.h"
 #include "engine/tensor/copy.h"
@@ -51,11 +50,7 @@ void NanTrace::after(const Record& r, bool backward) {
         if (t && t->needs_grad) check_finite(t->grad_view(), "gradient", r, true, false);
 }
 
-Dump::Dump(const std::string& folder) : folder_(folder) {
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
-}
+Dump::Dump(const std::string& folder) : folder_(folder) { make_folder(folder); }
 
 void Dump::after(const Record& r, bool backward) {
     if (!backward) {

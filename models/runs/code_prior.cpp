@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/random.h"
+#include "engine/base/write_file.h"
 #include "input/input.h"
 
 namespace masquerade {
@@ -23,7 +24,7 @@ constexpr int first_code = int(std::size(special_tokens));
 
 }  // namespace
 
-// Nothing is changed at `path` before the whole is there; what an interrupted fit has left goes with the next.
+// Nothing is changed at `path` before the whole is there.
 void CodePrior::fit(const std::string& path, const LatentSpace& space, const std::vector<std::vector<double>>& latents, std::uint64_t seed,
                     std::uint64_t model, Device device) {
     const Vocabulary words = words_of(space.code_choices());
@@ -52,8 +53,8 @@ void CodePrior::fit(const std::string& path, const LatentSpace& space, const std
     UniLmRun run(settings, words, settings.precision, device);
     const std::unique_ptr<Task> task = run.task_of(train, held_out);
     const std::filesystem::path place(path);
-    const std::string fresh = (place.parent_path() / (".new-" + place.filename().string())).string();
-    std::filesystem::remove_all(fresh);
+    const PrivateFolder beside(place.parent_path().string(), path);
+    const std::string fresh = beside.file(place.filename().string());
     {
         RunFolder folder = RunFolder::create(fresh);
         run.start(folder, {{"model", settings.family()}, {"seed", seed}, {"latents_of", model}});

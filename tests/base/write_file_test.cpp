@@ -2,9 +2,13 @@
 #include "engine/base/write_file.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <thread>
+#include <vector>
 
 #include "tests/train/files.h"
 
@@ -17,11 +21,21 @@ std::string bytes_of(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
 }
+// The folders that were flushed to the disk, while this is wanted.
+bool noting_flushes = false;
+std::vector<std::string> flushed;
+
 std::ptrdiff_t files_in(const std::string& folder) {
     return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
 }
 
 }  // namespace
+
+// In place of the library's, for all that is linked here.
+extern "C" int fsync(int file) {
+    if (noting_flushes) flushed.push_back(fs::read_symlink("/proc/self/fd/" + std::to_string(file)).string());
+    return int(::syscall(SYS_fsync, file));
+}
 
 TEST_CASE("write file: what was there stays until all of the new file is written") {
     TemporaryFolder folder;
@@ -98,4 +112,45 @@ TEST_CASE("write file: files that belong together all appear or none") {
     });
     CHECK(bytes_of(model + "/config.json") == "{}");
     CHECK(files_in(model) == 3);
+}
+
+TEST_CASE("write file: what is not finished lies where nobody else can put anything") {
+    TemporaryFolder folder;
+    ::chmod(folder.path.c_str(), 0777);
+    std::vector<std::string> places;
+    const auto look_at = [&](const std::string& place) {
+        const fs::path beside = fs::path(place).parent_path();
+        struct stat about {};
+        CHECK(::stat(beside.c_str(), &about) == 0);
+        CHECK((about.st_mode & 077) == 0);
+        CHECK(fs::equivalent(beside.parent_path(), folder.path));
+        places.push_back(beside.filename().string());
+    };
+    for (const char* taken : {".new-a/x", ".new-files/x"}) fs::create_directories(folder.file(taken));  // as a stranger may guess them
+    for (int round = 0; round < 2; round++) {
+        replace_file(folder.file("a"), [&](const std::string& place) { look_at(place), write_file(place, "a"); });
+        fill_folder(folder.path, [&](const std::string& place) { look_at(place), write_file(place + "/b", "b"); });
+    }
+    std::sort(places.begin(), places.end());
+    CHECK(std::unique(places.begin(), places.end()) == places.end());
+    CHECK(bytes_of(folder.file("a")) + bytes_of(folder.file("b")) == "ab");
+    CHECK(files_in(folder.path) == 4);
+    const std::string longest(255, 'n');
+    replace_file(folder.file(longest), std::string("long"));
+    CHECK(bytes_of(folder.file(longest)) == "long");
+}
+
+TEST_CASE("write file: a new folder is on the disk with those above it") {
+    TemporaryFolder folder;
+    noting_flushes = true, flushed.clear();
+    CHECK(make_folder(folder.file("a/b/c")));
+    CHECK(flushed == std::vector<std::string>{folder.path, folder.file("a"), folder.file("a/b")});
+    flushed.clear();
+    CHECK(!make_folder(folder.file("a/b")));
+    CHECK(make_folder(folder.file("a/b/d/")));
+    CHECK(flushed == std::vector<std::string>{folder.file("a/b")});
+    noting_flushes = false;
+    write_file(folder.file("file"), "");
+    CHECK_SAYS(message_of<BadInput>([&] { make_folder(folder.file("file")); }), "cannot make the folder " + folder.file("file"));
+    CHECK_SAYS(message_of<BadInput>([&] { make_folder(folder.file("file/in")); }), "cannot make the folder ");
 }

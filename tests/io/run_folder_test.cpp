@@ -133,7 +133,7 @@ TEST_CASE("run folder: new ones are numbered, existing ones refused") {
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path); }),
                "holds something already; go on with --resume " + path);
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path + "/run.json"); }),
-               "cannot make the run folder");
+               "cannot make the folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(folder.file("absent")); }),
                "there is no run folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/run.json"); }), "is a file; a run folder");
@@ -248,7 +248,7 @@ TEST_CASE("run folder: a full disk loses nothing") {
     for (const char* name : {"config.json", "model.safetensors", "state.safetensors"}) {
         if (!full_disk) break;
         full_at(name);
-        CHECK_SAYS(says, "cannot write " + path + "/.new-step-000200/" + name + ": No space left on device");
+        CHECK_SAYS(says, "cannot write " + path + "/step-000200/" + name + ": No space left on device");
         CHECK_SAYS(
             says,
             "; the earlier checkpoint step-000100 is intact: make room and go on with --resume " + path);
