@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // ./bench: how fast this engine is. tools/bench/compare.py runs it in turns with the fastest other program that does the
 // same, where that is installed.
-#include <fmt/format.h>
-
 #include "tools/bench/bench.h"
+#include "tools/say.h"
 
 using namespace masquerade;
 
@@ -52,8 +51,8 @@ int main(int argc, char** argv) {
                 Bench bench(cases[i].name, options, common);
                 return run(bench, works[i]);
             }
-        for (const Case& one : cases) fmt::print("{:12}{}\n", one.name, one.what);
-        fmt::print("\n./bench CASE measures; ./bench CASE --help lists its options\n");
+        for (const Case& one : cases) say("{:12}{}\n", one.name, one.what);
+        say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py sets other software beside it", setup,
                        body, Work::measurements);

@@ -5,6 +5,7 @@
 #include "data/corpus.h"
 #include "data/grammar.h"
 #include "tools/program.h"
+#include "tools/say.h"
 
 using namespace masquerade;
 
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
         const std::string table = build.chosen() ? write_catalogue_corpus(read_catalogue(lists), out)
                                                  : write_grammar_corpus(common.seed, out);
         const Corpus corpus = read_corpus(out);
-        std::cout << corpus.name << ", " << corpus.date << ", in " << out << "/\n" << table;
+        say("{}, {}, in {}/\n{}", corpus.name, corpus.date, out, Lines{table});
     };
     return run_program(argc, argv, "corpus", "Builds the default corpora", setup, body);
 }

@@ -14,6 +14,7 @@
 #include "data/text.h"
 #include "models/runs/run.h"
 #include "models/scoring/probe.h"
+#include "tools/say.h"
 
 using namespace masquerade;
 
@@ -25,10 +26,10 @@ void print(const Table& table) {
         std::string heads, others;
         for (const std::string& head : table.heads) heads += fmt::format("{:>10}", head);
         for (double x : r.beside) others += fmt::format(" {:>9.3f}", x);
-        if (!others.empty() && !headed) fmt::print("{:<25}{}\n", "", heads);
+        if (!others.empty() && !headed) say("{:<25}{}\n", "", heads);
         headed |= !others.empty();
         const std::string interval = r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);
-        fmt::print("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
+        say("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
     }
 }
 
@@ -39,7 +40,7 @@ void print_json(const Table& table) {
         if (!r.interval.empty()) out[r.key]["low"] = r.interval[0], out[r.key]["high"] = r.interval[1];
         for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][table.keys[i]] = r.beside[i];
     }
-    fmt::print("{}\n", out.dump(2));
+    say("{}\n", Lines{out.dump(2)});
 }
 
 // A probe of the features of a run: what they say of labels.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./inspect: looks inside. Pictures of masks, the gradients of ops and of models against calculus, the tape of a
 // model, the curves of runs, the tensors of a checkpoint.
-#include <fmt/format.h>
-
 #include <map>
 
 #include "engine/base/write_file.h"
@@ -12,48 +10,49 @@
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
 #include "tools/program.h"
+#include "tools/say.h"
 
 using namespace masquerade;
 
 namespace {
 
 void list_masks() {
-    for (const NamedMask& mask : named_masks()) fmt::print("{:16}{}\n", mask.name, mask.text);
-    fmt::print("\n./inspect mask NAME --source N --target N draws one\n");
+    for (const NamedMask& mask : named_masks()) say("{:16}{}\n", mask.name, mask.text);
+    say("\n./inspect mask NAME --source N --target N draws one\n");
 }
 
 void list_models() {
     for (const ModelKind& kind : model_kinds()) {
-        fmt::print("{:10}{}\n", kind.name, kind.what);
-        if (!kind.objectives.empty()) fmt::print("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
+        say("{:10}{}\n", kind.name, kind.what);
+        if (!kind.objectives.empty()) say("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
     }
-    fmt::print("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
+    say("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
 }
 
 // Prints whether each kind of attention supports each mask, and why not.
 void list_attention() {
     char next = 'A';
-    for (const AttentionKind& kind : attention_kinds()) fmt::print("{} {:14}{}\n", next++, kind.name, kind.what);
-    fmt::print("\n{:16}", "mask");
+    for (const AttentionKind& kind : attention_kinds()) say("{} {:14}{}\n", next++, kind.name, kind.what);
+    say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
-    for (const AttentionKind& kind : attention_kinds()) fmt::print("{}  ", letter(kind));
+    for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
     std::map<std::string, std::pair<std::string, std::string>> reasons;  // to letters of kinds and names of masks
     for (const NamedMask& mask : named_masks()) {
         const Documents documents = {{6, 5}};
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
-        fmt::print("\n{:16}", mask.name);
+        say("\n{:16}", mask.name);
         for (const AttentionKind& kind : attention_kinds()) {
             const std::string why = kind.refuses(graph);
-            fmt::print("{}  ", why.empty() ? 'x' : '-');
+            say("{}  ", why.empty() ? 'x' : '-');
             if (why.empty()) continue;
             auto& [kinds, masks] = reasons[why];
             if (kinds.find(letter(kind)) == std::string::npos) kinds += letter(kind);
             if (masks.find(text(" ", mask.name, ",")) == std::string::npos) masks += text(" ", mask.name, ",");
         }
     }
-    fmt::print("\n");
+    say("\n");
     for (const auto& [why, who] : reasons)
-        fmt::print("\n{} cannot honour{}\n  {}\n", who.first, who.second.substr(0, who.second.size() - 1), why);
+        say("\n{} cannot honour{}\n  {}\n", who.first, who.second.substr(0, who.second.size() - 1), why);
 }
 
 }  // namespace
@@ -115,7 +114,7 @@ int main(int argc, char** argv) {
     auto body = [&](const Common& common) {
         if (mask.chosen() && !svg.empty() && name.empty()) throw BadUsage("--svg draws one mask: give its name or its words");
         if (mask.chosen() && !svg.empty()) return replace_file(svg, mask_svg(name, source, target));
-        if (mask.chosen()) name.empty() ? list_masks() : fmt::print("{}", draw_mask(name, source, target));
+        if (mask.chosen()) name.empty() ? list_masks() : say("{}", Lines{draw_mask(name, source, target)});
         if (plot.chosen()) plot_runs(curves);
         if (report.chosen()) write_report(of_run, common.seed, common.device);
         if (attention.chosen()) read.run.empty() ? list_attention() : draw_attention(read);

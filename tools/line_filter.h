@@ -74,11 +74,6 @@ void each_block(Use use) {
     }
 }
 
-// Output that cannot be written is an error at once: a disk may be full.
-inline void write_out(std::string_view bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) flush_out();
-}
-
 // work(i, out) appends what line i of `count` becomes, without its line feed; thousands of lines are worked on side by
 // side. When it throws, the lines before are written first.
 template <class Work>

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -32,6 +33,8 @@ int terminal_width();
 bool stop_requested();
 // Throws BadInput where what was printed cannot be written: the disk may be full, or standard output closed.
 void flush_out();
+// Text that is a program's result, as it is. Output that cannot be written is an error at once: a disk may be full.
+void write_out(std::string_view bytes);
 
 // The whole of a program's main. setup(options) declares them, body(common) does the work and throws what goes wrong.
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,

@@ -16,6 +16,7 @@
 #include "tools/new_model.h"
 #include "tools/origin.h"
 #include "tools/program.h"
+#include "tools/say.h"
 
 using namespace masquerade;
 using nlohmann::json;
@@ -49,7 +50,7 @@ void fit_prior_of(const Arguments& a, const Common& common) {
                 "--fit-prior takes a run as it is: only --threads and --device go with it");
     const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // no other writer
     const std::unique_ptr<Run> run = model_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
-    fmt::print("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
+    say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
 
 // Everything that a run needs, from its folder or from the arguments.
@@ -59,7 +60,7 @@ struct Prepared {
     std::unique_ptr<RunFolder> folder;
     TrainingText text;
     std::unique_ptr<Task> task;
-    std::string initial;  // what it started with; empty: from nothing
+    std::string initial, given;     // what it started with, and which weights it took; empty: from nothing
     json changes = json::object();  // settings that a resumed run has changed
 };
 
@@ -130,8 +131,8 @@ Prepared started(const Arguments& a, const Common& common) {
         WordPiece::Options options = initial->tokenizer().options();
         options.lower = !settings->cased;  // of the weights, unless the user said otherwise
         p.run->tokenizer = WordPiece(initial->vocabulary(), options, initial->tokenizer().added());
-        p.initial =
-            text(initial->source(), "\n        ", initial->give_weights(*p.run));
+        p.initial = initial->source();
+        p.given = initial->give_weights(*p.run);
     }
     p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
     p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
@@ -159,12 +160,11 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const std::string lines = p.text.train.empty() ? ""
                                                    : fmt::format("{} {} to train on, {} held out; ", p.text.train.size(),
                                                                  p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size());
-    fmt::print("text    {}\n        {}vocabulary {}\n", p.text.origin.name, lines, p.run->tokenizer.vocabulary().size());
-    fmt::print("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
-               double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision),
-               shown(common.device));
-    if (!p.initial.empty()) fmt::print("init    {}\n", p.initial);
-    fmt::print("run     {}\n", p.folder->path());
+    say("text    {}\n        {}vocabulary {}\n", p.text.origin.name, lines, p.run->tokenizer.vocabulary().size());
+    say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
+        double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision), shown(common.device));
+    if (!p.initial.empty()) say("init    {}\n        {}\n", p.initial, p.given);
+    say("run     {}\n", p.folder->path());
     Trainer trainer(p.run->parameters, *p.task, *p.folder, options);
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
@@ -182,13 +182,15 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     StopReason reason = trainer.run(stop_requested);
     if (reason == StopReason::unheard)
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                            trainer.step(), " steps, saved: go on with --resume ", p.folder->path()));
+                            trainer.step(), " steps, saved: go on with --resume ", shell_word(p.folder->path())));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
-    fmt::print("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(),
-               p.folder->path(), double(peak_resident_bytes()) / (1 << 20));
+    say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), p.folder->path(),
+        double(peak_resident_bytes()) / (1 << 20));
     const std::string write = p.run->writing_command(p.folder->path());
-    fmt::print("next    {1}./evaluate {0}\n        ./train --resume {0}{2}\n", p.folder->path(),
-               write.empty() ? "" : write + "\n        ", reason == StopReason::asked ? "" : " --minutes 10");
+    const std::string run = shell_word(p.folder->path());
+    if (!write.empty()) say("next    {}\n", write);
+    say("{}./evaluate {}\n        ./train --resume {}{}\n", write.empty() ? "next    " : "        ", run, run,
+        reason == StopReason::asked ? "" : " --minutes 10");
 }
 
 // The settings of every model, under its name.

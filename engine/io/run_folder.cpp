@@ -104,7 +104,7 @@ RunFolder RunFolder::create(const std::string& path) {
     run.lock();
     if (!names_in(path).empty())
         throw BadInput(
-            text(path, " holds something already; go on with --resume ", path, ", or choose another --out"));
+            text(path, " holds something already; go on with --resume ", shell_word(path), ", or choose another --out"));
     return run;
 }
 
@@ -236,7 +236,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
         if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint"));
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
-                            " is intact: make room and go on with --resume ", path_));
+                            " is intact: make room and go on with --resume ", shell_word(path_)));
     }
     chosen_ = -1;  // from now on `latest` counts
     prune(step);

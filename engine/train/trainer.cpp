@@ -150,7 +150,7 @@ std::string Trainer::advice() const {
         return text("; there is no checkpoint yet: start again with a lower learning_rate than ", options_.learning_rate,
                     " or a longer warmup than ", options_.warmup);
     return text("; the last checkpoint, ", folder_.step_folder(steps.back()), ", is healthy: ./train --resume ",
-                folder_.path(), " learning_rate=", options_.learning_rate / 2, " goes on from there",
+                shell_word(folder_.path()), " learning_rate=", options_.learning_rate / 2, " goes on from there",
                 std::filesystem::exists(folder_.file("best")) ? text("; the best one is ", folder_.file("best")) : "");
 }
 
@@ -245,6 +245,7 @@ void Trainer::show(double now) {
     std::string samples = task_.show(step_);
     if (samples.empty()) return;
     folder_.append_samples(step_, samples);
+    samples = printable_lines(samples);
     say(fmt::format("{}\nafter {} steps, {}\n{}\n", terminal ? "\r\x1b[K" : "", step_, clock_text(now),
                     terminal ? wrapped(samples, columns) : samples));
 }

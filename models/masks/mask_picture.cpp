@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/ops/visible.h"
 #include "models/masks/mask.h"
 
@@ -23,16 +24,16 @@ std::string trimmed(const std::string& line) { return line.substr(0, line.find_l
 
 // Two lines over the columns: letters, then numbers.
 std::string header(const std::vector<std::string>& labels, int width) {
-    std::string letters(row_label, ' '), numbers(row_label, ' ');
+    std::string capitals(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
         std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
         std::string number = label == "[CLS]" ? "" : label.substr(1, 3);
         std::size_t most = std::size_t(std::min(2, width));
         if (number.size() > most) number.erase(0, number.size() - most);
-        letters += letter + std::string(std::size_t(width) - letter.size(), ' ');
+        capitals += letter + std::string(std::size_t(width) - letter.size(), ' ');
         numbers += number + std::string(std::size_t(width) - number.size(), ' ');
     }
-    return trimmed(letters) + trimmed(numbers);
+    return trimmed(capitals) + trimmed(numbers);
 }
 
 std::vector<std::string> labels(const char* kind, int count) {
@@ -90,20 +91,13 @@ std::string as_text(const Picture& p) {
     return picture;
 }
 
-// What XML takes letter by letter.
-std::string escaped(const std::string& words) {
-    std::string s;
-    for (char c : words) s += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-    return s;
-}
-
 std::string as_svg(const Picture& p) {
     constexpr int side = 24, left = 110, top = 64;
     const int width = std::max({left + side * int(p.keys.size()) + 12, 7 * int(p.title.size()) + 24, 330}), height = top + side * int(p.queries.size()) + 36;
     std::string s = text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
                          "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
     const auto words = [&](int x, int y, const char* anchor, const std::string& label) {
-        s += text("<text x=\"", x, "\" y=\"", y, "\" text-anchor=\"", anchor, "\">", escaped(label), "</text>\n");
+        s += text("<text x=\"", x, "\" y=\"", y, "\" text-anchor=\"", anchor, "\">", letters(label), "</text>\n");
     };
     words(12, 22, "start", p.title);
     for (int column = 0; column < int(p.keys.size()); column++) {
@@ -145,7 +139,7 @@ Picture mask_picture(const std::string& name, int source, int target) {
         if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
     }
     Picture p = picture_of(make_mask(name, documents, details), rows, keys);
-    p.title = mask_in_words(name) ? name : text(name, ": ", mask.text);
+    p.title = mask_in_words(name) ? printable(name) : text(name, ": ", mask.text);
     return p;
 }
 

@@ -63,7 +63,7 @@ class FromHuggingFace : public Start {
         if (tokenizer_.vocabulary.size() != config_.backbone.vocabulary)
             throw BadInput(text(path, ": the vocabulary has ", tokenizer_.vocabulary.size(),
                                 " tokens, the model ", config_.backbone.vocabulary, "; ./inspect checkpoint ",
-                                path, " --save DIR makes one in which they agree"));
+                                shell_word(path), " --save DIR makes one in which they agree"));
         const HuggingFaceWeights loaded = load_hugging_face(path, stack_, parameters_);
         has_head_ = loaded.head;
         warn_of_unknown(path, loaded.unused);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "engine/base/printable.h"
 #include "engine/tensor/numbers.h"
 #include "models/runs/sentence_task.h"
 
@@ -146,7 +147,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
 // Models of one text need no line to continue.
 std::string TargetRun::writing_command(const std::string& folder) const {
     if (!writes() && !writes_backward()) return "";
-    return "./generate " + folder + (writes() && !continues() ? " < SOURCES" : " --count 10");
+    return "./generate " + shell_word(folder) + (writes() && !continues() ? " < SOURCES" : " --count 10");
 }
 
 std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,

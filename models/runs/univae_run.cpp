@@ -126,7 +126,7 @@ std::string UniVaeRun::description() const {
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
-    return "./generate " + folder + " --count 10";
+    return "./generate " + shell_word(folder) + " --count 10";
 }
 
 bool UniVaeRun::load_prior() {

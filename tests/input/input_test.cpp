@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "engine/base/log.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;
@@ -67,13 +66,6 @@ TEST_CASE("input: a value is shown in a few words") {
     CHECK(in_words(repeated("a", 1000000)) == '"' + repeated("a", 57) + "...\"");
     CHECK(clipped(repeated("é", 40)) == repeated("é", 28) + "...");
     CHECK(clipped(repeated("a", 60)) == repeated("a", 60));
-}
-
-TEST_CASE("input: a line of the log can neither end nor steer a terminal") {
-    CHECK(printable("a\nb\r\tc\x1b[31m\x7f") == "a?b??c?[31m?");
-    CHECK(printable("\xc2\x9b"
-                    "31m é 中") == "??31m é 中");
-    CHECK(printable(repeated("a", 1000000)).size() < 4100);
 }
 
 TEST_CASE("input: files, pipes and what is neither") {

@@ -180,7 +180,8 @@ void Bench::progress(const std::string& line) const {
 
 void Bench::say(const char* what, Json message) const {
     message["say"] = what;
-    fmt::print("{}", options.turns ? message.dump() + '\n' : message["text"].get<std::string>());
+    if (message.contains("text")) message["text"] = printable_lines(message["text"].get<std::string>());
+    write_out(options.turns ? message.dump() + '\n' : message["text"].get<std::string>());
     std::fflush(stdout);
 }
 

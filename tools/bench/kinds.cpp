@@ -133,8 +133,9 @@ std::optional<double> crossing(const Curve& of, const Curve& other) {
 
 void measure_kinds(Bench& bench, const KindsOptions& o) {
     if (!o.plot.empty()) check_picture(o.plot);
-    bench.begin({{"mask", o.mask}, {"width", o.width}, {"heads", o.heads}, {"precision", name_of(o.type)}},
-                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", o.mask, o.width, o.heads,
+    const std::string mask = printable(o.mask);
+    bench.begin({{"mask", mask}, {"width", o.width}, {"heads", o.heads}, {"precision", name_of(o.type)}},
+                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, o.width, o.heads,
                             name_of(o.type)),
                 fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", "", "length", "ms", "inside ms", "MiB", "softmax /"));
     std::vector<Curve> times, memories;

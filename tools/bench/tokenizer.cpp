@@ -46,11 +46,11 @@ void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
     };
     for (const std::string& path : files) {
         add(read_text(path, {std::numeric_limits<std::size_t>::max()}).source);
-        t.name += (t.name.empty() ? "" : ", ") + fs::path(path).filename().string();
+        t.name += (t.name.empty() ? "" : ", ") + printable(fs::path(path).filename().string());
     }
     if (files.empty()) {
         const TrainingText training = find_training_text("", "");
-        t.name = fs::path(training.origin.name).filename();
+        t.name = printable(fs::path(training.origin.name).filename().string());
         add(training.train);
     }
     if (files.empty())
@@ -117,12 +117,13 @@ void run(Bench& bench, const CaseOptions& o) {
         tokens += ids.back().size();
     }
     const WordPiece::Options& rules = tokenizer.options();
+    const std::string vocabulary = printable(o.vocabulary);
     bench.begin({{"text",
                   {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
-                 {"vocabulary", {{"file", o.vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
+                 {"vocabulary", {{"file", vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
                 fmt::format("text        {}: {} lines, {} MB, {:.2f} M tokens\nvocabulary  {}: {} tokens, {}\n", text.name,
                             text.lines.size(), figures(text.megabytes()), double(tokens) / 1e6,
-                            o.vocabulary.empty() ? "learned from it" : o.vocabulary, tokenizer.vocabulary().size(),
+                            vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
                             rules.lower ? "lower case" : "cased"));
 
     Json about;  // what the peer needs to do the same

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <sstream>
 
 #include "models/runs/univae_run.h"
@@ -59,7 +57,7 @@ class Generator {
             for (auto i = std::uint32_t(first); int(i) < std::min(count, first + 64); i++)
                 requests.push_back({run_.draw(seed_, i, 0), i, 0, start_of(run_.draw_length(seed_, i))});
             for (const auto& hypotheses : decoder_.search(std::move(requests), options_, seed_, a_.sampling.refine))
-                fmt::print("{}\n", a_.searching.line_of(run_, hypotheses));
+                write_out(a_.searching.line_of(run_, hypotheses) + '\n');
             flush_out();
         }
     }
@@ -99,8 +97,8 @@ class Generator {
         const auto written = decoder_.search(std::move(requests), options_, seed_);
         for (std::size_t r = 0; r < written.size(); r++) {
             const std::size_t line = r / std::size_t(points), k = r % std::size_t(points);
-            fmt::print("{}{}{}", k > 0 ? "\t" : "", left[line].empty() ? "" : a_.searching.line_of(run_, written[r]),
-                       int(k) + 1 < points ? "" : "\n");
+            const std::string result = left[line].empty() ? "" : a_.searching.line_of(run_, written[r]);
+            write_out(result + (int(k) + 1 < points ? '\t' : '\n'));
         }
         flush_out();
     }

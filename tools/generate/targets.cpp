@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -51,7 +49,7 @@ void TargetWriting::generate(const TargetRun& run, const Common& common) const {
             before ? run.write_before(some, options, common.seed) : run.write(some, options, common.seed);
         std::size_t next = 0;
         for (const Sentence& s : sources)
-            fmt::print("{}\n", s.ids.size() >= least ? searching.line_of(run, written[next++]) : "");
+            write_out((s.ids.size() >= least ? searching.line_of(run, written[next++]) : "") + '\n');
         flush_out();
     };
     const int count = searching.count;
@@ -96,12 +94,12 @@ void InsertionWriting::generate(const InsertionRun& run) const {
         for (std::size_t i = 0; i < sentences.size(); i++) sentences[i].name = int(first + i);
         for (const Written& w : run.insert(pointers_to(sentences), options, std::move(starts))) {
             if (!show_rounds) {
-                fmt::print("{}\n", run.text(w.tokens));
+                write_out(run.text(w.tokens) + '\n');
                 continue;
             }
             std::vector<std::string> words;
             for (int token : w.tokens) words.push_back(run.tokenizer.vocabulary().token(token));
-            fmt::print("{}\n", draw_rounds(w, words));
+            write_out(draw_rounds(w, words) + '\n');
         }
         flush_out();
     });

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/run.h"
 #include "tools/inspect/inspect.h"
+#include "tools/say.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -26,15 +25,14 @@ bool is_real(Element e) {
 void list_tensors(const std::string& path) {
     TensorFile file(path);
     std::size_t width = 10;
-    for (const StoredTensor& t : file.tensors()) width = std::max(width, t.name.size() + 2);
-    auto padded = [width](std::string name) { return name = printable(name), name.resize(width, ' '), name; };
-    fmt::print("{}\n{}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, padded("tensor"), "type", "shape", "mean",
-               "deviation", "least", "largest");
+    for (const StoredTensor& t : file.tensors()) width = std::max(width, printable(t.name).size() + 2);
+    say("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean", "deviation", "least",
+        "largest");
     std::int64_t numbers = 0;
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
         numbers += n;
-        fmt::print("{}{:6}{:16}", padded(t.name), name_of(t.element), text(t.shape));
+        say("{:{}}{:6}{:16}", t.name, width, name_of(t.element), text(t.shape));
         if (is_real(t.element) && n > 0) {
             std::vector<double> x(static_cast<std::size_t>(n));
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
@@ -42,11 +40,11 @@ void list_tensors(const std::string& path) {
             for (double v : x) mean += v / double(n);
             for (double v : x) square += (v - mean) * (v - mean) / double(n);
             auto [low, high] = std::minmax_element(x.begin(), x.end());
-            fmt::print("{:12.4g}{:12.4g}{:12.4g}{:12.4g}", mean, std::sqrt(square), *low, *high);
+            say("{:12.4g}{:12.4g}{:12.4g}{:12.4g}", mean, std::sqrt(square), *low, *high);
         }
-        fmt::print("\n");
+        say("\n");
     }
-    fmt::print("{} tensors, {} numbers\n", file.tensors().size(), numbers);
+    say("{} tensors, {} numbers\n", file.tensors().size(), numbers);
 }
 
 // A safetensors file, a step folder, or a run folder: then its latest step.
@@ -65,7 +63,7 @@ void list_checkpoint(const std::string& path) {
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer.vocabulary(), !run.common().cased);
-    fmt::print("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
+    say("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
 }
 
 }  // namespace

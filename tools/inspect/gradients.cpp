@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include "engine/check/ladder.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
+#include "tools/say.h"
 
 namespace masquerade {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 std::string error_text(double error) { return error < 0 ? "-" : fmt::format("{:.1e}", error); }
 
 void report(const std::vector<std::string>& faults) {
-    for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
+    for (const std::string& fault : faults) say("wrong: {}\n", fault);
     if (!faults.empty())
         throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
 }
@@ -74,13 +73,13 @@ void check_ops(const std::vector<std::string>& names) {
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
         if (shown++ == 0)
-            fmt::print("op                              tensor    complex step         f32        bf16\n");
+            say("op                              tensor    complex step         f32        bf16\n");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
         check_precision(op, found);
         for (const auto& [tensor, e] : found.tensors)
-            fmt::print("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
+            say("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
                        error_text(e.f32), error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
@@ -90,7 +89,7 @@ void check_ops(const std::vector<std::string>& names) {
         throw BadUsage(fmt::format("there is no op and no model of that name; models: {}; ops: {}",
                                    fmt::join(models, "; "), fmt::join(known, "; ")));
     }
-    fmt::print(
+    say(
         "\nlargest error relative to the largest number: of double against the complex step, at most\n"
         "1e-12; of f32 and bf16 against double, at most a few roundings\n");
     report(faults);
@@ -104,21 +103,21 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     std::vector<std::string> faults;
     double longest = 0;
     for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
-    fmt::print("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step",
+    say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step",
                "f32", "bf16");
     std::size_t i = 0;
     for (const Tensor& p : step.run->parameters.all()) {
         // A gradient that calculus says is 0 is a sum of roundings, small beside the others.
         const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
         const double error = complex_step_error(step, p, exact[i]) / scale;
-        fmt::print("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,
+        say("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,
                    distance(f32[i], exact[i]) / scale, distance(bf16[i], exact[i]) / scale);
         if (!(error <= allowed))
             faults.push_back(text("the gradient of ", p.path, " misses the complex step by ", error));
         i++;
     }
-    fmt::print("\n{}: {}; of a batch in bucket {}\n", step.kind.name, step.run->description(), step.bucket);
-    fmt::print(
+    say("\n{}: {}; of a batch in bucket {}\n", step.kind.name, step.run->description(), step.bucket);
+    say(
         "gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
         "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",
         allowed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/hugging_face/hugging_face.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -17,6 +15,7 @@
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/inspect.h"
 #include "tools/outputs.h"
+#include "tools/say.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -76,7 +75,7 @@ void save(const Model& model, const std::string& folder) {
     if (!model.weights.head)
         log_line("note: the model has no masked-language-model head; the saved one has a new one, at its first values");
     save_whole(folder, model.backbone, model.parameters, model.tokens.vocabulary, model.reading.lower);
-    fmt::print("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
+    say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
 // "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
@@ -124,13 +123,13 @@ void write_logits(const Model& model, const std::string& path) {
         write_safetensors(place, {stored("ids", ids), stored("types", types), stored("begin", begin),
                                   stored("logits", logits->view())});
     });
-    fmt::print("{}: logits {} of {} lines\n", path, text(logits->shape), documents.size());
+    say("{}: logits {} of {} lines\n", path, text(logits->shape), documents.size());
 }
 
 void list(const std::string& folder, std::uint64_t seed) {
     const Model model(folder, seed, read_hugging_face_config(folder));
     const BackboneOptions& b = model.config.backbone;
-    fmt::print(
+    say(
         "{}: {}\nlayers={} width={} heads={} inner={} vocabulary={} embedding={} types={} positions={} "
         "rotary={} "
         "rotary_value={} gelu={} eps={} dropout={} attention_dropout={} deviation={}\n\n",
@@ -138,15 +137,15 @@ void list(const std::string& folder, std::uint64_t seed) {
         b.types, b.positions, b.rotary, b.rotary_value, b.gelu == GeluKind::erf ? "erf" : "tanh", b.eps,
         b.dropout, b.attention_dropout, b.deviation);
     std::size_t width = 8;
-    for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, t.name.size() + 2);
-    fmt::print("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
+    for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
+    say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
     for (const HuggingFaceTensor& t : model.weights.tensors)
-        fmt::print("{:{}}{:6}{:14}{}\n", t.name, width, name_of(t.element), text(t.shape),
+        say("{:{}}{:6}{:14}{}\n", t.name, width, name_of(t.element), text(t.shape),
                    t.place.empty() ? "- (unused)" : t.place);
-    fmt::print("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(),
+    say("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(),
                model.weights.unused.size(), model.parameters.count());
-    for (const std::string& name : model.weights.unused) fmt::print("unused: {}\n", name);
-    if (!model.weights.head) fmt::print("no masked-language-model head: head.* keep their first values\n");
+    for (const std::string& name : model.weights.unused) say("unused: {}\n", name);
+    if (!model.weights.head) say("no masked-language-model head: head.* keep their first values\n");
 }
 
 }  // namespace

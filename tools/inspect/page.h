@@ -9,14 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace masquerade {
+#include "engine/base/printable.h"
 
-// What HTML takes letter by letter.
-inline std::string letters(const std::string& words) {
-    std::string s;
-    for (char c : words) s += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : std::string(1, c);
-    return s;
-}
+namespace masquerade {
 
 using Points = std::vector<std::array<double, 2>>;
 

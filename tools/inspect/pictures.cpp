@@ -28,8 +28,6 @@ std::vector<std::string> scopes_of(const std::string& path) {
 
 std::string last_name(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-std::string in_quotes(const std::string& words) { return "\"" + words + "\""; }
-
 }  // namespace
 
 void draw_graph_of(const Tape& tape, const std::string& file) {
@@ -45,7 +43,7 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
         for (; open.size() > same; open.pop_back()) nodes += "}\n";
         for (; open.size() < scopes.size(); open.push_back(scopes[open.size()]))
             nodes += fmt::format("subgraph cluster_{}_{} {{ label={}; style=rounded; color=\"#bbbbbb\"; fontcolor=\"#666666\";\n", i, open.size(),
-                                 in_quotes(scopes[open.size()]));
+                                 dot_string(scopes[open.size()]));
         std::string weights;
         for (const Tensor* t : r.in) {
             if (!t) continue;
@@ -55,18 +53,17 @@ void draw_graph_of(const Tape& tape, const std::string& file) {
                 continue;
             }
             const bool back = r.backward && t->needs_grad;
-            edges += fmt::format("n{} -> n{} [color=\"{}\", tooltip={}];\n", from->second, i, back ? "#2b5d8a" : "#aaaaaa", in_quotes(text(t->path, " ", t->shape)));
+            edges += fmt::format("n{} -> n{} [color=\"{}\", tooltip={}];\n", from->second, i, back ? "#2b5d8a" : "#aaaaaa", dot_string(text(t->path, " ", t->shape)));
         }
-        nodes += fmt::format("n{} [label=\"{}\\n{} {}{}\", tooltip={}];\n", i, r.op, last_name(r.out[0]->path), text(r.out[0]->shape),
-                             weights.empty() ? "" : "\\nby " + weights, in_quotes(r.out[0]->path));
+        std::string label = dot_string(r.op) + "+\"\\n\"+" + dot_string(text(last_name(r.out[0]->path), " ", r.out[0]->shape));
+        if (!weights.empty()) label += "+\"\\n\"+" + dot_string("by " + weights);
+        nodes += fmt::format("n{} [label={}, tooltip={}];\n", i, label, dot_string(r.out[0]->path));
         for (const Tensor* t : r.out) made_by[t] = i;
     }
     for (; !open.empty(); open.pop_back()) nodes += "}\n";
     const std::string script = "digraph tape { node [shape=box, style=\"rounded,filled\", fillcolor=\"#eef2f6\", color=\"#2b5d8a\", fontname=\"sans-serif\", "
                                "fontsize=11, height=0.3]; fontname=\"sans-serif\"; fontsize=11; nodesep=0.25; ranksep=0.3; edge [arrowsize=0.6];\n" + nodes + edges + "}\n";
-    std::string quoted;
-    for (char c : file) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    draw_by(dot, text("-T", file.substr(file.size() - 3), " -o '", quoted, "'"), file, script);
+    draw_by(dot, {"-T" + file.substr(file.size() - 3)}, file, script);
 }
 
 std::string memory_picture(const Tape& tape, const std::vector<ArenaBlock>& plan) {

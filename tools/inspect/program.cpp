@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "engine/base/write_file.h"
@@ -9,6 +7,7 @@
 #include "tools/inspect/pictures.h"
 #include "tools/inspect/small_model.h"
 #include "tools/plot/plot.h"
+#include "tools/say.h"
 
 namespace masquerade {
 namespace {
@@ -16,12 +15,12 @@ namespace {
 void print_times(const Clock& clock, int steps) {
     double total = 0;
     for (const auto& [op, share] : clock.shares()) total += share.forward + share.backward;
-    fmt::print("{:16}{:>8}{:>14}{:>14}{:>9}\n", "op", "calls", "forward ms", "backward ms", "share");
+    say("{:16}{:>8}{:>14}{:>14}{:>9}\n", "op", "calls", "forward ms", "backward ms", "share");
     for (const auto& [op, share] : clock.shares())
-        fmt::print("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps,
+        say("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps,
                    1e3 * share.forward / steps, 1e3 * share.backward / steps,
                    100 * (share.forward + share.backward) / total);
-    fmt::print("{:16}{:8}{:14.3f} ms a step, forward and backward\n", "all", "", 1e3 * total / steps);
+    say("{:16}{:8}{:14.3f} ms a step, forward and backward\n", "all", "", 1e3 * total / steps);
 }
 
 }  // namespace
@@ -50,12 +49,12 @@ void print_program(const ProgramSettings& s, std::uint64_t seed) {
     if (!s.timeline.empty()) replace_file(s.timeline, timeline.json());
     if (s.time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(step.tape);
-    fmt::print("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
-               step.tape.program(), step.kind.name, step.run->description(), step.run->parameters.count(),
+    say("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
+               Lines{step.tape.program()}, step.kind.name, step.run->description(), step.run->parameters.count(),
                step.task->batch_tokens(), step.bucket);
-    fmt::print("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
+    say("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
                double(step.arena.planned_bytes()) / 1024, double(step.arena.unplanned_bytes()) / 1024);
-    if (dump) fmt::print("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", s.dump);
+    if (dump) say("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", s.dump);
 }
 
 }  // namespace masquerade

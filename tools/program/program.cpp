@@ -101,6 +101,10 @@ void flush_out() {
                         errno ? std::strerror(errno) : "was it closed, is the disk full?"));
 }
 
+void write_out(std::string_view bytes) {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) flush_out();
+}
+
 namespace {
 
 // A closed standard stream stays closed: no file that is opened later takes its number and gets what is printed.

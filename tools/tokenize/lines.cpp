@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Lines to tokens, and tokens to lines.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "tokenizer/replacements.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
+#include "tools/say.h"
 #include "tools/tokenize/tokenize.h"
 
 namespace masquerade {
@@ -192,11 +191,11 @@ void measure_restoration(const TokenizeSettings& s) {
                 continue;
             }
             const std::string wanted = tokenizer.spelled(line, pieces), got = tokenizer.decode(ids);
-            if (got != wanted && failed++ < 10) std::cout << "- " << wanted << "\n+ " << got << '\n';
+            if (got != wanted && failed++ < 10) say("- {}\n+ {}\n", wanted, got);
         }
     });
     const long whole = lines - unknown, exact = whole - failed;
-    std::cout << fmt::format("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown,
+    say("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown,
                              exact, whole, whole > 0 ? 100 * double(exact) / double(whole) : 0);
 }
 

@@ -16,6 +16,7 @@
 #include "tokenizer/vocabulary_notes.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
+#include "tools/say.h"
 #include "tools/tokenize/tokenize.h"
 
 namespace masquerade {
@@ -111,7 +112,7 @@ void learn_vocabulary(const TokenizeSettings& s) {
     if (vocabulary.size() < s.train)
         log_line("note: nothing more occurs ", s.min_count, " times in this text; ", s.train,
                  " tokens need more of it");
-    std::cout << report(words, WordPiece(std::move(vocabulary), reading));
+    say("{}", Lines{report(words, WordPiece(std::move(vocabulary), reading))});
 }
 
 // The table of a text; the words are counted as the tokenizer reads them.
@@ -119,7 +120,7 @@ void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
     for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
         log_line("note: ", s.vocabulary, ": ", note);
-    std::cout << report(count_words(tokenizer.options()), tokenizer);
+    say("{}", Lines{report(count_words(tokenizer.options()), tokenizer)});
 }
 
 void simplify_vocabulary(const TokenizeSettings& s) {
@@ -127,7 +128,7 @@ void simplify_vocabulary(const TokenizeSettings& s) {
     Simplified simplified = simplify(open_tokenizer(s).vocabulary());
     replace_file(s.simplify, simplified.vocabulary.lines());
     log_line(s.simplify, ": ", simplified.vocabulary.size(), " tokens");
-    for (int id : simplified.keep_tokens) std::cout << id << '\n';
+    for (int id : simplified.keep_tokens) say("{}\n", id);
 }
 
 void write_json(const TokenizeSettings& s) {

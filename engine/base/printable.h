@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Words from outside (names of files, folders and tensors, keys, messages) in forms that can neither end a line nor steer
+// what shows them: for a terminal, for a page or a picture, and for a shell.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "input/utf8.h"
+
+namespace masquerade {
+
+// Control characters, ends of lines and paragraphs, and marks that turn the direction of writing.
+inline bool steers(char32_t c) {
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+inline std::string escape(const char* begin, std::uint32_t value, int digits) {
+    std::string s = begin;
+    for (int i = digits - 1; i >= 0; i--) s += "0123456789abcdef"[value >> 4 * i & 15];
+    return s;
+}
+
+// One line that shows these words: what steers becomes \n, \t, \r or \u001b, a byte that is not UTF-8 becomes \xff. The
+// middle of more than `most` bytes is left out. Printable words stay as they are, so a second call changes nothing.
+inline std::string printable(std::string_view words, std::size_t most = 4000) {
+    std::string short_form;
+    if (words.size() > most) {
+        std::size_t left_out = most / 2, go_on = words.size() - most / 2;
+        while (left_out > 0 && !starts_code_point(words[left_out])) left_out--;
+        while (go_on < words.size() && !starts_code_point(words[go_on])) go_on++;
+        words = short_form =
+            std::string(words.substr(0, left_out)).append(" ... ").append(words.substr(go_on));
+    }
+    std::string s;
+    for (std::size_t at = 0, bytes; at < words.size(); at += bytes) {
+        const CodePoint c = decode_utf8(words, at);
+        bytes = std::size_t(std::max(1, c.length));
+        if (c.length == 0)
+            s += escape("\\x", std::uint8_t(words[at]), 2);
+        else if (!steers(c.value))
+            s.append(words, at, bytes);
+        else if (c.value == '\n')
+            s += "\\n";
+        else if (c.value == '\t')
+            s += "\\t";
+        else if (c.value == '\r')
+            s += "\\r";
+        else
+            s += escape("\\u", c.value, 4);
+    }
+    return s;
+}
+
+// Lines, each of them printable; none is shortened.
+inline std::string printable_lines(std::string_view lines) {
+    std::string s;
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+        end = lines.find('\n', begin);
+        s += printable(lines.substr(begin, end - begin), lines.size());
+        if (end == lines.npos) break;
+        s += '\n';
+    }
+    return s;
+}
+
+// Words that HTML and SVG show letter by letter.
+inline std::string letters(std::string_view words) {
+    std::string s;
+    for (char c : printable(words, words.size()))
+        s += c == '&'   ? "&amp;"
+             : c == '<' ? "&lt;"
+             : c == '>' ? "&gt;"
+             : c == '"' ? "&quot;"
+                        : std::string(1, c);
+    return s;
+}
+
+// A path as a word that bash and zsh read back to its last byte, for commands that a user copies.
+inline std::string shell_word(const std::string& path) {
+    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // never an option
+    constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";
+    if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+    if (printable(word, word.size()) == word) {
+        std::string s = "'";
+        for (char c : word) s += c == '\'' ? "'\\''" : std::string(1, c);
+        return s + "'";
+    }
+    std::string s = "$'";
+    for (char c : word) {
+        const bool letter = c >= ' ' && c < 0x7F && c != '\'' && c != '\\' && c != '!';
+        s += letter ? std::string(1, c) : escape("\\x", std::uint8_t(c), 2);
+    }
+    return s + "'";
+}
+
+}  // namespace masquerade
