@@ -138,7 +138,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 	$(Q)$(CXX) $(flags) $(filter %.o,$^) $(library) $(libs) $(shows) -o $@
 # A program that has a folder of its own is linked with what is in it.
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call object,$(wildcard tools/$p/*.cpp))))
-$(programs:%=$(BUILD)/%): $(call object,tools/program/program.cpp)
+$(programs:%=$(BUILD)/%): $(call object,$(wildcard tools/program/*.cpp))
 $(BUILD)/bench $(BUILD)/inspect: $(call object,tools/plot/plot.cpp)
 $(library): $(call object,$(sources)) $(library).list
 	@echo '  ar   $@'

@@ -25,6 +25,7 @@ std::string read_whole(const std::string& path, std::string& bytes, std::size_t 
     const auto failed = [&](const char* what) {
         return std::string(what) + path + ": " + std::strerror(errno);
     };
+    before_reading(path);
     // Without waiting: opening a named pipe would last until somebody writes into it.
     const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     struct stat about {};

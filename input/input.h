@@ -3,6 +3,7 @@
 // which error it throws: read_input<BadInput>(path).
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -11,6 +12,10 @@ namespace masquerade {
 constexpr std::size_t largest_text =
     100'000'000;                  // bytes of settings and of JSON; the limit of a safetensors header, too
 constexpr int deepest_json = 64;  // lists and objects in each other
+
+// Called with the path of a file or of a run folder by whatever is about to read it. A program sets it to refuse what it will
+// write over (tools/outputs.h).
+inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
 // Reads a file, a pipe or a terminal to its end. Returns what is wrong, in one line; nothing where all is well. It never
 // waits for somebody to open the other end of a pipe.

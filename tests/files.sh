@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Tests files and standard output where something goes wrong: nobody reads on, the terminal goes away, a
-# disk is full, a file is too large, an output is one of the inputs. Half a minute on two cores.
+# disk is full, a file is too large. Half a minute on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -100,32 +100,12 @@ silent 'inspect, a checkpoint' "$root/inspect" checkpoint lm
 generate lm --count 100000 | head -n 1 > first
 is 'a reader that has enough' '141 0' "${PIPESTATUS[*]}"
 
-# ---- no output is one of the inputs ----
 cksum pairs.tsv lm/*.* pairs/*.* > before
-ln -s pairs.tsv link.tsv
-ln pairs/run.json hard.json
-for out in pairs.tsv link.tsv; do
-    refuses "evaluate: $out is read" 2 "--outputs $out is a file of --data as well" \
-        evaluate pairs --data pairs.tsv --outputs $out
-    refuses "evaluate: $out is the run's text" 2 "--outputs $out is a file of the run's text as well" \
-        evaluate pairs --outputs $out
-done
-for out in pairs/run.json pairs/latest/model.safetensors hard.json; do
-    refuses "evaluate: $out is of the run" 2 "--outputs $out is a file of RUN as well" \
-        evaluate pairs/latest --outputs $out
-done
-is 'evaluate: standard output' 1 \
-    "$(evaluate pairs --outputs both 2>&1 > both | grep -c '^error: --outputs both is a file of standard output')"
 inspect checkpoint pairs/latest --save model > /dev/null
 is 'a model for others' 'config.json model.safetensors tokenizer_config.json vocab.txt' "$(ls -A model | xargs)"
-cp sentences.txt input.txt
-logits() { inspect checkpoint model "$@" < input.txt; }
-refuses 'inspect: standard input' 2 '--logits input.txt is a file of standard input as well' logits --logits input.txt
-refuses 'inspect: the model' 2 '--logits model/config.json is a file of PATH as well' logits --logits model/config.json
-refuses 'inspect: the tokens' 2 '--logits lm/vocab.txt is a file of --tokens as well' \
-    logits --logits lm/vocab.txt --tokens lm/vocab.txt
-cmp -s sentences.txt input.txt
-is 'inspect: standard input is as it was' 0 $?
+logits() { inspect checkpoint model "$@" < sentences.txt; }
+refuses 'inspect: a file that was saved just now' 2 '--logits both/vocab.txt is a file of both as well' \
+    logits --save both --logits both/vocab.txt
 
 # ---- what cannot be written leaves what was there ----
 echo old > outputs.tsv

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
         app.expect_commands(0);
         app.number("--repeats", options.repeats, 1, 1000, "runs of each; medians count (default: 5)");
         app.flag("--json", options.json, "JSON, with each run");
-        app.value("--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
+        app.output("--save", options.save, "FILE", "the JSON into a file, too, which is written after each row");
         app.flag("--turns", options.turns, "lines of JSON, in turns with compare.py");
         for (std::size_t i = 0; i < std::size(cases); i++)
             works[i] = cases[i].add(commands[i] = app.command(cases[i].name, cases[i].what));

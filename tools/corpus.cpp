@@ -15,10 +15,10 @@ int main(int argc, char** argv) {
     auto setup = [&](Options& app) {
         app.expect_commands(1);
         build = app.command("build", "synopses, titles and translations from package lists");
-        build.value("--lists", lists, "DIR", "folder of data/fetch_catalogue.sh (default: corpus/lists)");
+        build.input("--lists", lists, "DIR", "folder of data/fetch_catalogue.sh (default: corpus/lists)");
         grammar = app.command("grammar", "questions from the built-in grammar");
         for (Options command : {build, grammar})
-            command.value("--out", out, "DIR", "folder of the corpus (default: corpus)");
+            command.output("--out", out, "DIR", "folder of the corpus (default: corpus)");
     };
     auto body = [&](const Common& common) {
         const std::string table = build.chosen() ? write_catalogue_corpus(read_catalogue(lists), out)

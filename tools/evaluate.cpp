@@ -51,7 +51,7 @@ struct LabelMeasuring {
 
     void declare(Options& app) {
         Options own = app.group("of labelled lines, for univae and unilm");
-        const Option file = own.value("--labelled", lines, "FILE", "text<TAB>label on every line: what the model's vectors say of labels");
+        const Option file = own.input("--labelled", lines, "FILE", "text<TAB>label on every line: what the model's vectors say of labels");
         own.value("--labels", labels, "N,...", "... from so many lines of each label (default: 0, all)").list().between(std::int64_t(0), std::int64_t(1000000)).needs(file);
         own.number("--draws", draws, 1, 1000, "... drawn so often: the mean, the least and the most (default: 1)").needs(file);
     }
@@ -106,8 +106,8 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](Options& app) {
-            app.value("run", choice.run, "RUN", "run folder, or one of its steps").required();
-            app.value("--data", choice.data, "FILE", "other text than what the run held out");
+            app.input("run", choice.run, "RUN", "run folder, or one of its steps").required();
+            app.input("--data", choice.data, "FILE", "other text than what the run held out");
             app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
             app.number("--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
             app.flag("--json", json, "the same as JSON");

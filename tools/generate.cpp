@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
         "Writes by a run: univae samples, or writes lines of standard input again; unilm, seq2seq and insertion "
         "write a target for every line of standard input.",
         [&](Options& app) {
-            app.value("run", searching.folder, "RUN", "run folder, or one of its steps").required();
+            app.input("run", searching.folder, "RUN", "run folder, or one of its steps").required();
             app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
             searching.declare(app);
             latents.declare(app);

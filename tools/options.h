@@ -45,6 +45,10 @@ class Options {
     // missing, and lists of text and of int.
     template <class T>
     Option value(const std::string& name, T& value, const std::string& shown, const std::string& what);
+    // An option that names a file or a folder, or several: one that is read, or one that is written (tools/outputs.h).
+    Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
+    Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown, const std::string& what);
+    Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     // A number from `least` to `most`, called `unit` in --help.
     template <class T, class Number>
     Option number(const std::string& name, T& number, Number least, Number most, const std::string& what,

@@ -15,7 +15,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     auto count = [&](const char* name, int& value, const char* text) {
         return app.number(name, value, 1, 1'000'000'000, text);
     };
-    app.value("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
+    app.input("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
 
     app.heading("How text is read");
     app.flag("--cased", s.cased, "keep upper case and accents");
@@ -24,7 +24,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.choice("--unknown", s.unknown, {"word", "character"}, "what is [UNK]: a word (default) or character");
     app.flag("--single-digits", s.single_digits, "every digit a token of its own");
     app.flag("--recognise", s.recognise, "[MASK] and the like in the text are tokens");
-    app.value("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
+    app.input("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
 
     app.heading(written);
     app.flag("--ids", s.ids, "numbers instead of tokens");
@@ -42,8 +42,8 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
     app.flag("--restore", s.restore, "share of lines that decoding brings back");
     app.flag("--report", s.report, "how the vocabulary fits the text");
-    app.value("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
-    app.value("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
+    app.output("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
+    app.output("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.heading("Learning a vocabulary");
     const Option train = app.number("--train", s.train, 6, 10'000'000,

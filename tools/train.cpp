@@ -217,16 +217,16 @@ int main(int argc, char** argv) {
             a.given = app;
             app.value("words", a.words, "[MODEL] [KEY=VALUE ...]",
                        "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
-            app.value("--config", a.config, "FILE", "settings from a file; key=value goes over it");
-            app.value("--data", a.data, "FILE",
+            app.input("--config", a.config, "FILE", "settings from a file; key=value goes over it");
+            app.input("--data", a.data, "FILE",
                        "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
-            app.value("--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
-            app.value("--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
-            app.value("--init", a.init, "FOLDER",
+            app.input("--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
+            app.input("--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
+            app.input("--init", a.init, "FOLDER",
                        "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
-            app.value("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.value("--resume", a.resume, "DIR", "go on with this run, to the end of its schedule, or ten minutes more");
-            app.value("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
+            app.output("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
+            app.input("--resume", a.resume, "DIR", "go on with this run, to the end of its schedule, or ten minutes more");
+            app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
             app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},

@@ -18,7 +18,7 @@ constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2
 }  // namespace
 
 FileReader::FileReader(const std::string& path)
-    : path_(path),
+    : path_((before_reading(path), path)),
       file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // never waits for a pipe's other end
     if (file_ < 0) fail_to("open", path_);
     struct stat about {};

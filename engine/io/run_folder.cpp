@@ -97,6 +97,11 @@ void move_into_place(const std::string& fresh, const std::string& place) {
 
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
+bool RunFolder::keeps(const std::string& name) {
+    constexpr const char* names[] = {"run.json", "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt", "latest", "best"};
+    return std::count(std::begin(names), std::end(names), name) > 0 || step_of(name) >= 0;
+}
+
 RunFolder RunFolder::create(const std::string& path) {
     RunFolder run;
     run.path_ = path;
@@ -138,6 +143,7 @@ RunFolder RunFolder::open(const std::string& path) {
     run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
     fs::path folder = run.chosen_ < 0 ? given : given.parent_path();
     run.path_ = folder.empty() ? "." : folder.string();
+    before_reading(run.path_);
     return run;
 }
 

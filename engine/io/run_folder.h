@@ -36,6 +36,8 @@ class RunFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
+    // Whether a run keeps what it needs under this name: run.json, latest, step-000100 ...
+    static bool keeps(const std::string& name);
 
     std::vector<std::int64_t> steps() const;  // those there are, ascending
     // The step that was asked for when the folder was opened, else that of `latest`. Where that link

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "engine/io/file.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;
@@ -66,6 +67,19 @@ TEST_CASE("input: a value is shown in a few words") {
     CHECK(in_words(repeated("a", 1000000)) == '"' + repeated("a", 57) + "...\"");
     CHECK(clipped(repeated("é", 40)) == repeated("é", 28) + "...");
     CHECK(clipped(repeated("a", 60)) == repeated("a", 60));
+}
+
+TEST_CASE("input: whoever asks hears of every file before it is read") {
+    const TemporaryFolder folder;
+    const std::string path = folder.write("file", "bytes");
+    const auto nobody = std::exchange(before_reading, [&](const std::string& read) {
+        if (read == path) throw std::runtime_error("it will be written over");
+    });
+    CHECK_THROWS_AS(read_input<BadInput>(path), std::runtime_error);
+    CHECK_THROWS_AS(FileReader{path}, std::runtime_error);
+    CHECK(read_input<BadInput>(folder.write("other", "x")) == "x");
+    before_reading = nobody;
+    CHECK(read_input<BadInput>(path) == "bytes");
 }
 
 TEST_CASE("input: files, pipes and what is neither") {

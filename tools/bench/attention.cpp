@@ -150,7 +150,7 @@ RunCase attention_case(Options& app) {
         .one_of(names);
     app.value("--mask", k.mask, "MASK", "of kinds: a mask's name, or one in words (default: bert, which is full)");
     app.number("--limit", k.limit, 0.0, 1e6, "of kinds: seconds that a call may be expected to take (default: 60)", "S");
-    app.value("--plot", k.plot, "FILE", "of kinds: a picture, .svg or .png, drawn by gnuplot");
+    app.output("--plot", k.plot, "FILE", "of kinds: a picture, .svg or .png, drawn by gnuplot");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

@@ -190,8 +190,8 @@ void run(Bench& bench, const CaseOptions& o) {
 
 RunCase tokenizer_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
-    app.value("--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
-    app.value("--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
+    app.input("--text", o->texts, "FILE", "text, one sentence a line; several may be given (default: corpus/)");
+    app.input("--vocab", o->vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned)");
     app.flag("--cased", o->cased, "keep upper case and accents");
     return [o](Bench& bench) { run(bench, *o); };
 }

@@ -255,7 +255,7 @@ void LatentMeasuring::declare(Options& app) {
     own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
     own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
     sampling.declare(own);
-    own.value("--judge", judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
+    own.input("--judge", judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
     own.flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
 }
 

@@ -11,7 +11,6 @@
 #include "tools/evaluate/evaluate.h"
 #include "tools/insertion_options.h"
 #include "tools/origin.h"
-#include "tools/outputs.h"
 
 namespace masquerade {
 namespace {
@@ -88,18 +87,12 @@ void TargetMeasuring::declare(Options& app) {
     own.number("--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of a beam's score (default: 1)", "ALPHA");
     own.flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    own.value("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
+    own.output("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
     of_insertion = declare_insertion(app, search.canvas);
 }
 
 Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
-    const TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
-    expect_no_input("--outputs", outputs,
-                    {{"RUN", RunFolder::open(choice.run).path()},
-                     {"--data", choice.data},
-                     {"the run's text", origin.file},
-                     {"the run's held-out text", origin.held_out_file}});
-    TrainingText t = read_again(origin);
+    TrainingText t = read_again(origin_of(run.run_json, choice.run + "/run.json"));
     if (!choice.data.empty()) {
         Text given = read_text(choice.data);
         t.held_out = std::move(given.source);

@@ -14,7 +14,6 @@
 #include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/inspect.h"
-#include "tools/outputs.h"
 #include "tools/say.h"
 
 namespace masquerade {
@@ -164,10 +163,9 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
             throw BadUsage("--tokens chooses what --save or --logits work with; give one of them");
         return list(s.path, seed);
     }
-    expect_no_input("--logits", s.logits, {{"PATH", s.path}, {"--tokens", s.tokens}});
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
-    expect_no_input("--logits", s.logits, {{"--save", s.save}});
+    if (!s.save.empty()) before_reading(s.save);  // the logits are none of its files
     if (!s.logits.empty()) write_logits(model, s.logits);
 }
 

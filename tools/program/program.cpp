@@ -18,6 +18,7 @@
 #include "engine/base/log.h"
 #include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
+#include "tools/outputs.h"
 
 namespace masquerade {
 
@@ -37,9 +38,61 @@ Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
     return Option(app_->add_flag(name, value, what));
 }
+namespace {
+
+bool names_files(const std::string& shown) {
+    constexpr const char* all[] = {"FILE", "DIR", "FOLDER", "PATH", "RUN", "[RUN]", "RUN ..."};
+    return std::count(std::begin(all), std::end(all), shown) > 0;
+}
+
+// An option that names files: read into `one` or `some`, which may have a value of their own.
+struct FileOption {
+    CLI::App* app;
+    std::string name;
+    const std::string* one;
+    const std::vector<std::string>* some;
+    bool written;
+
+    // Whether it is of the program, or of the command that was chosen; a group belongs to what it is a group of.
+    bool counts() const {
+        CLI::App* of = app;
+        while (of->get_name().empty() && of->get_parent()) of = of->get_parent();
+        return !of->get_parent() || of->parsed();
+    }
+};
+std::vector<FileOption> file_options;
+
+void guard_files() {
+    std::vector<Output> outputs;
+    std::vector<std::string> inputs;
+    for (const FileOption& o : file_options) {
+        if (!o.counts()) continue;
+        if (o.some) inputs.insert(inputs.end(), o.some->begin(), o.some->end());
+        else if (o.written && !o.one->empty()) outputs.push_back({o.name, *o.one});
+        else if (!o.one->empty()) inputs.push_back(*o.one);
+    }
+    refuse_to_read(outputs, inputs);
+}
+
+}  // namespace
+
 template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
+    if (names_files(shown)) throw Error(text(name, " names a file or a folder: declare it as an input or an output"));
     return Option(app_->add_option(name, value, what)->option_text(shown));
+}
+Option Options::input(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
+    file_options.push_back({app_, name, &path, nullptr, false});
+    return Option(app_->add_option(name, path, what)->option_text(shown));
+}
+Option Options::input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
+                      const std::string& what) {
+    file_options.push_back({app_, name, nullptr, &paths, false});
+    return Option(app_->add_option(name, paths, what)->option_text(shown));
+}
+Option Options::output(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
+    file_options.push_back({app_, name, &path, nullptr, true});
+    return Option(app_->add_option(name, path, what)->option_text(shown));
 }
 #define OPTION_OF(T) \
     template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
@@ -170,6 +223,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             setup(options);
             check_values(app);
             app.parse(argc, argv);
+            guard_files();
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);
             set_threads(common.threads);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "tools/outputs.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/base/error.h"
+#include "engine/io/run_folder.h"
+#include "input/input.h"
+
+namespace masquerade {
+namespace {
+namespace fs = std::filesystem;
+
+struct File {
+    bool regular = false;
+    dev_t device = 0;
+    ino_t number = 0;
+    explicit File(const std::string& path) {
+        struct stat about;
+        if (::stat(path.c_str(), &about) == 0) *this = File(about);
+    }
+    explicit File(int stream) {
+        struct stat about;
+        if (::fstat(stream, &about) == 0) *this = File(about);
+    }
+    explicit File(const struct stat& about)
+        : regular(S_ISREG(about.st_mode)), device(about.st_dev), number(about.st_ino) {}
+    bool same(const File& other) const {
+        return regular && other.regular && device == other.device && number == other.number;
+    }
+};
+
+[[noreturn]] void refuse(const Output& output, const std::string& what) {
+    const std::string given = output.path.empty() ? output.option : output.option + " " + output.path;
+    throw BadUsage(
+        text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
+}
+
+// Whether the path lies in a run under a name that the run keeps something by, be it there or not.
+bool kept_by(const std::string& run, const std::string& path) {
+    std::error_code none;
+    const fs::path inside = fs::weakly_canonical(path, none).lexically_relative(fs::canonical(run, none));
+    return !inside.empty() && RunFolder::keeps(inside.begin()->string());
+}
+
+// Whether a file is in a folder: of a run, among what the run keeps.
+bool holds(const std::string& folder, bool run, const File& file) {
+    std::error_code none;
+    for (fs::recursive_directory_iterator at(folder, none), end; file.regular && !none && at != end;
+         at.increment(none)) {
+        const std::string name = at->path().lexically_relative(folder).begin()->string();
+        if ((!run || RunFolder::keeps(name)) && file.same(File(at->path().string()))) return true;
+    }
+    return false;
+}
+
+void refuse_if_lost(const Output& output, const std::string& read) {
+    std::error_code none;
+    if (fs::is_directory(output.path, none)) return;
+    const File file(output.path);
+    const bool folder = fs::is_directory(read, none), run = folder && fs::exists(read + "/run.json", none);
+    if (file.same(File(read))) refuse(output, output.path == read ? "is read" : "is read as " + read);
+    if (folder && ((run && kept_by(read, output.path)) || holds(read, run, file)))
+        refuse(output, "is a file of " + read);
+}
+
+}  // namespace
+
+void refuse_to_read(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+    const File in(STDIN_FILENO), out(STDOUT_FILENO);
+    for (const Output& output : outputs) {
+        const File file(output.path);
+        if (file.same(in)) refuse(output, "is standard input");
+        if (file.same(out)) refuse(output, "is standard output");
+    }
+    if (in.same(out)) refuse({"standard output", ""}, "is standard input");
+    before_reading = [outputs, out](const std::string& path) {
+        if (out.same(File(path))) refuse({"standard output", ""}, "is read as " + path);
+        for (const Output& output : outputs) refuse_if_lost(output, path);
+    };
+    std::error_code none;
+    for (const std::string& input : inputs) {
+        if (fs::is_directory(input, none))
+            RunFolder::open(input);  // of a step its run is read, too
+        else
+            before_reading(input);
+    }
+}
+
+}  // namespace masquerade
