@@ -24,6 +24,7 @@ struct KeySegment {
     int source = 0;          // which key/value tensor
     int begin = 0, end = 0;  // its rows there
     int place = 0;           // where it begins in its document; for patterns over all segments alone
+    int before = 0;          // rows of its part that lie before it: a pattern counts places of the part
 };
 
 struct QuerySegment {

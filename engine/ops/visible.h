@@ -32,10 +32,10 @@ struct Places {
 // A Graph is a SegmentGraph, or pointers of the same names: kernels have those.
 template <class Graph>
 HD Places places_of(const Graph& graph, const QuerySegment& q, int query_row, int key_segment) {
-    const int own = q.self >= 0 ? graph.keys[q.self].place : 0, other = graph.keys[key_segment].place;
-    const int i = q.offset + query_row - q.begin;
-    if (q.along) return {own + i, other, own + i};
-    return {i, 0, i + own - other};
+    const KeySegment& other = graph.keys[key_segment];
+    const int own = q.self >= 0 ? graph.keys[q.self].place : 0, i = q.offset + query_row - q.begin;
+    if (q.along) return {own + i, other.place, own + i};
+    return {i, other.before, i + own - (other.place - other.before)};
 }
 
 // The number of the block that holds a place, which may lie before the first one.

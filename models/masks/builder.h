@@ -19,8 +19,8 @@ class SegmentBuilder {
         document_ = graph_.documents++;
     }
     int row() const { return row_; }
-    int key(int source, int begin, int end, int place) {
-        graph_.keys.push_back({source, begin, end, place});
+    int key(int source, int begin, int end, int place, int before = 0) {
+        graph_.keys.push_back({source, begin, end, place, before});
         return int(graph_.keys.size()) - 1;
     }
     // A segment of `count` tokens that are keys as well; nobody looks at them yet.

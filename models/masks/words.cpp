@@ -106,7 +106,7 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
         auto [from, to] = slices[i++];
         for (; i < slices.size() && slices[i].first <= to; i++) to = std::max(to, slices[i].second);
         const bool own_rows = from == 0 && to == length;
-        keys.push_back(own_rows ? own : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from));
+        keys.push_back(own_rows ? own : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
     }
     return keys;
 }
