@@ -65,6 +65,57 @@ TEST_CASE("features: the mean of 1e5 is exp(q.k / sqrt d), to 1 %") {
                 }
 }
 
+// E[phi(q) . phi(k)] over normal rows w, by a grid of rows in polar coordinates in place of draws: w has 2 numbers, and each row
+// counts by its density. A kind without rows is its own definition.
+TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or its definition") {
+    constexpr int angles = 256, radii = 160, R = angles * radii;
+    constexpr double pi = 3.14159265358979323846, far = 3;  // the root of the largest radius
+    std::vector<double> w, share;
+    for (int a = 0; a < angles; a++)
+        for (int r = 0; r < radii; r++) {
+            const double angle = 2 * pi * (a + 0.5) / angles, root = far * (r + 0.5) / radii, radius = root * root;
+            w.push_back(radius * std::cos(angle)), w.push_back(radius * std::sin(angle));
+            share.push_back(radius * std::exp(-radius * radius / 2) * 2 * root * far / radii / angles * R);  // times R, which phi divides by
+        }
+    double all = 0;
+    for (double each : share) all += each / R;
+    CHECK(std::fabs(all - 1) < 1e-4);
+    for (double& each : share) each /= all;
+    const double q[] = {0.8, -0.5}, k[] = {-0.3, 1.1}, dot_qk = dot(q, k, 2), lengths = std::sqrt(dot(q, q, 2) * dot(k, k, 2));
+    for (const double scale : {1.0, std::pow(2.0, -0.25), 0.4})
+        for (FeatureKind kind = FeatureKind::positive; int(kind) <= int(FeatureKind::elu); kind = FeatureKind(int(kind) + 1)) {
+            const int name = int(kind);
+            CAPTURE(name);
+            CAPTURE(scale);
+            if (kind == FeatureKind::elu || kind == FeatureKind::softplus) {
+                Values t(DType::f64, {1, 5}), y(DType::f64, {1, 5});
+                const double at[] = {-3, -0.4, 0, 0.7, 5};
+                for (int i = 0; i < 5; i++) t.set(i, at[i]);
+                feature_map_forward(t.view(), View{}, 1, scale, kind, y.view());
+                for (int i = 0; i < 5; i++) {
+                    const double elu = at[i] > 0 ? at[i] + 1 : std::exp(at[i]), softplus = std::log2(1 + std::exp2(at[i]));
+                    CHECK(std::fabs(y[i] - (kind == FeatureKind::elu ? elu : softplus)) <= 1e-15 * (1 + y[i]));
+                }
+                continue;
+            }
+            const int F = features_of(kind, R);
+            Values x(DType::f64, {2, 2}), t(DType::f64, {2, R}), y(DType::f64, {2, F});
+            for (int i = 0; i < 2; i++) x.set(i, q[i]), x.set(2 + i, k[i]);
+            head_scores_forward(x.view(), View{w.data(), DType::f64, Device::cpu, {R, 2}, "w"}, 1, scale, t.view());
+            feature_map_forward(t.view(), x.view(), 1, scale, kind, y.view());
+            double found = 0;
+            for (int f = 0; f < F; f++) found += share[std::size_t(f % R)] * (is_logarithm(kind) ? std::exp(y[f] + y[F + f]) : y[f] * y[F + f]);
+            const double squares = scale * scale * (dot(q, q, 2) + dot(k, k, 2)), product = scale * scale * dot_qk;
+            double wanted = std::exp(product);  // positive, hyperbolic, trigonometric
+            if (kind == FeatureKind::rfa) wanted = std::exp(product - squares / 2);
+            if (kind == FeatureKind::relu) {  // the arc-cosine kernel, and what 1e-3 adds; no feature is divided by R
+                const double angle = std::acos(dot_qk / lengths), means = scale * (std::sqrt(dot(q, q, 2)) + std::sqrt(dot(k, k, 2))) / std::sqrt(2 * pi);
+                wanted = R * (scale * scale * lengths * (std::sin(angle) + (pi - angle) * std::cos(angle)) / (2 * pi) + 1e-3 * means + 1e-6);
+            }
+            CHECK(std::fabs(found / wanted - 1) <= (kind == FeatureKind::relu ? 5e-4 : 1e-6));
+        }
+}
+
 // |x - y|^2 = 2.345 on the unit sphere, sigma = 1.7: the kernel is 0.6665. With w of variance sigma^2 it would be 0.034.
 TEST_CASE("features: rfa has the kernel of sigma where its rows have the variance 1 / sigma^2") {
     const double sigma = 1.7, wanted = std::exp(-2.345 / (2 * sigma * sigma));
