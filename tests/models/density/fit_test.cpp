@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// What a fit gives against its definition, in double and without whitening: floors, rounds of expectation and maximisation under
+// the priors, how many components a prior has and which rows they come from; and that draws are of the density.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/density/mixture.h"
+#include "models/density/prior.h"
+
+using namespace masquerade;
+
+namespace {
+
+using Numbers = std::vector<double>;
+using Floats = std::vector<float>;
+
+struct Rows {
+    Floats x;
+    int N, D;
+    View view() const { return view_of(x, {N, D}, "rows"); }
+    double at(int n, int i) const { return double(x[std::size_t(n * D + i)]); }
+};
+
+// Rows around two places; the last number is the same in all where `flat`.
+Rows some_rows(int N, int D, bool flat, std::uint64_t seed = 3) {
+    Rows rows{{}, N, D};
+    Sequence random(seed, "rows");
+    for (int n = 0; n < N; n++)
+        for (int i = 0; i < D; i++)
+            rows.x.push_back(
+                flat && i == D - 1 ? 0.25f : float((n % 2 ? 1.5 : -1) + (1 + i) * random.uniform_double()));
+    return rows;
+}
+
+// The mean of rows and their covariance, whose diagonal has the floor.
+void pool_of(const Rows& x, double floor, Numbers& mean, Numbers& covariance) {
+    const auto D = std::size_t(x.D);
+    mean.assign(D, 0), covariance.assign(D * D, 0);
+    for (int n = 0; n < x.N; n++)
+        for (int i = 0; i < x.D; i++) mean[std::size_t(i)] += x.at(n, i) / x.N;
+    for (int n = 0; n < x.N; n++)
+        for (std::size_t i = 0; i < D; i++)
+            for (std::size_t j = 0; j < D; j++)
+                covariance[i * D + j] += (x.at(n, int(i)) - mean[i]) * (x.at(n, int(j)) - mean[j]) / x.N;
+    double variance = 0;
+    for (std::size_t i = 0; i < D; i++) variance += covariance[i * D + i] / x.D;
+    for (std::size_t i = 0; i < D; i++) covariance[i * D + i] += std::max(floor * variance, 1e-6);
+}
+
+Numbers covariance_of(const GaussianMixture& g) {
+    const auto D = std::size_t(g.dimensions());
+    Numbers s(D * D, 0.0);
+    for (std::size_t i = 0; i < D; i++)
+        for (std::size_t j = 0; j < D; j++)
+            for (std::size_t k = 0; k < D; k++) s[i * D + j] += g.factor()[i * D + k] * g.factor()[j * D + k];
+    return s;
+}
+
+// N(x; m, S) without its 2 pi, for two numbers.
+double normal2(const double* x, const double* m, const Numbers& S) {
+    const double det = S[0] * S[3] - S[1] * S[2], a = x[0] - m[0], b = x[1] - m[1];
+    return std::exp(-(S[3] * a * a - (S[1] + S[2]) * a * b + S[0] * b * b) / det / 2) / std::sqrt(det);
+}
+
+bool near(const Numbers& found, const Numbers& expected, double most) {
+    double worst = found.size() == expected.size() ? 0 : 1;
+    for (std::size_t i = 0; i < found.size() && i < expected.size(); i++)
+        worst = std::max(worst, std::abs(found[i] - expected[i]) / (0.1 + std::abs(expected[i])));
+    CAPTURE(worst);
+    CHECK(worst <= most);
+    return worst <= most;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "mixture: a fit of no round has the covariance of all rows with its floor, and half of it for several "
+    "components") {
+    for (bool flat : {false, true})
+        for (double floor : {0.0, 1e-4, 0.3})
+            for (int components : {1, 3}) {
+                CAPTURE(flat);
+                CAPTURE(floor);
+                CAPTURE(components);
+                const Rows rows = some_rows(12, 3, flat);
+                MixtureOptions o;
+                o.components = components, o.rounds = 0, o.floor = floor;
+                const GaussianMixture g = GaussianMixture::fit(rows.view(), o);
+                Numbers mean, expected;
+                pool_of(rows, floor, mean, expected);
+                for (double& each : expected) each *= components > 1 ? 0.49 : 1;
+                CHECK(g.components() == components);
+                const Numbers found = covariance_of(g);
+                double worst = 0;
+                for (std::size_t i = 0; i < 9; i++)
+                    worst = std::max(worst, std::abs(found[i] - expected[i]) /
+                                                std::sqrt(expected[i / 3 * 4] * expected[i % 3 * 4]));
+                CHECK(worst <= 1e-4);
+                CHECK(g.weights() == Numbers(std::size_t(components), 1.0 / components));
+            }
+}
+
+TEST_CASE(
+    "mixture: rounds of a fit are those of the formula with a row more for each weight and `strength` rows "
+    "more for the covariance") {
+    for (double strength : {10.0, 0.5})
+        for (int components : {1, 3, 5})
+            for (int rounds : {1, 3}) {
+                CAPTURE(components);
+                CAPTURE(rounds);
+                CAPTURE(strength);
+                const Rows x = some_rows(16, 2, false);
+                MixtureOptions o;
+                o.components = components, o.rounds = rounds, o.strength = strength, o.floor = 0.05,
+                o.seed = 9;
+                const GaussianMixture g = GaussianMixture::fit(x.view(), o);
+                Numbers mean, pool, means, w(std::size_t(components), 1.0 / components);
+                pool_of(x, o.floor, mean, pool);
+                for (std::size_t n : drawn(16, std::size_t(components), Sequence(9, "mixture.start")))
+                    for (int i : {0, 1}) means.push_back(x.at(int(n), i));
+                Numbers S = pool;
+                for (double& each : S) each *= components > 1 ? 0.49 : 1;
+                for (int round = 0; round < rounds; round++) {
+                    std::vector<Numbers> share(16, Numbers(std::size_t(components)));
+                    Numbers count(std::size_t(components), 0.0), sums(std::size_t(2 * components), 0.0);
+                    for (int n = 0; n < 16; n++) {
+                        const double row[] = {x.at(n, 0), x.at(n, 1)};
+                        double all = 0;
+                        for (std::size_t k = 0; k < w.size(); k++)
+                            all += share[std::size_t(n)][k] = w[k] * normal2(row, &means[2 * k], S);
+                        for (std::size_t k = 0; k < w.size(); k++) {
+                            const double r = share[std::size_t(n)][k] /= all;
+                            count[k] += r, sums[2 * k] += r * row[0], sums[2 * k + 1] += r * row[1];
+                        }
+                    }
+                    for (std::size_t k = 0; k < w.size(); k++)
+                        w[k] = (count[k] + 1) / (16 + components), means[2 * k] = sums[2 * k] / count[k],
+                        means[2 * k + 1] = sums[2 * k + 1] / count[k];
+                    for (std::size_t i = 0; i < 4; i++) {
+                        S[i] = strength * pool[i];
+                        for (int n = 0; n < 16; n++)
+                            for (std::size_t k = 0; k < w.size(); k++)
+                                S[i] += share[std::size_t(n)][k] *
+                                        (x.at(n, int(i / 2)) - means[2 * k + i / 2]) *
+                                        (x.at(n, int(i % 2)) - means[2 * k + i % 2]);
+                        S[i] /= 16 + strength;
+                    }
+                }
+                CHECK(near(g.weights(), w, 1e-4));
+                CHECK(near(g.means(), means, 1e-4));
+                CHECK(near(covariance_of(g), S, 1e-4));
+            }
+}
+
+TEST_CASE("prior: a component for every four of the rows that are fitted; those that are held out are none") {
+    LatentOptions o;
+    o.kind = LatentKind::none, o.size = 2;
+    const LatentSpace space(o, 1);
+    for (int N : {1, 3, 4, 7, 8, 19, 20, 40, 43, 44, 200, 1000}) {
+        CAPTURE(N);
+        const int fitted = N - N / 20;
+        CHECK(LatentPrior::fit(space, some_rows(N, 2, false).view(), 1).codes().components() ==
+              std::max(1, fitted / 4));
+    }
+}
+
+TEST_CASE(
+    "prior: fewer rows than a few hundred a number have a floor of numbers over rows, and ten rows more of "
+    "it") {
+    LatentOptions o;
+    o.kind = LatentKind::none, o.size = 3;
+    const LatentSpace space(o, 1);
+    for (int N : {4, 5, 7}) {  // one component, and none is held out
+        const Rows rows = some_rows(N, 3, true);
+        const GaussianMixture g = LatentPrior::fit(space, rows.view(), 1).codes();
+        REQUIRE(g.components() == 1);
+        Numbers mean, bare, floored;
+        pool_of(rows, 0, mean, bare), pool_of(rows, 3.0 / N, mean, floored);
+        Numbers expected;
+        for (std::size_t i = 0; i < 9; i++)
+            expected.push_back((N * (bare[i] - (i % 4 ? 0 : 1e-6)) + 10 * floored[i]) / (N + 10));
+        CHECK(near(covariance_of(g), expected, 1e-4));
+    }
+}
+
+// E_p[u / p] = 1 for any density u that p covers.
+TEST_CASE("mixture: what is drawn is of the density: u over p has the mean 1 for densities u inside it") {
+    const GaussianMixture p({0.3, 0.7}, {0, 0, 2, -1}, {1, 0, 0.5, 0.8});
+    for (const GaussianMixture& u : {GaussianMixture({1}, {0.4, 0.2}, {0.7, 0, 0.3, 0.6}),
+                                     GaussianMixture({0.5, 0.5}, {0.2, 0, 1.8, -0.8}, {0.8, 0, 0.4, 0.7})}) {
+        constexpr int count = 20000;
+        Floats rows;
+        const Stream stream = make_stream(4, "draws", 0);
+        for (std::uint32_t line = 0; line < count; line++)
+            for (double x : p.draw(stream, line)) rows.push_back(float(x));
+        const View view = view_of(rows, {count, 2}, "draws");
+        const Numbers of_p = p.log_densities(view), of_u = u.log_densities(view);
+        double sum = 0, squares = 0;
+        for (std::size_t i = 0; i < count; i++) {
+            const double ratio = std::exp(of_u[i] - of_p[i]);
+            sum += ratio / count, squares += ratio * ratio / count;
+        }
+        CHECK(std::abs(sum - 1) <= 5 * std::sqrt((squares - sum * sum) / count));
+    }
+}
