@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+// Every objective against its definition, by enumeration. On a tiny sentence all that it may draw is written out with its
+// probability: rows, positions, ranks, and each question with its weight. What is drawn must be one of these, as often as its
+// probability says, so that every expectation is that of the definition. An objective of the tables that is not written out fails.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "models/tasks/insertion_objective.h"
+
+using namespace masquerade;
+
+namespace {
+
+using Ids = std::vector<int>;
+constexpr int V = 8, cls = 2, sep = 3, mask = 4;  // 5, 6 and 7 are ordinary tokens
+constexpr int of_source = 1, of_target = 3;       // segment ids
+
+struct Outcome {
+    double probability;
+    Example example;
+};
+using Outcomes = std::vector<Outcome>;
+using Define = std::function<Outcomes(const Sentence&, const ObjectiveOptions&)>;
+
+std::string written(const TokenRows& rows) {
+    std::string all;
+    for (int i = 0; i < rows.count(); i++)
+        all += fmt::format(" {}.{}@{}", rows.ids[std::size_t(i)], rows.types[std::size_t(i)],
+                           rows.positions[std::size_t(i)]);
+    return all;
+}
+std::string written(const Example& e) {
+    std::string all = "source" + written(e.source) + " rows" + written(e.rows);
+    if (e.source.count() == 0) all += fmt::format(" parts {} {}", e.document.source, e.document.target);
+    for (int rank : e.rank) all += fmt::format(" r{}", rank);
+    const Choices& c = e.asked.choices;
+    for (int m = 0; m < e.asked.size(); m++) {
+        all += fmt::format(" ask {}", e.asked.rows[std::size_t(m)]);
+        if (c.begin.size() == 1) {
+            all += fmt::format(":{}*{}", e.asked.tokens[std::size_t(m)], e.asked.weights[std::size_t(m)]);
+            continue;
+        }
+        std::map<int, double> shares;
+        for (int j = c.begin.at(std::size_t(m)); j < c.begin.at(std::size_t(m) + 1); j++)
+            shares[c.tokens[std::size_t(j)]] += c.shares[std::size_t(j)];
+        for (const auto& [token, share] : shares) all += fmt::format(":{}*{:.9f}", token, share);
+    }
+    return all;
+}
+
+void push(TokenRows& rows, int id, int type, int position, const Sentence& s) {
+    rows.push(id, type, position, s.name);
+}
+
+// The whole text, source and target, as one sequence.
+struct Whole {
+    Ids ids, types, ordinary;  // places of ordinary tokens
+    int source;
+    explicit Whole(const Sentence& s) : source(int(s.ids.size())) {
+        for (int id : s.ids) ids.push_back(id), types.push_back(of_source);
+        for (int id : s.target) ids.push_back(id), types.push_back(of_target);
+        for (int i = 0; i < int(ids.size()); i++)
+            if (ids[std::size_t(i)] >= 5) ordinary.push_back(i);
+    }
+    int size() const { return int(ids.size()); }
+};
+
+// What may be read in the place of a token, with its probability.
+std::vector<std::pair<int, double>> readings(int id, const ObjectiveOptions& o) {
+    std::vector<std::pair<int, double>> all = {{mask, 1 - o.kept - o.random}, {id, o.kept}};
+    for (int other : {5, 6, 7}) all.push_back({other, o.random / 3});
+    return all;
+}
+// Calls f(probability, readings) for all that may be read in these places.
+void each_reading(const Ids& hidden, const std::function<int(int)>& id, const ObjectiveOptions& o,
+                  double probability, Ids& read, const std::function<void(double, const Ids&)>& f) {
+    if (read.size() == hidden.size()) return f(probability, read);
+    for (const auto& [now, share] : readings(id(hidden[read.size()]), o)) {
+        read.push_back(now);
+        each_reading(hidden, id, o, probability * share, read, f);
+        read.pop_back();
+    }
+}
+
+Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
+    const Whole all(s);
+    Outcomes outcomes;
+    const auto hide = [&](const Ids& hidden, double probability) {
+        Ids read;
+        each_reading(
+            hidden, [&](int place) { return all.ids[std::size_t(place)]; }, o, probability, read,
+            [&](double p, const Ids& now) {
+                Example e;
+                for (int i = 0; i < all.size(); i++) {
+                    const auto at = std::find(hidden.begin(), hidden.end(), i);
+                    push(e.rows,
+                         at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
+                         all.types[std::size_t(i)], i, s);
+                    if (at != hidden.end()) e.asked.push(i, all.ids[std::size_t(i)]);
+                }
+                e.document = {all.size(), 0};
+                outcomes.push_back({p, e});
+            });
+    };
+    const int n = int(all.ordinary.size());
+    for (int subset = 0; subset < 1 << n; subset++) {
+        Ids hidden;
+        for (int i = 0; i < n; i++)
+            if (subset >> i & 1) hidden.push_back(all.ordinary[std::size_t(i)]);
+        const double p =
+            std::pow(o.hidden, double(hidden.size())) * std::pow(1 - o.hidden, n - double(hidden.size()));
+        if (!hidden.empty()) hide(hidden, p);
+        for (int i = 0; i < n && hidden.empty(); i++) hide({all.ordinary[std::size_t(i)]}, p / n);
+    }
+    return outcomes;
+}
+
+// Tokens in this order, each asked for the next one, from place `first` of the order on; the last one is no row.
+Example chain(const Whole& all, const Ids& order, const Ids& types, const Document& parts, int first,
+              const Sentence& s) {
+    Example e;
+    for (std::size_t i = 0; i + 1 < order.size(); i++) {
+        const auto at = std::size_t(order[i]);
+        push(e.rows, all.ids[at], types[at], order[i], s);
+        if (int(i) >= first) e.asked.push(int(i), all.ids[std::size_t(order[i + 1])]);
+    }
+    e.document = parts;
+    return e;
+}
+Ids in_order(int n) {
+    Ids order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+}
+Outcomes lm(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    return {{1, chain(all, in_order(all.size()), all.types, {all.size() - 1, 0}, 0, s)}};
+}
+Outcomes lm_target(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    return {{1, chain(all, in_order(all.size()), all.types, {all.size() - 1, 0}, all.source - 1, s)}};
+}
+Outcomes unilm(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    return {{1, chain(all, in_order(all.size()), all.types, {all.source, all.size() - 1 - all.source},
+                      all.source - 1, s)}};
+}
+Outcomes lm_reverse(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    Example e;
+    for (int i = 1; i < all.size(); i++) {
+        push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
+        e.asked.push(i - 1, all.ids[std::size_t(i - 1)]);
+    }
+    e.document = {all.size() - 1, 0};
+    return {{1, e}};
+}
+Outcomes prefix_lm(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    Outcomes outcomes;
+    for (int prefix = 1; prefix < all.size(); prefix++) {
+        Ids types;
+        for (int i = 0; i < all.size(); i++) types.push_back(i < prefix ? of_source : of_target);
+        outcomes.push_back({1.0 / (all.size() - 1), chain(all, in_order(all.size()), types,
+                                                          {prefix, all.size() - 1 - prefix}, prefix - 1, s)});
+    }
+    return outcomes;
+}
+Outcomes plm(const Sentence& s, const ObjectiveOptions& o) {
+    const Whole all(s);
+    const int n = int(all.ordinary.size()), count = std::max(1, int(std::floor(o.predicted * n + 0.5)));
+    Outcomes outcomes;
+    Ids order = all.ordinary;
+    double orders = 0;
+    do {
+        Example e;
+        e.rank.assign(std::size_t(all.size()), -1);
+        for (int r = 0; r < count; r++) e.rank[std::size_t(order[std::size_t(r)])] = r;
+        for (int i = 0; i < all.size(); i++)
+            push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
+        for (int i = 0; i < all.size(); i++)
+            if (e.rank[std::size_t(i)] >= 0) {
+                e.asked.push(e.rows.count(), all.ids[std::size_t(i)]);
+                e.rank.push_back(e.rank[std::size_t(i)]);
+                push(e.rows, mask, all.types[std::size_t(i)], i, s);
+            }
+        e.document = {all.size(), count};
+        outcomes.push_back({1, e});
+        orders++;
+    } while (std::next_permutation(order.begin(), order.end()));
+    for (Outcome& each : outcomes) each.probability /= orders;
+    return outcomes;
+}
+Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
+    const Whole all(s);
+    Ids order = in_order(all.size());
+    Outcomes outcomes;
+    do outcomes.push_back({1, chain(all, order, all.types, {all.size() - 1, 0}, 0, s)});
+    while (std::next_permutation(order.begin() + 1, order.end()));
+    const double orders = double(outcomes.size());
+    for (Outcome& each : outcomes) each.probability /= orders;
+    return outcomes;
+}
+
+Outcomes seq2seq(const Sentence& s, const ObjectiveOptions&) {
+    Example e;
+    for (std::size_t i = 0; i < s.ids.size(); i++) push(e.source, s.ids[i], of_source, int(i), s);
+    for (std::size_t t = 0; t < s.target.size(); t++) {
+        push(e.rows, t > 0 ? s.target[t - 1] : cls, of_target, int(t), s);
+        e.asked.push(int(t), s.target[t]);
+    }
+    return {{1, e}};
+}
+Outcomes mass(const Sentence& s, const ObjectiveOptions& o) {
+    const int n = int(s.ids.size()) - 2, length = std::min(n, std::max(1, int(std::floor(o.span * n + 0.5)))),
+              last = n - length + 1;
+    Outcomes outcomes;
+    for (int start = 1; start <= last; start++) {
+        Ids hidden, read;
+        for (int i = start; i < start + length; i++) hidden.push_back(i);
+        const double p = 0.6 / last + (start == 1 ? 0.2 : 0) + (start == last ? 0.2 : 0);
+        each_reading(
+            hidden, [&](int place) { return s.ids[std::size_t(place)]; }, o, p, read,
+            [&](double probability, const Ids& now) {
+                Example e;
+                for (int i = 0; i < n + 2; i++)
+                    push(e.source,
+                         i >= start && i < start + length ? now[std::size_t(i - start)]
+                                                          : s.ids[std::size_t(i)],
+                         of_source, i, s);
+                for (int i = start; i < start + length; i++) {
+                    e.asked.push(i - start, s.ids[std::size_t(i)]);
+                    push(e.rows, s.ids[std::size_t(i - 1)], of_target, i - 1, s);
+                }
+                outcomes.push_back({probability, e});
+            });
+    }
+    return outcomes;
+}
+
+// Insertion. A part of n words: k uniform in 0 .. n, and then each set of k alike, or the first k.
+std::vector<std::pair<std::vector<bool>, double>> parts_of(int n, bool first_ones) {
+    std::vector<std::pair<std::vector<bool>, double>> all;
+    for (int subset = 0; subset < 1 << n; subset++) {
+        std::vector<bool> kept;
+        for (int i = 0; i < n; i++) kept.push_back(subset >> i & 1);
+        const int k = int(std::count(kept.begin(), kept.end(), true));
+        if (first_ones) {
+            if (std::is_sorted(kept.rbegin(), kept.rend())) all.push_back({kept, 1.0 / (n + 1)});
+            continue;
+        }
+        double ways = 1;
+        for (int i = 0; i < k; i++) ways = ways * (n - i) / (i + 1);
+        all.push_back({kept, 1 / ways / (n + 1)});
+    }
+    return all;
+}
+// The words that each slot lacks, and those that stand.
+void split(const Ids& words, const std::vector<bool>& kept, Ids& canvas, std::vector<Ids>& missing) {
+    missing.push_back({});
+    for (std::size_t i = 0; i < words.size(); i++)
+        if (kept[i])
+            canvas.push_back(words[i]), missing.push_back({});
+        else
+            missing.back().push_back(words[i]);
+}
+// What each slot is asked for: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as many as it has
+// of the mean; one that lacks none is asked for the end, with its weight; all weights sum to 1.
+std::vector<std::map<int, double>> questions(const std::vector<Ids>& missing, const InsertionRule& rule,
+                                             bool by_words) {
+    std::vector<std::map<int, double>> all(missing.size());
+    if (rule.left_to_right) {
+        all.back()[missing.back().empty() ? sep : missing.back()[0]] = 1;
+        return all;
+    }
+    double words = 0, open = 0, sum = 0;
+    for (const Ids& each : missing) words += double(each.size()), open += each.empty() ? 0 : 1;
+    std::vector<double> weights;
+    for (const Ids& each : missing) {
+        const bool ends = each.empty() && (!rule.sequence || words == 0);
+        weights.push_back(!each.empty() ? (by_words ? double(each.size()) / (words / open) : 1)
+                          : ends        ? rule.end_weight
+                                        : 0);
+        sum += weights.back();
+    }
+    for (std::size_t l = 0; l < missing.size() && sum > 0; l++) {
+        const Ids& each = missing[l];
+        if (each.empty() && weights[l] > 0) all[l][sep] = weights[l] / sum;
+        double total = 0;
+        std::vector<double> shares;
+        for (std::size_t i = 0; i < each.size(); i++) {
+            double distance = rule.middle ? std::abs((double(each.size()) - 1) / 2 - double(i)) : 0;
+            if (rule.scores) {
+                distance = 0;
+                for (int other : each)
+                    distance += rule.scores->at(std::size_t(other)) < rule.scores->at(std::size_t(each[i]));
+            }
+            shares.push_back(std::exp(-distance / rule.tau));
+            total += shares.back();
+        }
+        for (std::size_t i = 0; i < each.size(); i++) all[l][each[i]] += weights[l] / sum * shares[i] / total;
+    }
+    return all;
+}
+void ask(Example& e, int first, const std::vector<std::map<int, double>>& slots) {
+    for (std::size_t l = 0; l < slots.size(); l++) {
+        e.asked.push(first + int(l), 0);
+        for (const auto& [token, share] : slots[l]) e.asked.choices.push(token, share);
+        e.asked.choices.begin.push_back(e.asked.choices.size());
+    }
+}
+template <bool two>
+Outcomes insertion(const Sentence& s, const ObjectiveOptions& o) {
+    const Ids words(s.target.begin(), s.target.end() - 1);
+    Outcomes outcomes;
+    for (const auto& [kept, p] : parts_of(int(words.size()), o.insertion.left_to_right)) {
+        Ids canvas;
+        std::vector<Ids> missing;
+        split(words, kept, canvas, missing);
+        Example e;
+        TokenRows& reads = two ? e.source : e.rows;
+        for (std::size_t i = 0; i < s.ids.size(); i++) push(reads, s.ids[i], of_source, int(i), s);
+        const int first = e.rows.count();
+        canvas.insert(canvas.begin(), cls);
+        canvas.push_back(sep);
+        for (int id : canvas)
+            push(e.rows, id, of_target, e.rows.count(), s);  // one stack: positions go on behind the source
+        e.document = {first, e.rows.count() - first};
+        ask(e, first, questions(missing, o.insertion, false));
+        outcomes.push_back({p, e});
+    }
+    return outcomes;
+}
+Outcomes kermit(const Sentence& s, const ObjectiveOptions& o) {
+    const Ids sides[] = {Ids(s.ids.begin() + 1, s.ids.end() - 1), Ids(s.target.begin(), s.target.end() - 1)};
+    const int x = int(sides[0].size()), y = int(sides[1].size());
+    Outcomes outcomes;
+    for (int whole : {0, 1, 2})  // none, the source, the target
+        for (const auto& [drawn, p] : parts_of(whole == 0 ? x + y : whole == 1 ? y : x, false)) {
+            std::vector<bool> left(std::size_t(x), true), right(std::size_t(y), true);
+            if (whole != 1) left.assign(drawn.begin(), drawn.begin() + x);
+            if (whole != 2) right.assign(drawn.end() - y, drawn.end());
+            Ids a, b;
+            std::vector<Ids> missing;
+            split(sides[0], left, a, missing), split(sides[1], right, b, missing);
+            Example e;
+            a.insert(a.begin(), cls), a.push_back(sep), b.push_back(sep);
+            for (std::size_t i = 0; i < a.size(); i++) push(e.rows, a[i], of_source, int(i), s);
+            for (int id : b) push(e.rows, id, of_target, e.rows.count(), s);
+            e.document = {int(a.size()), int(b.size())};
+            ask(e, 0, questions(missing, o.insertion, true));
+            outcomes.push_back({p / 3, e});
+        }
+    return outcomes;
+}
+
+const std::map<std::string, Define> definitions = {{"mlm", mlm},
+                                                   {"lm", lm},
+                                                   {"lm-target", lm_target},
+                                                   {"lm-reverse", lm_reverse},
+                                                   {"prefix-lm", prefix_lm},
+                                                   {"unilm", unilm},
+                                                   {"plm", plm},
+                                                   {"plm-shuffled", plm_shuffled},
+                                                   {"seq2seq", seq2seq},
+                                                   {"mass", mass},
+                                                   {"insertion", insertion<true>},
+                                                   {"insertion-one-stack", insertion<false>},
+                                                   {"kermit", kermit}};
+
+ObjectiveOptions options() {
+    ObjectiveOptions o;
+    o.vocabulary = V, o.special = {0, 1, cls, sep, mask}, o.mask = mask;
+    o.source_type = of_source, o.target_type = of_target;
+    o.insertion.begin = cls, o.insertion.end = sep;
+    return o;
+}
+
+void check(const Objective& objective, const Sentence& s, const ObjectiveOptions& o, int draws) {
+    CAPTURE(std::string(objective.name));
+    const auto found = definitions.find(objective.name);
+    REQUIRE_MESSAGE(found != definitions.end(), "write out what this objective may draw");
+    std::map<std::string, double> expected;
+    double sum = 0;
+    for (const Outcome& each : found->second(s, o))
+        expected[written(each.example)] += each.probability, sum += each.probability;
+    CHECK(std::abs(sum - 1) < 1e-12);
+    if (expected.size() == 1) draws = 3;
+    std::map<std::string, int> seen;
+    for (int step = 0; step < draws; step++) seen[written(objective.make(s, std::uint32_t(step), o))]++;
+    for (const auto& each : seen) {
+        CAPTURE(each.first);
+        REQUIRE(expected.count(each.first));
+    }
+    double chi = 0;
+    int degrees = -1;
+    for (const auto& [key, p] : expected) {
+        const double mean = p * draws;
+        if (mean < 5) continue;
+        CAPTURE(key);
+        CAPTURE(mean);
+        CAPTURE(seen[key]);
+        CHECK(std::abs(seen[key] - mean) <= 5.5 * std::sqrt(mean));
+        chi += (seen[key] - mean) * (seen[key] - mean) / mean, degrees++;
+    }
+    if (degrees > 0) CHECK(chi <= degrees + 5 * std::sqrt(2.0 * degrees) + 10);
+}
+
+}  // namespace
+
+TEST_CASE("objective draws: every objective draws what its definition enumerates, as often as it says") {
+    const Sentence pair{{cls, 5, 6, sep}, 7, {6, 7, sep}}, repeated{{cls, 5, 5, 7, sep}, 8, {6, sep}},
+        long_source{{cls, 5, 6, 7, 5, sep}, 9, {7, 6, 7, sep}};
+    for (const auto* table : {&objectives(false), &objectives(true), &insertion_objectives()})
+        for (const Objective& objective : *table)
+            for (const Sentence* s : {&pair, &repeated, &long_source}) {
+                ObjectiveOptions o = options();
+                o.hidden = 0.4, o.kept = 0.2, o.random = 0.3, o.predicted = 0.5, o.span = 0.4;
+                if (s == &long_source &&
+                    (text(objective.name) == "mlm" || text(objective.name) == "plm-shuffled"))
+                    continue;  // thousands
+                check(objective, *s, o, 6000);
+                if (s == &pair) check(objective, *s, options(), 6000);
+            }
+}
+
+TEST_CASE("objective draws: every rule of insertion weighs questions as the paper's equations do") {
+    const Sentence s{{cls, 5, 6, sep}, 7, {6, 7, 6, 5, sep}}, short_one{{cls, 5, 5, 7, sep}, 8, {6, sep}};
+    for (const Objective& objective : insertion_objectives())
+        for (const Sentence* each : {&s, &short_one})
+            for (int rule = 0; rule < 7; rule++) {
+                ObjectiveOptions o = options();
+                InsertionRule& r = o.insertion;
+                if (rule == 1) r.middle = false;
+                if (rule == 2) r.tau = 0.5;
+                if (rule == 3) r.sequence = true;
+                if (rule == 4) r.end_weight = 0.25;
+                if (rule == 5) r.sequence = true, r.end_weight = 3, r.tau = 2;
+                if (rule == 6)
+                    r.scores = std::make_shared<const std::vector<double>>(
+                        std::vector<double>{0, 0, 0, 0, 0, 2, 3, 1});
+                check(objective, *each, o, 2000);
+                if (rule == 0 && text(objective.name) != "kermit")
+                    r.left_to_right = true, check(objective, *each, o, 2000);
+            }
+}
+
+// A batch has every question of its sentences with the weight 1, and inert ones with 0; loss is the mean over the former.
+TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and inert rows for nothing") {
+    const std::vector<Sentence> text = {
+        {{cls, 5, 6, sep}, 7, {6, 7, sep}}, {{cls, 5, 5, 7, sep}, 8, {6, sep}}, {{cls, 7, sep}, 9, {5, sep}}};
+    std::vector<const Sentence*> all;
+    for (const Sentence& s : text) all.push_back(&s);
+    for (const auto* table : {&objectives(false), &objectives(true), &insertion_objectives()})
+        for (const Objective& objective : *table)
+            for (int pad : {1, 16})
+                for (int canvases : {1, 2}) {
+                    CAPTURE(std::string(objective.name));
+                    CAPTURE(pad);
+                    ObjectiveOptions o = options();
+                    if (table == &insertion_objectives())
+                        o.insertion.canvases = canvases;
+                    else if (canvases > 1)
+                        continue;
+                    const Batch b = objective.batch(all, 3, o, pad);
+                    std::size_t m = 0, document = 0;
+                    int row = 0, choice = 0;
+                    for (const Sentence* s : all)
+                        for (int c = 0; c < o.insertion.canvases; c++, document++) {
+                            ObjectiveOptions one = o;
+                            one.insertion.canvas = c;
+                            const Example e = objective.make(*s, 3, one);
+                            CHECK(b.asked.begin.at(document) == int(m));
+                            for (int q = 0; q < e.asked.size(); q++, m++) {
+                                CHECK(b.asked.rows.at(m) == row + e.asked.rows[std::size_t(q)]);
+                                CHECK(b.asked.tokens.at(m) == e.asked.tokens[std::size_t(q)]);
+                                CHECK(b.asked.weights.at(m) == 1);
+                                CHECK(b.scored.ids.at(m) ==
+                                      e.rows.ids[std::size_t(e.asked.rows[std::size_t(q)])]);
+                                const Choices& own = e.asked.choices;
+                                for (int j = own.begin.size() > 1 ? own.begin[std::size_t(q)] : 0;
+                                     own.begin.size() > 1 && j < own.begin[std::size_t(q) + 1];
+                                     j++, choice++) {
+                                    CHECK(b.asked.choices.tokens.at(std::size_t(choice)) ==
+                                          own.tokens[std::size_t(j)]);
+                                    CHECK(b.asked.choices.shares.at(std::size_t(choice)) ==
+                                          own.shares[std::size_t(j)]);
+                                }
+                                if (own.begin.size() > 1) CHECK(b.asked.choices.begin.at(m + 1) == choice);
+                            }
+                            row += e.rows.count();
+                        }
+                    CHECK(b.documents == int(document));
+                    CHECK(b.asked.count == int(m));
+                    for (; m < std::size_t(b.asked.size()); m++) CHECK(b.asked.weights[m] == 0);
+                    for (std::size_t j = std::size_t(choice); j < b.asked.choices.shares.size(); j++)
+                        CHECK(b.asked.choices.shares[j] == 0);
+                }
+}
