@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a fit gives against its definition, in double and without whitening: floors, rounds of expectation and maximisation under
+// Fits against their definition, in double and without whitening: floors, rounds of expectation and maximisation under
 // the priors, how many components a prior has and which rows they come from; and that draws are of the density.
 #include <doctest/doctest.h>
 

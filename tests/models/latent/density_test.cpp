@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every kind of latent draws, against its densities and its cost: the table of kinds says which kinds there are. Draws are
+// The draws of every kind of latent against its densities and its cost: the table of kinds says which kinds there are. Draws are
 // of a fixed seed, and a mean of n draws may lie 5 of its standard errors beside what it must be.
 #include <doctest/doctest.h>
 

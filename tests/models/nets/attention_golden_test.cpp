@@ -231,7 +231,7 @@ TEST_CASE(
         }
 }
 
-// What the golden file cannot show, as it has numbers of its own: the features that a kind draws are of the right size.
+// The golden file has numbers of its own, so it cannot show whether the features that a kind draws are of the right size.
 TEST_CASE("attention golden: many features, as they are drawn, give what the kernel gives") {
     constexpr int N = 6, heads = 2, D = C / heads;
     const Documents one = {{N, 0}};

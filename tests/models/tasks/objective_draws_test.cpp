@@ -72,7 +72,7 @@ struct Whole {
     int size() const { return int(ids.size()); }
 };
 
-// What may be read in the place of a token, with its probability.
+// Returns the tokens that may be read in the place of a token, with their probabilities.
 std::vector<std::pair<int, double>> readings(int id, const ObjectiveOptions& o) {
     std::vector<std::pair<int, double>> all = {{mask, 1 - o.kept - o.random}, {id, o.kept}};
     for (int other : {5, 6, 7}) all.push_back({other, o.random / 3});
@@ -271,7 +271,7 @@ void split(const Ids& words, const std::vector<bool>& kept, Ids& canvas, std::ve
         else
             missing.back().push_back(words[i]);
 }
-// What each slot is asked for: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as many as it has
+// Returns the questions to each slot: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as many as it has
 // of the mean; one that lacks none is asked for the end, with its weight; all weights sum to 1.
 std::vector<std::map<int, double>> questions(const std::vector<Ids>& missing, const InsertionRule& rule,
                                              bool by_words) {
