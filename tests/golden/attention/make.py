@@ -62,6 +62,9 @@ class Attention:
                 y[n, start], y[n, start + 1] = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
         return y
 
+    def value(self, x, positions, turns):
+        return self.turned(x, positions) if turns and self.o.get("rotary_value") else x
+
     def heads(self, x):
         return x.reshape(x.shape[0], self.H, -1)
 
@@ -219,7 +222,7 @@ class Attention:
         def key_value(rows, positions, turns):
             kv = self.linear("key_value", rows, C if tied else 2 * C)
             k = self.turned(kv[:, :C], positions) if turns else kv[:, :C]
-            return list(zip(self.heads(k), self.heads(kv[:, -C:])))
+            return list(zip(self.heads(k), self.heads(self.value(kv[:, -C:], positions, turns))))
         return self.slots_read(self.all_keys(scores), self.all_keys(key_value), pack == "softmax")
 
     def run_linformer(self):
@@ -227,7 +230,7 @@ class Attention:
         E = self.weight("positions", P, self.H * l).reshape(P, self.H, l)
         def key_value(rows, positions, turns):
             kv = self.linear("key_value", rows, 2 * C)
-            return list(zip(self.heads(self.turned(kv[:, :C], positions)), self.heads(kv[:, C:])))
+            return list(zip(self.heads(self.turned(kv[:, :C], positions)), self.heads(self.value(kv[:, C:], positions, turns))))
         pack = self.all_keys(lambda rows, positions, turns: [E[p] for p in positions])
         return self.slots_read(pack, self.all_keys(key_value), False)
 
@@ -240,7 +243,7 @@ class Attention:
         def make(rows, positions, turns):
             k = self.linear("key", rows)
             g = 1 / (1 + np.exp(-self.linear("gate", rows, self.H))) if gated else np.zeros((len(rows), self.H))
-            return list(zip(phi(self.heads(self.turned(k, positions) if turns else k)), self.heads(self.linear("value", rows)), g))
+            return list(zip(phi(self.heads(self.turned(k, positions) if turns else k)), self.heads(self.value(self.linear("value", rows), positions, turns)), g))
         key_value = self.all_keys(make)
         y = np.zeros((len(self.x), self.H, self.D))
         for n, row in enumerate(self.rows):
@@ -355,18 +358,18 @@ def main():
         "luna": (masks.WHOLE + ["insertion", "cross"], {"slots": 3},
                  [one, {"slots": 1}, {"slots": 16}, {"contextual": False}, {"tied": True}, {"pre_norm": True}, {"pre_norm": True, "tied": True},
                   {"pre_norm": True, "contextual": False}, {"norm_eps": 0.1}]),
-        "luna_causal": (every, {"slots": 3}, [turned, one, {"slots": 1}, {"slots": 5}, {"pack": "elu"}, {"pack": "softmax"}, {"tied": True},
+        "luna_causal": (every, {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}, {"pack": "elu"}, {"pack": "softmax"}, {"tied": True},
                                               {"tied": True, "pack": "softmax"}, {"pack": "elu", "rotary": True}]),
-        "linformer": ([m for m in every if m != "univae-upper"], {"slots": 3}, [turned, one, {"slots": 1}, {"slots": 5}]),
+        "linformer": ([m for m in every if m != "univae-upper"], {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}]),
         "performer": (every, {"features": 5},
-                      [turned, one, {"features": 3}, {"features": 16}] +
+                      [turned, values, one, {"features": 3}, {"features": 16}] +
                       [{"feature_map": m, "features": R} for m in ("hyperbolic", "trigonometric", "relu") for R in (5, 2)] +
                       [{"feature_map": "trigonometric", "features": 1, "held": [sign]} for sign in (-1, 1)] +
                       [{"feature_map": m, "rotary": True} for m in ("hyperbolic", "trigonometric", "relu")]),
-        "rfa": (every, {"features": 5}, [turned, one, {"features": 2, "held": [-1, 1]}, {"features": 16}, {"gate": True},
+        "rfa": (every, {"features": 5}, [turned, values, one, {"features": 2, "held": [-1, 1]}, {"features": 16}, {"gate": True},
                                          {"gate": True, "features": 2, "held": [-1, 1]},
                                          {"gate": True, "rotary": True}]),
-        "linear": (every, {}, [turned, one]),
+        "linear": (every, {}, [turned, values, one]),
         "lambda": (every, {}, [one, {"reach": 1}, {"reach": 2}, {"reach": 12}]),
     }
     lines = []
