@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/emulator/planted.h"
 
+#include "engine/ops/cuda/device_memory.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 #include "engine/ops/launch.h"
 
@@ -178,6 +179,8 @@ void verbs(int n, const float* x, float* found, float* y, float* stored, bool ad
 }
 
 struct Kept {};
+void begin_capture() { begin_capture_of_tests(); }
+
 std::size_t growth_by(std::int64_t bytes) {
     const std::size_t before = bytes_of_workspaces();
     workspace<Kept, char>(bytes);

@@ -42,6 +42,9 @@ void words(const unsigned* given, unsigned* to);
 // Runs the verbs on n numbers with one warp. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
+// Plays the begin of a captured step: what ops have sent before is lost.
+void begin_capture();
+
 // How the count of the ops' bytes grows by one workspace that is asked for so many.
 std::size_t growth_by(std::int64_t bytes);
 

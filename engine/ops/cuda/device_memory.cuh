@@ -2,6 +2,9 @@
 // Tables that the host writes for kernels. In the tests' build they are plain memory.
 #pragma once
 #include <cstddef>
+#ifndef __CUDACC__
+#include <vector>
+#endif
 
 #ifdef __CUDACC__
 #include "engine/ops/cuda/capture.h"
@@ -32,16 +35,30 @@ class Upload {
     Workspace memory_;
 };
 #else
-inline std::uint64_t capture_number() { return 0; }
+// The tests play captures: what was sent before one begins is lost to it, as a captured step sends its own.
+inline std::uint64_t captures = 0;
+inline std::uint64_t capture_number() { return captures; }
+class Upload;
+inline std::vector<Upload*> uploads;  // those with memory; they live as long as the program
 class Upload {
   public:
-    char* write(std::size_t bytes) { return data_ = static_cast<char*>(memory_.reserve(bytes)); }
+    char* write(std::size_t bytes) {
+        if (!data_) uploads.push_back(this);
+        bytes_ = bytes;
+        return data_ = static_cast<char*>(memory_.reserve(bytes));
+    }
     const char* send() { return data_; }
+    void lose() { std::memset(data_, 0, bytes_); }
 
   private:
     char* data_ = nullptr;
+    std::size_t bytes_ = 0;
     Workspace memory_;
 };
+inline void begin_capture_of_tests() {
+    captures++;
+    for (Upload* one : uploads) one->lose();
+}
 #endif
 
 }  // namespace masquerade::DEVICE

@@ -47,6 +47,7 @@ struct XRay : Observer {
     std::vector<Place> places;
     std::vector<Seen> attentions;
     std::multiset<float> losses;
+    int embeddings = 0, dropped_embeddings = 0;
 
     static bool attends(const Record& r) { return r.op == std::string("attention") || r.op == std::string("lsh_attention"); }
 
@@ -70,6 +71,8 @@ struct XRay : Observer {
     void after(const Record& r, bool backward) override {
         if (backward) return;
         const std::string op = r.op;
+        const auto ends = [&](const std::string& end) { return r.path.size() >= end.size() && r.path.substr(r.path.size() - end.size()) == end; };
+        embeddings += ends("embedding.norm"), dropped_embeddings += ends("embedding.dropout");
         if (op == "dropout") note(r.path, r.in[0], nullptr, r.out[0]);
         if (op == "residual_norm") note(r.path, r.in[1], r.in[0], r.out[1]);
         if (attends(r)) {
@@ -269,7 +272,8 @@ void check(const ModelKind& kind, std::vector<std::pair<std::string, std::string
             const std::string scope = layer == std::string::npos ? place.name : place.name.substr(0, place.name.find('.', layer + 6));
             counts[pre_norm[0] == 't'][scope]++;
         }
-        CHECK(!passes[0].places.empty());
+        CHECK(passes[0].embeddings > 0);
+        CHECK(passes[0].dropped_embeddings == passes[0].embeddings);
         if (text.train.empty()) continue;
         const auto seen = forwards(kind, *both, text, false).losses,
                    beside = forwards(kind, *both, eight(kind, *both, "who is the one that sees what he does not"), false).losses;
@@ -294,6 +298,8 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
             if (!attention.rotates) given.emplace_back("rotary", "false");
             if (std::string(kind.name) == "unilm") given.emplace_back("objective", "mlm");
             check(kind, given);
+            given.emplace_back("objective", "insertion-one-stack");  // documents of several groups of slots
+            if (attention.packs && std::string(kind.name) == "insertion") check(kind, given);
         }
         if (!keys.has("latent")) continue;
         for (const LatentKindRow& latent : latent_kinds()) check(kind, {{"latent", latent.name}});
