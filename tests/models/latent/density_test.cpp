@@ -314,3 +314,28 @@ TEST_CASE(
             }
         }
 }
+
+TEST_CASE("latent density: a learned kappa is that of the setting times the exponential of its parameter") {
+    int learned = 0;
+    for (const LatentKindRow& row : latent_kinds()) {
+        LatentOptions o;
+        o.kind = row.kind, o.kappa = 20, o.learn_kappa = true;
+        const Latents latents(o, {8, 8}, 1);
+        const LatentSpace space(latents.layers);
+        const LatentNoise noise = space.noise(names(1), 5, 1);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f64);
+        tape.begin("kappa");
+        latents.each(tape, 1, &noise, nullptr, [&](std::size_t l, const LatentSample& s) {
+            const Tensor* change = latents.parameters.find(text("latent.", l, ".log_kappa"));
+            if (!change) return;
+            learned++;
+            LatentOptions fixed = latents.latent(l).options;
+            fixed.learn_kappa = false, fixed.kappa = o.kappa * std::exp(number_at(change->view(), 0));
+            const double expected = row.make(nullptr, "", fixed, nullptr)->constant_kl();
+            CHECK(std::abs(number_at(s.kl->view(), 0) - expected) <= 1e-6 * expected);
+        });
+        tape.end();
+    }
+    CHECK(learned == 4);
+}
