@@ -6,46 +6,15 @@
 #include <map>
 
 #include "input/utf8.h"
+#include "tokenizer/canonical.h"
 #include "tokenizer/characters_table.h"
+#include "tokenizer/table_rows.h"
 
 namespace masquerade {
 
 namespace {
 
 using unicode::Fact;
-using Map = std::map<char32_t, std::u32string>;  // a code point, what becomes of it
-
-// use(first, last, value) for each row.
-template <std::size_t n, class Use>
-void each_run(const unicode::Run (&runs)[n], Use use) {
-    char32_t first = 0;
-    for (const unicode::Run& run : runs) {
-        first += run.skipped;
-        use(first, first + run.length - 1, run.value);
-        first += run.length;
-    }
-}
-
-template <std::size_t n>
-void add(const unicode::Shift (&shifts)[n], Map& map) {
-    for (const unicode::Shift& shift : shifts)
-        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
-            map[c] = char32_t(c + std::uint32_t(shift.offset));
-}
-
-template <std::size_t n>
-void add(const unicode::Change (&changes)[n], Map& map) {
-    for (const unicode::Change& change : changes) {
-        char32_t c = change.first;
-        map[c].clear();
-        for (char32_t to : change.to) {
-            if (to == ' ')
-                map[++c].clear();
-            else
-                map[c] += to;
-        }
-    }
-}
 
 }  // namespace
 
@@ -102,16 +71,17 @@ void Characters::set_flags(const NormaliseOptions& options) {
 // Lower case, then decomposition, each code point by itself: their order makes no difference to any.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
-    Map lowered, stripped;
+    unicode::Map lowered, stripped;
     if (options.lower) add(unicode::lower, lowered), add(unicode::lower_longer, lowered);
     if (options.lower && library) add(unicode::hugging_face_lower, lowered);
-    if (options.strips()) add(unicode::strip, stripped);
-    if (options.strips() && library) add(unicode::hugging_face_strip, stripped);
-    auto set_class = [&](char32_t first, char32_t last, std::uint32_t value) {
-        for (char32_t c = first; c <= last; c++) classes_.push_back({c, int(value)});
-    };
-    each_run(unicode::combining_classes, set_class);
-    if (library) each_run(unicode::hugging_face_classes, set_class);
+    if (options.strips()) {
+        stripped = canonical_decompositions();
+        for (auto& [c, parts] : stripped)
+            parts.erase(std::remove_if(parts.begin(), parts.end(),
+                                       [&](char32_t part) { return (*this)[part].is(Character::mark); }),
+                        parts.end());
+        if (library) add(unicode::hugging_face_strip, stripped);
+    }
     for (const auto& [c, result] : stripped)
         if (lowered.count(c) == 0) set_result(c, result);
     for (const auto& [c, small] : lowered) {
@@ -172,12 +142,6 @@ void Characters::set_ascii() {
                                                 : other;
         if (ascii_[c] == letter) letters_[c] = char(what.to != 0 ? what.to : c);
     }
-}
-
-int Characters::combining_class(char32_t c) const {
-    for (const auto& [character, value] : classes_)
-        if (character == c) return value;
-    return 0;
 }
 
 void Characters::replace(std::string_view line, std::string& text, std::vector<Span>& sources) const {

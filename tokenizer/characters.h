@@ -64,9 +64,6 @@ class Characters {
     // The expansion of a character that `expands`: 2 or 3 code points, then 0.
     const char32_t* expansion(Character c) const { return &pool_[c.to]; }
 
-    // Canonical combining class of a nonstarter that stripping leaves.
-    int combining_class(char32_t c) const;
-
     // The kind of a byte of ASCII where a word may begin.
     enum Kind : char { other, letter, space, alone, dropped };  // letter: also digits; other: all else
     Kind kind(char byte) const { return Kind(ascii_[(unsigned char)byte]); }
@@ -95,7 +92,6 @@ class Characters {
     std::vector<Character> table_;         // blocks of 256 code points
     std::vector<std::uint16_t> block_of_;  // 0: the block in which nothing changes
     std::vector<char32_t> pool_;
-    std::vector<std::pair<char32_t, int>> classes_;
     std::array<char, 256> ascii_{}, letters_{};
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "input/utf8.h"
+#include "tokenizer/canonical.h"
 #include "tokenizer/spacing.h"
 #include "tokenizer/wordpiece.h"
 
@@ -55,7 +56,24 @@ std::string WordPiece::decode(const std::vector<int>& ids) const {
         const bool plain = word.kind == SpacedWord::Kind::ordinary && one && !is_digit(first.value);
         if (plain && characters_[first.value].is(Character::alone)) word.kind = SpacedWord::Kind::alone;
     }
-    return with_spaces(std::move(words), never_joined_);
+    return composed(with_spaces(std::move(words), never_joined_));
+}
+
+// Encoding decomposes, so that decoding has to compose. Where encoding tells the composed text from the decomposed one,
+// as it does without stripping, the text stays as its tokens spell it.
+std::string WordPiece::composed(std::string text) const {
+    const auto same = [&](std::string_view before, std::string_view after) {
+        return normalise(before, characters_).text == normalise(after, characters_).text;
+    };
+    std::string all = nfc(text, same);
+    if (in_text_.empty() || all == text) return all;
+    const auto recognised = [&](const std::string& line) {
+        std::vector<int> ids;
+        for (const AddedTokens::Part& part : in_text_.split(line))
+            if (part.id >= 0) ids.push_back(part.id);
+        return ids;
+    };
+    return recognised(all) == recognised(text) ? all : text;
 }
 
 std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& pieces) const {
@@ -72,7 +90,7 @@ std::string WordPiece::spelled(std::string_view line, const std::vector<Piece>& 
         if (space) text += ' ';
         text.append(token, inside && continues(token) ? 2 : 0);
     }
-    return text;
+    return composed(std::move(text));
 }
 
 }  // namespace masquerade

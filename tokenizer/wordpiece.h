@@ -51,11 +51,12 @@ class WordPiece {
     // Text a reader would write: pieces joined to words, spaces placed by the rules of English and Chinese
     // (spacing.h). A piece that continues nothing is written as it is, "##" and all. [UNK] and [MASK] are words; other
     // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that
-    // hold no [UNK].
+    // hold no [UNK]. If encoding strips accents, which decomposes every character, the text is in Unicode's NFC;
+    // otherwise it is composed as its tokens are.
     std::string decode(const std::vector<int>& ids) const;
 
     // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
-    // line has white space between two of them. An unknown word is "[UNK]".
+    // line has white space between two of them, composed as decode() composes. An unknown word is "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -71,6 +72,7 @@ class WordPiece {
 
     void add_single(int id);
     void prepare_decoding();
+    std::string composed(std::string text) const;
 
     Vocabulary vocabulary_;
     Options options_;

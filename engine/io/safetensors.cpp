@@ -142,7 +142,12 @@ const StoredTensor* TensorFile::find(const std::string& name) const {
 }
 
 const StoredTensor& TensorFile::at(const std::string& name) const {
-    if (const StoredTensor* tensor = find(name)) return *tensor;
+    if (const StoredTensor* tensor = find(name)) {
+        if (!tensor->unreadable.empty())
+            throw BadInput(text(path_, ": tensor ", name, " is ", tensor->unreadable,
+                                "; at most 4 dimensions of F16, BF16, F32, F64, integers or BOOL can be read"));
+        return *tensor;
+    }
     const std::vector<std::string> names = names_of(tensors_);
     std::string meant = nearest(name, names);
     throw BadInput(text(path_, " has no tensor ", name, " among its ", names.size(),

@@ -29,6 +29,9 @@ struct StoredTensor {
     Element element = Element::f32;
     Shape shape;
     const void* data = nullptr;  // need not be aligned in other people's files
+    // "C64 (2,3)" of a tensor in other people's files that no View can hold: here it is a row of bytes. Asking for it is
+    // BadInput.
+    std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
 

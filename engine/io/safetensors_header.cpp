@@ -2,10 +2,13 @@
 #include "engine/io/safetensors_header.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <tuple>
 
+#include "engine/base/log.h"
 #include "engine/io/checksum.h"
 
 namespace masquerade {
@@ -19,6 +22,14 @@ std::size_t digits_place(const std::string& json) {
     std::string before = "\"" + checksum_key + "\":\"";
     std::size_t at = json.find(before);
     return at == json.npos || at + before.size() + 16 > json.size() ? json.npos : at + before.size();
+}
+
+// The bits of a number of the format's other dtypes, which no View can hold; 0: not known.
+int bits_of(const std::string& dtype) {
+    static const std::map<std::string, int> bits = {{"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E5M2", 8},
+                                                    {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"C64", 64}};
+    const auto found = bits.find(dtype);
+    return found == bits.end() ? 0 : found->second;
 }
 
 class HeaderReader {
@@ -98,14 +109,13 @@ class HeaderReader {
         const nlohmann::json &dtype = part("dtype"), &shape = part("shape"), &offsets = part("data_offsets");
         Extent extent{};
         extent.tensor.name = full_name;
+        if (!dtype.is_string()) refuse("tensor ", name, " has the unknown dtype ", in_words(dtype), "; F32, BF16, F64 and the like are expected");
+        const std::string word = dtype.get<std::string>();
         int element = 0;
-        const auto* word = dtype.get_ptr<const std::string*>();
-        while (element <= int(Element::f64) && !(word && *word == name_of(Element(element)))) element++;
-        if (element > int(Element::f64))
-            refuse("tensor ", name, " has the unknown dtype ", in_words(dtype),
-                   "; F32, BF16, F64 and the like are expected");
-        extent.tensor.element = Element(element);
-        std::uint64_t bytes = read_shape(name, shape, extent.tensor);
+        while (element <= int(Element::f64) && word != name_of(Element(element))) element++;
+        const bool known = element <= int(Element::f64);
+        if (known) extent.tensor.element = Element(element);
+        std::optional<std::uint64_t> bytes = read_shape(name, shape, known ? 8 * int(bytes_of(Element(element))) : bits_of(word), extent.tensor);
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
             !offsets[1].is_number_unsigned())
             refuse("tensor ", name, " has data_offsets ", in_words(offsets),
@@ -115,35 +125,46 @@ class HeaderReader {
         if (extent.begin > extent.end)
             refuse("tensor ", name, " ends at byte ", extent.end, " of the data, before its begin at ",
                    extent.begin);
-        if (extent.end - extent.begin != bytes)
-            refuse("tensor ", name, " ", extent.tensor.shape, " of ", name_of(extent.tensor.element),
-                   " takes ", bytes, " bytes, but ", extent.end - extent.begin,
+        if (bytes && extent.end - extent.begin != *bytes)
+            refuse("tensor ", name, " ", in_words_of(shape), " of ", clipped(word), " takes ", *bytes, " bytes, but ", extent.end - extent.begin,
                    " are given to it, from byte ", extent.begin, " of the data");
         if (extent.end > header_.data_bytes)
             refuse("tensor ", name, " ends at byte ", extent.end, " of the data, which has only ",
                    header_.data_bytes, " bytes. It was cut off: copy or download it again");
+        if (!known || shape.size() > 4) {
+            extent.tensor.unreadable = text(printable(clipped(word)), " ", in_words_of(shape));
+            extent.tensor.element = Element::u8;
+            extent.tensor.shape = {std::int64_t(extent.end - extent.begin)};
+        }
         return extent;
     }
 
-    std::uint64_t read_shape(const std::string& name, const nlohmann::json& shape,
-                             StoredTensor& tensor) const {
+    // "(2,3)"
+    static std::string in_words_of(const nlohmann::json& shape) {
+        std::string all;
+        for (const auto& size : shape) all += (all.empty() ? "" : ",") + size.dump();
+        return '(' + clipped(all) + ')';
+    }
+
+    // The bytes that the shape takes; none if the dtype is not known. The sizes of more than four dimensions are not kept.
+    std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
+                                            StoredTensor& tensor) const {
         bool good = shape.is_array();
         if (good)
             for (const auto& size : shape) good = good && size.is_number_unsigned();
         if (!good) refuse("tensor ", name, " has shape ", in_words(shape), "; a list of sizes is expected");
-        if (shape.size() > 4)
-            refuse("tensor ", name, " has ", shape.size(), " dimensions; at most 4 can be read");
-        std::int64_t bytes = std::int64_t(bytes_of(tensor.element));
+        std::int64_t all = std::max(bits, 1);
         bool empty = false, fits = true;
         for (const auto& json_size : shape) {
             std::uint64_t size = json_size.get<std::uint64_t>();
-            fits = fits && size <= INT64_MAX &&
-                   (size == 0 || !__builtin_mul_overflow(bytes, std::int64_t(size), &bytes));
+            fits = fits && size <= INT64_MAX && (size == 0 || !__builtin_mul_overflow(all, std::int64_t(size), &all));
             empty = empty || size == 0;
-            tensor.shape.size[tensor.shape.rank++] = std::int64_t(size);
+            if (shape.size() <= 4) tensor.shape.size[tensor.shape.rank++] = std::int64_t(size);
         }
-        if (!fits) refuse("tensor ", name, " has shape ", tensor.shape, ", more than any file can hold");
-        return empty ? 0 : std::uint64_t(bytes);
+        if (!fits) refuse("tensor ", name, " has shape ", in_words_of(shape), ", more than any file can hold");
+        if (bits == 0) return std::nullopt;
+        if (!empty && all % 8 != 0) refuse("tensor ", name, " ", in_words_of(shape), " takes ", all, " bits, which are no whole bytes");
+        return empty ? 0 : std::uint64_t(all) / 8;
     }
 
     // Every byte of the data belongs to exactly one tensor.

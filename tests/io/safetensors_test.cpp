@@ -186,11 +186,13 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(refusal(raw_file("{\"__metadata__\":7}", 0)), "__metadata__ is 7;");
     CHECK_SAYS(refusal(raw_file("{\"__metadata__\":{\"a\":1}}", 0)), "__metadata__ a is 1;");
 
-    CHECK_SAYS(one("\"F33\"", "[6]", "[0,24]"), "unknown dtype \"F33\"");
     CHECK_SAYS(one("4", "[6]", "[0,24]"), "unknown dtype 4");
     for (const char* shape : {"[-6]", "[6.0]", "6", "[\"6\"]", "[[6]]", "{}"})
         CHECK_SAYS(one(f32, shape, "[0,24]"), "a list of sizes is expected");
-    CHECK_SAYS(one(f32, "[1,1,1,1,6]", "[0,24]"), "has 5 dimensions");
+    CHECK_SAYS(one(f32, "[1,1,1,1,5]", "[0,24]"), "tensor a (1,1,1,1,5) of F32 takes 20 bytes, but 24 are given to it");
+    CHECK_SAYS(one("\"C64\"", "[2]", "[0,24]"), "tensor a (2) of C64 takes 16 bytes, but 24 are given to it");
+    CHECK_SAYS(one("\"F4\"", "[7]", "[0,24]"), "tensor a (7) takes 28 bits, which are no whole bytes");
+    CHECK_SAYS(one("\"F33\"", "[6]", "[24,0]"), "ends at byte 0 of the data, before");
     CHECK_SAYS(one(f32, "[4294967296,4294967296]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[18446744073709551615]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[5]", "[0,24]"),
@@ -205,6 +207,37 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(two("a", "[0,4]", "b", "[2,6]", 8), "tensor b begins at byte 2 of the data, inside tensor a,");
     CHECK_SAYS(two("a", "[0,4]", "b", "[0,4]", 4), "inside tensor a,");
     CHECK_SAYS(two("a", "[0,4]", "b", "[5,9]", 9), "bytes 4 to 5 of the data, before tensor b");
+}
+
+TEST_CASE("safetensors: a tensor that nothing here can hold spoils no other") {
+    struct Row {
+        const char *dtype, *shape, *bytes;
+    };
+    for (const Row& row : {Row{"F8_E4M3", "[2,3]", "6"}, Row{"F8_E5M2", "[6]", "6"}, Row{"F8_E8M0", "[0]", "0"},
+                           Row{"F4", "[4,3]", "6"}, Row{"F6_E2M3", "[8]", "6"}, Row{"F6_E3M2", "[2,2,2]", "6"},
+                           Row{"C64", "[2,2]", "32"}, Row{"F32", "[1,1,2,1,3]", "24"}, Row{"I64", "[1,0,2,1,3]", "0"},
+                           Row{"F33", "[2]", "7"}, Row{"F33", "[1,1,1,1,1,1]", "7"}}) {
+        CAPTURE(row.dtype);
+        TemporaryFolder folder;
+        const int bytes = std::stoi(row.bytes);
+        std::string data = raw_file(text("{\"b\":", entry(text('"', row.dtype, '"'), row.shape, text("[0,", row.bytes, "]")),
+                                         ",\"a\":", entry("\"F32\"", "[2]", text("[", bytes, ",", bytes + 8, "]")), "}"),
+                                    std::size_t(bytes) + 8);
+        const float numbers[2] = {1.5f, -2};
+        std::memcpy(data.data() + data.size() - 8, numbers, 8);
+        write_file(folder.file("f"), data);
+        const TensorFile file(folder.file("f"));
+        float read[2] = {};
+        file.copy_to("a", View{read, DType::f32, Device::cpu, {2}, "a"});
+        CHECK((read[0] == 1.5f && read[1] == -2));
+        REQUIRE(file.find("b") != nullptr);
+        CHECK(file.find("b")->bytes() == std::size_t(bytes));
+        const std::string named = text("tensor b is ", row.dtype, " (");
+        CHECK_SAYS(message_of<BadInput>([&] { file.at("b"); }), named);
+        CHECK_SAYS(message_of<BadInput>([&] { file.convert_to("b", View{read, DType::f32, Device::cpu, {2}, "b"}); }), named);
+        CHECK_SAYS(message_of<BadInput>([&] { file.expect_finite("b"); }), named);
+        CHECK_SAYS(message_of<BadInput>([&] { file.integers("b"); }), named);
+    }
 }
 
 // With n * n the second would take a hundred times as long, and minutes.

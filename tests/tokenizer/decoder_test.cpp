@@ -5,6 +5,7 @@
 
 #include "doctest/doctest.h"
 #include "input/utf8.h"
+#include "tokenizer/canonical.h"
 #include "tokenizer/wordpiece.h"
 
 using namespace masquerade;
@@ -110,6 +111,86 @@ TEST_CASE("decoding restores what a writer would write") {
     CHECK(round(tokenizer, "( a+ + ) , 1 , 000 or may 1,1955") == "(a++), 1,000 or may 1, 1955");
     CHECK(round(tokenizer, "") == "");
     CHECK(tokenizer.decode({}) == "");
+}
+
+namespace {
+
+struct Script {
+    const char *language, *text;  // the text in NFC, as encoding in lower case leaves it
+};
+const Script scripts[] = {{"Korean", "한글 문장을 씁니다. 값이, 없다"},
+                          {"Tamil", "கொடு போ கௌ"},
+                          {"Bengali", "লোক মৌমাছি"},
+                          {"Malayalam", "കൊടി തോട"},
+                          {"Oriya", "କୋ କୌ"},
+                          {"Sinhala", "කො"},
+                          {"Balinese", "ᬆ ᬈ"},
+                          {"Grantha", "𑍋 𑍌"},
+                          {"Tirhuta", "𑒼"},
+                          {"English", "plain words"},
+                          {"Russian", "простои текст"},
+                          {"Japanese", "カタカナ と漢字"}};
+
+std::vector<std::string> script_lines() {
+    std::vector<std::string> lines;
+    for (const Script& script : scripts) lines.push_back(script.text);
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("decoding: what encoding decomposed is composed again, in every script, by either rules") {
+    for (Rules rules : {Rules::google, Rules::hugging_face}) {
+        WordPiece::Options options;
+        options.rules = rules;
+        const WordPiece tokenizer(of_characters(script_lines(), options), options);
+        for (const Script& script : scripts) {
+            CAPTURE(std::string(script.language));
+            const std::vector<int> ids = tokenizer.encode(script.text);
+            REQUIRE(std::count(ids.begin(), ids.end(), tokenizer.vocabulary().unk()) == 0);
+            const std::string text = tokenizer.decode(ids);
+            CHECK(tokenizer.encode(text) == ids);
+            CHECK(text == script.text);
+            CHECK(tokenizer.spelled(text, tokenizer.encode_pieces(text)) == text);
+        }
+    }
+    const WordPiece tokenizer(of_characters(script_lines(), {}), {});
+    CHECK(round(tokenizer, "한글 문장을 씁니다.") == "한글 문장을 씁니다.");
+    CHECK(round(tokenizer, "கொடு") == "கொடு");
+    // Pieces that no text is cut into, too: after [UNK], and without a beginning.
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<int> ids = {v.unk(), v.id("##ᄀ"), v.id("##ᅳ"), v.id("##ᆯ")};
+    CHECK(tokenizer.decode(ids) == "[UNK]글");
+    ids.erase(ids.begin());
+    CHECK(tokenizer.decode(ids) == "##글");
+}
+
+TEST_CASE("decoding: text that encoding does not decompose stays as it was written") {
+    WordPiece::Options cased;
+    cased.lower = false;
+    const std::vector<std::string> lines = {"한글", "\u1112\u1161\u11ab", "caf\u00e9", "cafe\u0301", "a\u2260b", "a =\u0338 b"};
+    const WordPiece tokenizer(of_characters(lines, cased), cased);
+    for (const std::string& line : lines) {
+        const std::vector<int> ids = tokenizer.encode(line);
+        REQUIRE(std::count(ids.begin(), ids.end(), tokenizer.vocabulary().unk()) == 0);
+        CHECK(tokenizer.encode(tokenizer.decode(ids)) == ids);
+    }
+    for (std::size_t i = 0; i < 5; i++) CHECK(round(tokenizer, lines[i]) == lines[i]);
+    // Lower case alone does not decompose, stripping alone does.
+    cased.strip_accents = true;
+    const WordPiece strips(of_characters(lines, cased), cased);
+    CHECK(round(strips, lines[1]) == "한");
+    // A replaced character and one that is a token are never made.
+    WordPiece::Options replaces;
+    replaces.replace = {{U'한', "x"}};
+    const WordPiece other(of_characters({lines[1], "x"}, {}), replaces);
+    CHECK(round(other, lines[1]) == lines[1]);
+    Vocabulary with_token = of_characters({lines[1]}, {}, {"한"});
+    AddedToken token{"한", with_token.id("한")};
+    token.special = false;
+    const WordPiece recognises(with_token, {}, {token});
+    CHECK(round(recognises, lines[1]) == lines[1]);
+    CHECK(round(recognises, "한") == "한");
 }
 
 TEST_CASE("decoding: numbers of single digits are put together") {

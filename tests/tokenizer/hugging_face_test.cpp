@@ -390,7 +390,6 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
                              TokenizerError);
     };
     refused(Vocabulary({"a"}), {}, {}, "no [UNK]");
-    refused(Vocabulary({"[UNK]", "a", "a"}), {}, {}, "tokens 1 and 2 are both \"a\"");
     refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, "not UTF-8");
     refused(vocabulary, {}, {{"b", 1}}, "the added token b has the id 1, expected 2");
     AddedToken beyond{"a", 1};
@@ -442,7 +441,7 @@ TEST_CASE("a tokenizer from whatever a path names") {
     CHECK(set.options.strip_accents == true);
     CHECK_FALSE(set.options.split_ideographs);
     CHECK(set.options.recognise_special);
-    REQUIRE(set.added.size() == 2);
+    REQUIRE(set.added.size() == 6);  // with the four special tokens that nobody lists
     CHECK(set.added[0].text == "[MASK]");
     CHECK(set.added[1].beyond);
     CHECK(set.vocabulary.token(7) == "<e>");
@@ -457,7 +456,7 @@ TEST_CASE("a tokenizer from whatever a path names") {
                          TokenizerError);
     folder.write("tokenizer_config.json", "{}");
     folder.write("added_tokens.json", "{}");
-    CHECK(read_tokenizer(folder.path).notes.size() == 1);
+    CHECK(read_tokenizer(folder.path).added.empty());
     folder.write("special_tokens_map.json", json{{"sep_token", "</s>"}}.dump());
     CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("sep_token is \"</s>\""),
                          TokenizerError);
@@ -471,4 +470,180 @@ TEST_CASE("a tokenizer from whatever a path names") {
     REQUIRE(whole.notes.size() == 1);
     CHECK(whole.notes[0].find("do_lower_case and gives as false") != std::string::npos);
     CHECK(read_tokenizer(folder.path + "/tokenizer.json").notes.empty());
+}
+
+namespace {
+
+const char* const lines_of_bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsun\n##s\n\u4e2d\n";
+
+// A folder with a vocab.txt and these files.
+HuggingFace read_folder(const std::map<std::string, json>& files, const std::string& lines = lines_of_bert) {
+    TemporaryFolder folder;
+    folder.write("vocab.txt", lines);
+    for (const auto& [name, file] : files) folder.write(name, file.dump());
+    return read_tokenizer(folder.path);
+}
+
+}  // namespace
+
+TEST_CASE("additional special tokens and added tokens are read wherever a folder names them") {
+    const json by_name = {"<a>", "sun", ""}, by_role = {{"image_token", "<a>"}, {"other", "sun"}};
+    const json flags = json::array({{{"content", "<a>"}, {"lstrip", true}, {"single_word", true}}, "sun"});
+    const json whole = small();
+    for (const char* file : {"tokenizer_config.json", "special_tokens_map.json"})
+        for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
+            for (const json& named : {by_name, by_role, flags})
+                for (bool with_json : {false, true}) {
+                    std::map<std::string, json> files = {{file, {{key, named}}}};
+                    if (with_json) files["tokenizer.json"] = whole;
+                    CAPTURE(file);
+                    CAPTURE(key);
+                    CAPTURE(named.dump());
+                    CAPTURE(with_json);
+                    const HuggingFace read = read_folder(files);
+                    const auto find = [&](const char* text) {
+                        for (const AddedToken& token : read.added)
+                            if (token.text == text) return token;
+                        return AddedToken();
+                    };
+                    const AddedToken a = find("<a>"), sun = find("sun");
+                    CHECK(a.id == (with_json ? 10 : 8));
+                    CHECK(read.vocabulary.token(a.id) == "<a>");
+                    CHECK((a.special && a.beyond && !a.normalised));
+                    CHECK(a.strip_left == (named.is_array() && named[0].is_object()));
+                    CHECK(a.single_word == (named.is_array() && named[0].is_object()));
+                    CHECK((sun.id == 5 && sun.special && !sun.beyond));
+                    CHECK(read.vocabulary.size() == a.id + 1);
+                    CHECK(find(with_json ? "[MASK]" : "[CLS]").special);
+                }
+    const HuggingFace plain = read_folder({{"added_tokens.json", {{"<y>", 9}, {"<x>", 8}}},
+                                           {"special_tokens_map.json", {{"additional_special_tokens", {"<y>"}}}}});
+    CHECK(plain.vocabulary.token(8) == "<x>");
+    CHECK(plain.vocabulary.token(9) == "<y>");
+    REQUIRE(plain.added.size() == 7);
+    CHECK((!plain.added[0].special && plain.added[0].normalised && plain.added[0].beyond));
+    CHECK(plain.added[1].special);
+    CHECK_THROWS_WITH_AS(read_folder({{"added_tokens.json", {{"<y>", 11}}}}), doctest::Contains("expected 8, the next free"), TokenizerError);
+}
+
+TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a tokenizer.json") {
+    struct Row {
+        json config;
+        const char* part;  // of the message; null: it is BERT's
+    };
+    const Row rows[] = {
+        {{{"tokenizer_class", "BertTokenizer"}}, nullptr},
+        {{{"tokenizer_class", "BertTokenizerFast"}}, nullptr},
+        {{{"tokenizer_class", nullptr}}, nullptr},
+        {{{"tokenizer_class", "ElectraTokenizerFast"}}, nullptr},
+        {{{"tokenizer_class", "PreTrainedTokenizerFast"}}, nullptr},
+        {{{"tokenizer_class", "TokenizersBackend"}}, nullptr},
+        {{{"tokenizer_class", "RoFormerTokenizer"}}, nullptr},  // by characters
+        {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "basic"}}, nullptr},
+        {{{"tokenizer_class", "BertJapaneseTokenizer"}}, "tokenizer_class is \"BertJapaneseTokenizer\", expected BertTokenizer"},
+        {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "mecab"}}, "word_tokenizer_type is \"mecab\", expected \"basic\""},
+        {{{"word_tokenizer_type", "sudachi"}}, "put a space between them"},
+        {{{"subword_tokenizer_type", "character"}}, "subword_tokenizer_type is \"character\", expected \"wordpiece\""},
+        {{{"subword_tokenizer_type", "sentencepiece"}}, "subword_tokenizer_type is \"sentencepiece\""},
+        {{{"do_word_tokenize", false}}, "do_word_tokenize is false, expected true"},
+        {{{"do_subword_tokenize", false}}, "do_subword_tokenize is false"},
+        {{{"do_basic_tokenize", false}}, "do_basic_tokenize is false"},
+        {{{"tokenizer_class", "KoBertTokenizer"}}, "KoBertTokenizer is not here"},
+        {{{"tokenizer_class", "XLMRobertaTokenizer"}}, "with a vocabulary that is learned"},
+        {{{"tokenizer_class", "AlbertTokenizerFast"}}, "AlbertTokenizerFast is not here"},
+    };
+    for (const Row& row : rows)
+        for (bool whole : {false, true}) {
+            std::map<std::string, json> files = {{"tokenizer_config.json", row.config}};
+            if (whole) files["tokenizer.json"] = small();
+            CAPTURE(row.config.dump());
+            if (row.part)
+                CHECK_THROWS_WITH_AS(read_folder(files), doctest::Contains(row.part), TokenizerError);
+            else
+                CHECK_NOTHROW(read_folder(files));
+        }
+    // A RoFormer by words, by its class or by the model's type.
+    const std::string words = std::string(lines_of_bert) + "\u4e2d\u6587\n";
+    for (const char* name : {"RoFormerTokenizer", "RoFormerTokenizerFast"})
+        CHECK_THROWS_WITH_AS(read_folder({{"tokenizer_config.json", {{"tokenizer_class", name}}}}, words),
+                             doctest::Contains("with jieba, which is not here, and the vocabulary holds such words (\u4e2d\u6587)"),
+                             TokenizerError);
+    const json roformer = {{"model_type", "roformer"}};
+    CHECK_THROWS_WITH_AS(read_folder({{"config.json", roformer}}, words), doctest::Contains("jieba"), TokenizerError);
+    CHECK_NOTHROW(read_folder({{"config.json", roformer}}));
+    CHECK_NOTHROW(read_folder({{"config.json", {{"model_type", "bert"}}}}, words));
+    CHECK_NOTHROW(read_folder({{"config.json", roformer}, {"tokenizer_config.json", {{"tokenizer_class", "BertTokenizer"}}}}, words));
+}
+
+// A table of options, each of them alone and all together.
+TEST_CASE("a folder's tokenizer is written and read whole, whatever its options") {
+    using Change = void (*)(WordPiece::Options&, std::vector<AddedToken>&, std::vector<std::string>&);
+    const auto add = [](std::vector<AddedToken>& added, std::vector<std::string>& tokens, const char* text, auto change) {
+        AddedToken token{text, int(tokens.size())};
+        token.beyond = true;
+        change(token);
+        tokens.push_back(text);
+        added.push_back(token);
+    };
+    static const auto put = add;
+    const std::pair<const char*, Change> table[] = {
+        {"lower", [](auto& o, auto&, auto&) { o.lower = false; }},
+        {"strips", [](auto& o, auto&, auto&) { o.lower = false, o.strip_accents = true; }},
+        {"keeps accents", [](auto& o, auto&, auto&) { o.strip_accents = false; }},
+        {"ideographs", [](auto& o, auto&, auto&) { o.split_ideographs = false; }},
+        {"clean", [](auto& o, auto&, auto&) { o.clean = false; }},
+        {"max_word", [](auto& o, auto&, auto&) { o.max_word = 4; }},
+        {"replace", [](auto& o, auto&, auto&) { o.replace = {{U'\u2026', "..."}, {U'\u00fc', ""}}; }},
+        {"equal lines", [](auto&, auto&, auto& t) { t.insert(t.begin() + 6, "sun"); }},
+        {"special", [](auto&, auto& a, auto& t) { put(a, t, "<x>", [](AddedToken&) {}); }},
+        {"ordinary", [](auto&, auto& a, auto& t) { put(a, t, "<y>", [](AddedToken& x) { x.special = false; }); }},
+        {"normalised", [](auto&, auto& a, auto& t) { put(a, t, "Ny", [](AddedToken& x) { x.normalised = true; }); }},
+        {"single word", [](auto&, auto& a, auto& t) { put(a, t, "OK", [](AddedToken& x) { x.single_word = true; }); }},
+        {"strip left", [](auto&, auto& a, auto& t) { put(a, t, "<l>", [](AddedToken& x) { x.strip_left = true; }); }},
+        {"strip right", [](auto&, auto& a, auto& t) { put(a, t, "<r>", [](AddedToken& x) { x.strip_right = true; }); }},
+    };
+    const std::size_t count = std::size(table);
+    const std::string text = "Sun S\u00fcn s\u00fcns \u4e2d\u6587\u2026 a\u00adb [MASK]ok sunok OK<x> <l> a <r> b<y>NY sunsuns caf\u00e9\u0301.";
+    for (std::size_t which = 0; which <= count; which++) {
+        WordPiece::Options options;
+        options.rules = Rules::hugging_face;
+        options.max_word = 100;
+        options.recognise_special = true;
+        std::vector<std::string> tokens(special_tokens, special_tokens + 5);
+        for (const char* token : {"sun", "##s", "s", "S", "Sun", "a", "b", "ab", "##b", "un", "##un", "##\u00fcn", "\u4e2d", "\u6587",
+                                  "\u4e2d\u6587", ".", "##.", "...", "ca", "c", "##fe", "##f\u00e9", "<", ">", "x", "l", "r", "y", "o"})
+            tokens.push_back(token);
+        std::vector<AddedToken> added;
+        for (int i = 0; i < 5; i++) added.push_back({special_tokens[i], i});
+        for (std::size_t i = 0; i < count; i++)
+            if (which == count || which == i) table[i].second(options, added, tokens);
+        for (AddedToken& token : added)
+            for (int id = 0; id < int(tokens.size()); id++)
+                if (tokens[std::size_t(id)] == token.text) token.id = id;
+        CAPTURE(std::string(which == count ? "all" : table[which].first));
+        const WordPiece one(Vocabulary(tokens), options, added);
+        TemporaryFolder folder;
+        write_tokenizer(folder.path, one);
+        HuggingFace read = read_tokenizer(folder.path);
+        CHECK(tokens_of(read.vocabulary) == tokens);
+        check_equal(read, {one.vocabulary(), options, added, {}});
+        const WordPiece again(read.vocabulary, read.options, read.added);
+        CHECK(again.encode(text) == one.encode(text));
+        if (which < count && table[which].first != std::string("equal lines")) {
+            const WordPiece plain(Vocabulary(tokens), [] {
+                WordPiece::Options o;
+                o.rules = Rules::hugging_face, o.max_word = 100, o.recognise_special = true;
+                return o;
+            }());
+            CHECK(plain.encode(text) != one.encode(text));  // the text shows the option
+        }
+    }
+    // A vocab.txt that is not the one of tokenizer.json explains no missing id.
+    TemporaryFolder folder;
+    const WordPiece twice(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "sun", "a", "sun"}));
+    write_tokenizer(folder.path, twice);
+    CHECK(read_tokenizer(folder.path).vocabulary.token(4) == "sun");
+    CHECK(read_tokenizer(folder.path).vocabulary.id("sun") == 6);
+    folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nmoon\na\nsun\n");
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("none of them with id 4"), TokenizerError);
 }

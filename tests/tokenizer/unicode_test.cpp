@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "tokenizer/characters_table.h"
+#include "tokenizer/canonical.h"
+#include "tokenizer/table_rows.h"
+#include "input/utf8.h"
 #if __has_include(<utf8proc.h>) && !defined(WITHOUT_UTF8PROC)
 #include <utf8proc.h>
 #endif
@@ -19,38 +22,6 @@ using namespace masquerade;
 namespace {
 
 using unicode::Fact;
-
-// use(first, last, value) for each row.
-template <std::size_t n, class Use>
-void each_run(const unicode::Run (&runs)[n], Use use) {
-    char32_t next = 0;
-    for (const unicode::Run& run : runs) {
-        char32_t first = next + run.skipped;
-        next = first + run.length;
-        use(first, next - 1, run.value);
-    }
-}
-
-// use(code point, what it becomes)
-template <std::size_t n, class Use>
-void each_change(const unicode::Shift (&shifts)[n], Use use) {
-    for (const unicode::Shift& shift : shifts)
-        for (std::uint32_t i = 0, c = shift.first; i < shift.count; i++, c += shift.step)
-            use(c, std::u32string(1, char32_t(c + std::uint32_t(shift.offset))));
-}
-
-template <std::size_t n, class Use>
-void each_change(const unicode::Change (&changes)[n], Use use) {
-    for (const unicode::Change& change : changes) {
-        std::u32string_view rest = change.to;
-        for (char32_t c = change.first;; c++) {
-            std::size_t end = rest.find(U' ');
-            use(c, rest.substr(0, end));
-            if (end == rest.npos) break;
-            rest.remove_prefix(end + 1);
-        }
-    }
-}
 
 // 64-bit FNV-1a of numbers of 32 bits.
 class Hash {
@@ -70,10 +41,12 @@ class Hash {
     }
     template <std::size_t n>
     void add(const unicode::Change (&changes)[n]) {
-        each_change(changes, [&](char32_t c, std::u32string_view to) {
-            add(c);
-            for (char32_t t : to) add(t);
-        });
+        unicode::Map map;
+        unicode::add(changes, map);
+        for (const auto& [c, to] : map) {
+            add(std::uint32_t(c));
+            for (char32_t t : to) add(std::uint32_t(t));
+        }
     }
     std::uint64_t value() const { return value_; }
 
@@ -89,12 +62,12 @@ TEST_CASE("unicode: the table is what its generator wrote") {
     hash.add(unicode::flags);
     hash.add(unicode::lower);
     hash.add(unicode::lower_longer);
-    hash.add(unicode::strip);
+    hash.add(unicode::decomposition);
+    hash.add(unicode::never_composed);
     hash.add(unicode::combining_classes);
     hash.add(unicode::hugging_face_flags);
     hash.add(unicode::hugging_face_lower);
     hash.add(unicode::hugging_face_strip);
-    hash.add(unicode::hugging_face_classes);
     CHECK(hash.value() == unicode::table_hash);
 }
 
@@ -141,23 +114,20 @@ constexpr Range inside_words[] = {{0x27, 0x27},     {0x2E, 0x2E},     {0x3A, 0x3
 
 constexpr char32_t end_of_code_points = 0x110000;
 
-// The table spread over all code points.
+// The tables spread over all code points.
 struct Spread {
     std::vector<std::uint32_t> flags = std::vector<std::uint32_t>(end_of_code_points);
-    std::vector<std::u32string> lower = every_code_point(), strip = lower;
-    std::vector<int> classes = std::vector<int>(end_of_code_points);
+    std::vector<std::u32string> lower = every_code_point(), whole = lower;
 
     Spread() {
-        auto spread = [](auto& to) {
-            return [&to](char32_t first, char32_t last, std::uint32_t value) {
-                std::fill(to.begin() + first, to.begin() + last + 1, value);
-            };
-        };
-        each_run(unicode::flags, spread(flags));
-        each_run(unicode::combining_classes, spread(classes));
-        each_change(unicode::lower, [&](char32_t c, std::u32string_view to) { lower[c] = to; });
-        each_change(unicode::lower_longer, [&](char32_t c, std::u32string_view to) { lower[c] = to; });
-        each_change(unicode::strip, [&](char32_t c, std::u32string_view to) { strip[c] = to; });
+        unicode::each_run(unicode::flags, [&](char32_t first, char32_t last, std::uint32_t value) {
+            std::fill(flags.begin() + first, flags.begin() + last + 1, value);
+        });
+        unicode::Map map;
+        unicode::add(unicode::lower, map);
+        unicode::add(unicode::lower_longer, map);
+        for (const auto& [c, to] : map) lower[c] = to;
+        for (const auto& [c, to] : canonical_decompositions()) whole[c] = to;
     }
 
     static std::vector<std::u32string> every_code_point() {
@@ -250,21 +220,64 @@ TEST_CASE("unicode: lower case of every code point is utf8proc's" * AGAINST_UTF8
     CHECK(table().lower[0x130] == U"i\u0307");
 }
 
-TEST_CASE("unicode: every code point decomposed and stripped is utf8proc's" * AGAINST_UTF8PROC) {
+TEST_CASE("unicode: every code point decomposed is utf8proc's" * AGAINST_UTF8PROC) {
     CHECK(exceptions([](char32_t c) {
-              bool without_row = inside(c, syllables) || table().flags[c] & (Fact::mark | Fact::space);
-              std::u32string stripped;
-              for (char32_t d : decomposed(c))
-                  if (category(d) != UTF8PROC_CATEGORY_MN) stripped += d;
-              return table().strip[c] == (without_row ? std::u32string{c} : stripped);
+              return table().whole[c] == (inside(c, syllables) ? std::u32string{c} : decomposed(c));
           }) == "");
 }
 
-TEST_CASE("unicode: combining classes that stripping leaves are utf8proc's" * AGAINST_UTF8PROC) {
-    CHECK(exceptions([](char32_t c) {
-              bool stripped = category(c) == UTF8PROC_CATEGORY_MN;
-              return table().classes[c] == (stripped ? 0 : property(c).combining_class);
+TEST_CASE("unicode: every combining class is utf8proc's" * AGAINST_UTF8PROC) {
+    CHECK(exceptions([](char32_t c) { return combining_class(c) == property(c).combining_class; }) == "");
+}
+
+std::string in_utf8(const std::u32string& points) {
+    std::string text;
+    for (char32_t c : points) append_utf8(text, c);
+    return text;
+}
+
+std::string nfc_of_utf8proc(const std::string& text) {
+    utf8proc_uint8_t* made = utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(text.c_str()));
+    std::string all = reinterpret_cast<const char*>(made);
+    std::free(made);
+    return all;
+}
+
+TEST_CASE("unicode: NFC of every code point, alone and in company, is utf8proc's" * AGAINST_UTF8PROC) {
+    const auto same = [](const std::u32string& points) {
+        const std::string text = in_utf8(points);
+        return nfc(text) == nfc_of_utf8proc(text);
+    };
+    CHECK(exceptions([&](char32_t c) {
+              if (c == 0 || c == 0x11A7) return true;  // the end of a C string; utf8proc takes it for a final consonant
+              return same({c}) && same({U'a', c}) && same({c, 0x323, 0x301}) && same({0x1100, c}) && same({0xAC00, c});
           }) == "");
+}
+
+TEST_CASE("unicode: NFC of random text is utf8proc's, and NFC of NFC is itself" * AGAINST_UTF8PROC) {
+    std::vector<char32_t> pool;
+    for (const auto& [c, parts] : canonical_decompositions()) {
+        pool.push_back(c);
+        pool.insert(pool.end(), parts.begin(), parts.end());
+    }
+    for (char32_t c = 0x300; c < 0x20000; c++)
+        if (combining_class(c) > 0) pool.push_back(c);
+    for (char32_t c = 0; c < 400; c++) pool.push_back(0xAC00 + c * 27);
+    for (char32_t c = 0x1100; c < 0x1200; c++)
+        if (c != 0x11A7) pool.push_back(c);
+    std::uint64_t state = 1;
+    const auto below = [&](std::size_t n) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return std::size_t(state >> 33) % n;
+    };
+    int different = 0;
+    for (int i = 0; i < 100000; i++) {
+        std::u32string points;
+        for (std::size_t n = 1 + below(7); n > 0; n--) points += pool[below(pool.size())];
+        const std::string text = in_utf8(points), composed = nfc(text);
+        different += composed != nfc_of_utf8proc(text) || nfc(composed) != composed;
+    }
+    CHECK(different == 0);
 }
 
 TEST_CASE("unicode: characters newer than the table are nothing special in it" * AGAINST_UTF8PROC) {
@@ -273,7 +286,7 @@ TEST_CASE("unicode: characters newer than the table are nothing special in it" *
         for (char32_t c = r.first; c <= r.last; c++) {
             std::u32string itself{c};
             bool plain = table().flags[c] == (inside(c, ideographs) ? Fact::ideograph : 0u) &&
-                         table().lower[c] == itself && table().strip[c] == itself;
+                         table().lower[c] == itself && table().whole[c] == itself;
             count++, special += !plain;
         }
     CHECK(count == 4489);

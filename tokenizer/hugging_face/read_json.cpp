@@ -2,6 +2,7 @@
 #include "tokenizer/hugging_face/hugging_face.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 #include "input/utf8.h"
@@ -63,7 +64,30 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
     field.note_others({"type"}, notes);
 }
 
-std::vector<std::string> read_model(const TokenizerField& field, WordPiece::Options& options, Notes& notes) {
+// If vocab.txt has equal lines, the last one has the id in tokenizer.json, and the ids of the others are missing there: they
+// come from the vocab.txt beside it, if that is where they do.
+void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
+                      std::vector<const std::string*>& token_of, Vocabulary& lines) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(plain, ignored)) return;
+    lines = Vocabulary::load(plain);
+    std::vector<const std::string*> all(std::size_t(lines.size()));
+    for (const auto& item : vocabulary.value().items()) {
+        const nlohmann::json& id = item.value();
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
+        all[id.get<std::size_t>()] = &item.key();
+    }
+    while (!all.empty() && all.back() == nullptr) all.pop_back();  // added tokens
+    for (std::size_t id = 0; id < all.size(); id++) {
+        const std::string& line = lines.token(int(id));
+        if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;
+        all[id] = &line;
+    }
+    token_of = std::move(all);
+}
+
+std::vector<std::string> read_model(const TokenizerField& field, const std::string& path, WordPiece::Options& options,
+                                    Notes& notes) {
     if (field["type"].is_null() && field["merges"].is_null())
         notes.push_back("model.type is missing and taken for WordPiece");
     else
@@ -94,6 +118,9 @@ std::vector<std::string> read_model(const TokenizerField& field, WordPiece::Opti
             vocabulary[item.key()].fail("an id of its own: " + in_words(*token) + " has it, too");
         token = &item.key();
     }
+    Vocabulary lines;
+    if (!outside.empty())
+        fill_missing_ids(vocabulary, (std::filesystem::path(path).parent_path() / "vocab.txt").string(), token_of, lines);
     auto hole = std::find(token_of.begin(), token_of.end(), nullptr);
     if (hole != token_of.end())
         throw TokenizerError(vocabulary.where() + " has " + std::to_string(size) +
@@ -204,7 +231,7 @@ HuggingFace read_tokenizer_json(const std::string& path) {
                      "post_processor", "decoder", "model"},
                     read.notes);
     if (top["model"].is_null()) top["model"].fail("a WordPiece model: is this a tokenizer.json?");
-    std::vector<std::string> tokens = read_model(top["model"], read.options, read.notes);
+    std::vector<std::string> tokens = read_model(top["model"], path, read.options, read.notes);
     if (!top["added_tokens"].is_null())
         read.added = read_added_tokens(top["added_tokens"], tokens, read.notes);
     read.vocabulary = Vocabulary(std::move(tokens));

@@ -5,6 +5,7 @@
 
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/read_added_tokens.h"
+#include "input/utf8.h"
 #include "tokenizer/vocabulary_notes.h"
 
 namespace masquerade {
@@ -31,27 +32,172 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// {"7": {"content": ..., ...}, ...}
-void read_decoder_list(const TokenizerField& decoder, HuggingFace& read) {
-    if (!decoder.value().is_object()) decoder.fail("an object of ids with their tokens");
-    nlohmann::json list = nlohmann::json::array();
-    for (const auto& item : decoder.value().items()) {
-        const std::string& id = item.key();
-        bool number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == id.npos;
-        if (!number || !item.value().is_object()) decoder[id].fail("an object, under its id");
-        list.push_back(item.value());
-        list.back()["id"] = std::stoi(id);
+// The settings of a tokenizer that cuts text as BERT does; others belong to tokenizers that are not read here.
+struct Expected {
+    const char *key, *value, *otherwise;
+};
+constexpr Expected expected_words[] = {
+    {"word_tokenizer_type", "basic", ": MeCab, Sudachi and Juman++ are not here"},
+    {"subword_tokenizer_type", "wordpiece", ": words are always cut into the pieces of WordPiece here"}};
+constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
+
+// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it; "PreTrained":
+// whatever tokenizer.json says.
+constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
+                                             "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
+
+// A token of several ideographs: BERT cuts no text into it, and a tokenizer that finds words first does.
+std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
+    NormaliseOptions as_written;
+    as_written.lower = false;
+    const Characters characters(as_written);
+    for (int id = 0; id < vocabulary.size(); id++) {
+        const std::string& token = vocabulary.token(id);
+        if (continues(token) || !is_utf8(token)) continue;
+        int ideographs = 0;
+        each_character(token, [&](char32_t c, std::string_view) { ideographs += characters[c].is(Character::ideograph); });
+        if (ideographs > 1) return token;
     }
-    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a["id"] < b["id"]; });
-    std::vector<std::string> tokens;
-    for (int id = 0; id < read.vocabulary.size(); id++) tokens.push_back(read.vocabulary.token(id));
-    read.added = read_added_tokens(decoder.with(list), tokens, read.notes);
-    read.vocabulary = Vocabulary(std::move(tokens));
+    return "";
 }
 
-// A vocab.txt as transformers reads it with that tokenizer_config.json.
-void apply_config(const TokenizerField& config, HuggingFace& read) {
-    WordPiece::Options& options = read.options;
+// TokenizerError if the files say that the text is cut into words by other means than BERT's. type: model_type of config.json.
+void refuse_foreign(const TokenizerField& config, const std::string& type, const Vocabulary& vocabulary) {
+    for (const Expected& word : expected_words)
+        if (const TokenizerField given = config[word.key]; !given.is_null() && given.value() != word.value)
+            given.fail('"', word.value, '"', word.otherwise,
+                       ". Cut the text into words with that program, put a space between them, and take the key out, with "
+                       "tokenizer_class \"BertTokenizer\" and tokenize_chinese_chars false");
+    for (const char* key : expected_true)
+        if (const TokenizerField given = config[key]; !given.is_null() && !given.boolean())
+            given.fail("true: text is always cut into words first, and words into pieces");
+    const TokenizerField given = config["tokenizer_class"];
+    const std::string name = given.is_null() ? (type == "roformer" ? "RoFormerTokenizer" : "BertTokenizer") : given.string();
+    const std::string kind = name.substr(0, name.find("Tokenizer"));
+    if (kind == "RoFormer") {
+        if (const std::string word = first_word_of_ideographs(vocabulary); !word.empty())
+            throw TokenizerError(config.where() + ": " + name + " cuts Chinese into words with jieba, which is not here, and the "
+                                 "vocabulary holds such words (" + word + "); a RoFormer by characters is expected, such as "
+                                 "roformer_chinese_char_base");
+        return;
+    }
+    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // "basic", see above
+    for (const char* known : classes_like_bert)
+        if (kind == known) return;
+    if (name != "TokenizersBackend")
+        given.fail("BertTokenizer or one that cuts text as it does: ", name, " is not here. If it does, name BertTokenizer "
+                   "there; else start without these weights, with a vocabulary that is learned");
+}
+
+// The tokens that the files name, as they come: with those of the model's vocabulary, in which new ones have the next ids.
+class Additions {
+  public:
+    explicit Additions(HuggingFace& read) : read_(read) {
+        for (int id = 0; id < read.vocabulary.size(); id++) tokens_.push_back(read.vocabulary.token(id));
+    }
+    ~Additions() {
+        if (int(tokens_.size()) > read_.vocabulary.size()) read_.vocabulary = Vocabulary(std::move(tokens_));
+    }
+    Additions(const Additions&) = delete;
+
+    // {"7": {"content": ..., ...}, ...}
+    void decoder_list(const TokenizerField& decoder) {
+        if (!decoder.value().is_object()) decoder.fail("an object of ids with their tokens");
+        nlohmann::json list = nlohmann::json::array();
+        for (const auto& item : decoder.value().items()) {
+            const std::string& id = item.key();
+            bool number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == id.npos;
+            if (!number || !item.value().is_object()) decoder[id].fail("an object, under its id");
+            list.push_back(item.value());
+            list.back()["id"] = std::stoi(id);
+        }
+        take(decoder, list);
+    }
+
+    // {"<x>": 30522, ...}: ordinary tokens, as transformers takes them.
+    void plain_list(const TokenizerField& ids) {
+        if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
+        nlohmann::json list = nlohmann::json::array();
+        for (const auto& item : ids.value().items())
+            list.push_back({{"content", item.key()}, {"id", ids[item.key()].number(0)}, {"single_word", false}, {"lstrip", false},
+                            {"rstrip", false}, {"normalized", true}, {"special", false}});
+        take(ids, list);
+    }
+
+    // Special tokens by name, or an object {content, lstrip, ...}: they need not be listed elsewhere.
+    void special(const TokenizerField& given) {
+        const std::string& text = given.is_string() ? given.string() : given["content"].string();
+        if (text.empty()) return;
+        auto same = std::find_if(read_.added.begin(), read_.added.end(),
+                                 [&](const AddedToken& token) { return token.text == text; });
+        if (same == read_.added.end()) {
+            AddedToken token;
+            token.text = text;
+            token.id = read_.vocabulary.id(text);
+            token.beyond = token.id < 0;
+            if (token.beyond) {
+                token.id = int(tokens_.size());
+                tokens_.push_back(text);
+            }
+            read_.added.push_back(token);
+            same = read_.added.end() - 1;
+        }
+        same->special = true;
+        if (given.is_string()) return;
+        auto set = [&](const char* key, bool& flag) {
+            if (!given[key].is_null()) flag = given[key].boolean();
+        };
+        set("single_word", same->single_word);
+        set("lstrip", same->strip_left);
+        set("rstrip", same->strip_right);
+        set("normalized", same->normalised);
+    }
+
+    // The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them: five that must be BERT's,
+    // and others.
+    void roles(const TokenizerField& config, bool with_five) {
+        for (int i = 0; i < 5; i++) {
+            std::string key = special_tokens[i];
+            key = key.substr(1, key.size() - 2) + "_token";
+            for (char& c : key)
+                if (c >= 'A' && c <= 'Z') c = char(c + 32);
+            const TokenizerField token = config[key];
+            if (token.is_null() || !with_five) continue;
+            (token.is_string() ? token : token["content"]).expect(special_tokens[i]);
+            if (!token.is_string() && read_.vocabulary.id(special_tokens[i]) >= 0) special(token);
+        }
+        for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+            const TokenizerField more = config[key];
+            if (more.is_null()) continue;
+            if (more.value().is_object()) {
+                for (const auto& item : more.value().items()) special(more[item.key()]);
+            } else {
+                for (const TokenizerField& token : more.list()) special(token);
+            }
+        }
+    }
+
+    // Those of BERT that the vocabulary has, as transformers adds them in any case.
+    void five() {
+        for (const char* token : special_tokens) {
+            const int id = read_.vocabulary.id(token);
+            const auto same = [&](const AddedToken& added) { return added.text == token; };
+            if (id >= 0 && std::none_of(read_.added.begin(), read_.added.end(), same)) read_.added.push_back({token, id});
+        }
+    }
+
+  private:
+    void take(const TokenizerField& where, nlohmann::json& list) {
+        std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a["id"] < b["id"]; });
+        for (AddedToken& token : read_added_tokens(where.with(list), tokens_, read_.notes)) read_.added.push_back(std::move(token));
+    }
+
+    HuggingFace& read_;
+    std::vector<std::string> tokens_;
+};
+
+// How transformers reads a vocab.txt with that tokenizer_config.json.
+void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     options.rules = Rules::hugging_face;
     options.max_word = 100;
     options.recognise_special = true;
@@ -61,65 +207,66 @@ void apply_config(const TokenizerField& config, HuggingFace& read) {
     set("do_lower_case", options.lower);
     set("tokenize_chinese_chars", options.split_ideographs);
     if (!config["strip_accents"].is_null()) options.strip_accents = config["strip_accents"].boolean();
-    if (!config["do_basic_tokenize"].is_null() && !config["do_basic_tokenize"].boolean())
-        config["do_basic_tokenize"].fail("true: text is always cut into words first");
-    TokenizerField added = config["added_tokens_decoder"];
-    if (!added.is_null()) read_decoder_list(added, read);
 }
 
-// The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them.
-void check_roles(const TokenizerField& config) {
-    for (const char* role : {"unk", "cls", "sep", "pad", "mask"}) {
-        TokenizerField token = config[role + std::string("_token")];
-        if (token.is_null()) continue;
-        std::string expected = '[' + std::string(role) + ']';
-        for (char& c : expected)
-            if (c >= 'a' && c <= 'z') c = char(c - 32);
-        (token.is_string() ? token : token["content"]).expect(expected);
+// A JSON file of a folder, or an empty object.
+struct File {
+    std::string path;
+    nlohmann::json json = nlohmann::json::object();
+    bool there;
+
+    File(const fs::path& folder, const char* name) : path((folder / name).string()) {
+        std::error_code ignored;
+        there = fs::exists(path, ignored);
+        if (there) json = read_json_file(path);
     }
+    TokenizerField top() const { return {path, json}; }
+};
+
+HuggingFace read_folder(const fs::path& folder) {
+    std::error_code ignored;
+    HuggingFace read;
+    const std::string whole = (folder / "tokenizer.json").string(), plain = (folder / "vocab.txt").string();
+    const bool has_whole = fs::exists(whole, ignored);
+    if (!has_whole && !fs::exists(plain, ignored))
+        throw TokenizerError("the folder " + folder.string() + " holds neither tokenizer.json nor vocab.txt");
+    if (has_whole)
+        read = read_tokenizer_json(whole);
+    else
+        read.vocabulary = Vocabulary::load(plain);
+    const File config(folder, "tokenizer_config.json"), map(folder, "special_tokens_map.json"), more(folder, "added_tokens.json"),
+        model(folder, "config.json");
+    const auto type = model.json.is_object() ? model.json.find("model_type") : model.json.end();
+    refuse_foreign(config.top(), type != model.json.end() && type->is_string() ? type->get<std::string>() : "", read.vocabulary);
+    if (has_whole) compare(config.top(), read);
+    const bool listed = !config.top()["added_tokens_decoder"].is_null();
+    if (!has_whole && (config.there || map.there || more.there)) apply_config(config.top(), read.options);
+    {
+        Additions additions(read);
+        if (!has_whole && listed) additions.decoder_list(config.top()["added_tokens_decoder"]);
+        if (!has_whole && !listed && more.there) additions.plain_list(more.top());
+        additions.roles(config.top(), !has_whole);
+        additions.roles(map.top(), !has_whole);
+        if (!read.added.empty() && !has_whole) additions.five();
+    }
+    return read;
 }
 
 }  // namespace
 
-HuggingFace read_tokenizer(const std::string& path, bool cased) {
+HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased) {
     std::error_code ignored;
     HuggingFace read;
-    if (!fs::is_directory(path, ignored)) {
-        if (fs::path(path).extension() == ".json")
-            read = read_tokenizer_json(path);
-        else
-            read.vocabulary = Vocabulary::load(path);
-    } else {
-        auto file_in = [&](const char* name) { return (fs::path(path) / name).string(); };
-        std::string whole = file_in("tokenizer.json"), plain = file_in("vocab.txt");
-        std::string config = file_in("tokenizer_config.json");
-        bool has_whole = fs::exists(whole, ignored);
-        if (!has_whole && !fs::exists(plain, ignored))
-            throw TokenizerError("the folder " + path + " holds neither tokenizer.json nor vocab.txt");
-        if (has_whole)
-            read = read_tokenizer_json(whole);
-        else
-            read.vocabulary = Vocabulary::load(plain);
-        bool more = false;  // added tokens
-        if (fs::exists(config, ignored)) {
-            const nlohmann::json file = read_json_file(config);
-            TokenizerField top(config, file);
-            if (has_whole) {
-                compare(top, read);
-            } else {
-                check_roles(top);
-                apply_config(top, read);
-                more = !top["added_tokens_decoder"].is_null();
-            }
-        }
-        if (std::string map = file_in("special_tokens_map.json"); !has_whole && fs::exists(map, ignored)) {
-            const nlohmann::json file = read_json_file(map);
-            check_roles(TokenizerField(map, file));
-        }
-        if (!has_whole && !more && fs::exists(file_in("added_tokens.json"), ignored))
-            read.notes.push_back("added_tokens.json is not read: a tokenizer.json would hold its tokens");
+    if (fs::is_directory(path, ignored))
+        read = read_folder(path);
+    else if (fs::path(path).extension() == ".json")
+        read = read_tokenizer_json(path);
+    else
+        read.vocabulary = Vocabulary::load(path);
+    if (cased) {
+        read.options.lower = !*cased;
+        read.options.strip_accents = *cased ? std::optional(false) : std::nullopt;
     }
-    if (cased) read.options.lower = false, read.options.strip_accents = false;
     std::string casing = casing_note(read.vocabulary, read.options.lower);
     if (!casing.empty()) read.notes.push_back(casing);
     return read;

@@ -16,6 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+void write_text(const std::string& path, const std::string& text) {
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) throw TokenizerError("cannot write " + path + ": " + std::strerror(errno));
+}
+
 Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
                  {"clean_text", options.clean},
@@ -66,12 +73,8 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
         auto found = added.find(id);
         if (found != added.end() && found->second.beyond)
             throw TokenizerError("the added token " + token + " with id " + std::to_string(id) +
-                                 " is not the model's own, but those that follow it are");
-        if (vocabulary.id(token) != id)
-            throw TokenizerError("tokens " + std::to_string(id) + " and " +
-                                 std::to_string(vocabulary.id(token)) + " are both \"" + token +
-                                 "\": tokenizer.json holds each token once");
-        tokens.push_back({token, id});
+                                 " is not the model's own, but those that follow it are: put it behind all of them");
+        if (vocabulary.id(token) == id) tokens.push_back({token, id});
     }
     // Filled at once: ordered_json looks for each new key among all it has.
     Json::object_t ids(tokens.begin(), tokens.end());
@@ -122,10 +125,38 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
     } catch (const nlohmann::json::exception&) {
         throw TokenizerError("a token of the vocabulary is not UTF-8 and cannot be written to " + path);
     }
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) throw TokenizerError("cannot write " + path + ": " + std::strerror(errno));
+    write_text(path, text);
+}
+
+namespace {
+
+// The settings that transformers needs beside tokenizer.json. Its BertTokenizer makes the tokenizer anew from the vocabulary and these
+// settings, and knows no others.
+Json tokenizer_config(const WordPiece& tokenizer) {
+    const WordPiece::Options& options = tokenizer.options();
+    const bool as_bert = options.clean && options.replace.empty() && options.max_word == 100;
+    Json config = {{"tokenizer_class", as_bert ? "BertTokenizer" : "PreTrainedTokenizerFast"},
+                   {"do_lower_case", options.lower},
+                   {"strip_accents", nullptr},
+                   {"tokenize_chinese_chars", options.split_ideographs}};
+    if (options.strip_accents) config["strip_accents"] = *options.strip_accents;
+    constexpr const char* roles[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
+    for (int i = 0; i < 5; i++)
+        if (tokenizer.vocabulary().id(special_tokens[i]) >= 0) config[roles[i]] = special_tokens[i];
+    Json more = Json::array();
+    for (const AddedToken& token : tokenizer.added())
+        if (token.special && !tokenizer.vocabulary().is_special(token.id)) more.push_back(token.text);
+    if (!more.empty()) config["additional_special_tokens"] = std::move(more);
+    return config;
+}
+
+}  // namespace
+
+void write_tokenizer(const std::string& folder, const WordPiece& tokenizer) {
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
+    write_tokenizer_json(folder + "/tokenizer.json", vocabulary, tokenizer.options(), tokenizer.added());
+    write_text(folder + "/tokenizer_config.json", tokenizer_config(tokenizer).dump(2) + '\n');
+    vocabulary.save(folder + "/vocab.txt");
 }
 
 }  // namespace masquerade

@@ -107,7 +107,7 @@ void run(Bench& bench, const CaseOptions& o) {
     BenchText text;
     read_bench_text(o.texts, text);
     const std::string file = vocabulary_file(o, text, folder);
-    HuggingFace read = read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased);
+    HuggingFace read = read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", o.vocabulary, ": ", note);
     const WordPiece tokenizer = tokenizer_of(std::move(read));
     std::vector<std::vector<int>> ids;

@@ -22,7 +22,7 @@ void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
 }
 
 WordPiece open_tokenizer(const TokenizeSettings& s) {
-    HuggingFace read = read_tokenizer(s.vocabulary, s.cased);
+    HuggingFace read = read_tokenizer(s.vocabulary, s.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
     WordPiece::Options& options = read.options;
     override_reading(s, options);

@@ -43,6 +43,15 @@ class Tables:
                       and (r := judge.strip(c)) != [c]}
         check(judge, self.flags, self.lower, self.strip)
 
+    def check_stripping(self, decomposition):
+        """That `strip` is the full decomposition without marks: it is not written, the tokenizer derives it."""
+        def full(c):
+            return [x for d in decomposition[c] for x in full(d)] if c in decomposition else [c]
+        for c, flags in self.flags.items():
+            if c not in SYLLABLES and not flags & (MARK | SPACE):
+                stripped = [x for x in full(c) if not self.flags[x] & MARK]
+                assert self.strip.get(c, [c]) == stripped, hex(c)
+
     def kept_nonstarters(self):
         return [c for c, f in self.flags.items() if f & NONSTARTER and not f & MARK]
 
@@ -145,19 +154,29 @@ def differences(ours, theirs):
     return {c: theirs.get(c, [c]) for c in points if ours.get(c, [c]) != theirs.get(c, [c])}
 
 
+def one_step(c):
+    """The canonical decomposition of UnicodeData.txt: one or two code points; empty: none."""
+    fields = unicodedata.decomposition(chr(c)).split()
+    return [] if not fields or fields[0].startswith("<") else [int(x, 16) for x in fields]
+
+
 def main():
     reference = Google()
     library = HuggingFace(reference)
     google, hugging_face = Tables(reference), Tables(library)
-    classes = {c: unicodedata.combining(chr(c)) for c in google.kept_nonstarters()}
-    other_classes = {c: k for c in hugging_face.kept_nonstarters()
-                     if (k := library.combining_class(c)) != classes.get(c)}
+    decomposition = {c: d for c in POINTS if c not in SYLLABLES and (d := one_step(c))}
+    google.check_stripping(decomposition)
+    excluded = {c: 1 for c, d in decomposition.items()
+                if len(d) == 2 and unicodedata.normalize("NFC", chr(c)) != chr(c)}
+    classes = {c: k for c in POINTS if (k := unicodedata.combining(chr(c)))}
+    for c in hugging_face.kept_nonstarters():
+        assert library.combining_class(c) == classes[c], hex(c)
     other_flags = {c: f for c, f in hugging_face.flags.items() if f != google.flags[c]}
     other_lower = differences(google.lower, hugging_face.lower)
     other_strip = {c: r for c, r in differences(google.strip, hugging_face.strip).items()
                    if not hugging_face.flags[c] & (MARK | SPACE)}
     longer = {c: r for c, r in google.lower.items() if len(r) > 1}
-    for table in (google.lower, google.strip, other_lower, other_strip):
+    for table in (google.lower, decomposition, other_lower, other_strip):
         assert all(1 <= len(result) <= 3 for result in table.values())
 
     version = unicodedata.unidata_version
@@ -206,16 +225,17 @@ struct Change {
     print("// Lower case, full mapping; a final sigma is not seen here.")
     header.numbers("Shift lower", shifts({c: r for c, r in google.lower.items() if c not in longer}))
     header.changes("lower_longer", longer, gap=1)
-    print("// Canonical decomposition (NFD) without marks, of what is no mark, space or Hangul syllable.")
-    header.changes("strip", google.strip, gap=2)
-    print("// Combining classes of the nonstarters that stripping leaves.")
+    print("// Canonical decomposition, one step of it, of all but Hangul syllables.")
+    header.changes("decomposition", decomposition, gap=1)
+    print("// The characters of two parts that canonical composition (NFC) never makes.")
+    header.numbers("Stretch never_composed", [run[:2] for run in runs(excluded)])
+    print("// Canonical combining classes of all nonstarters.")
     header.values("combining_classes", classes)
     print("// The Hugging Face library where it differs: each row replaces what the tables above say. A code point\n"
           "// without flags is an ordinary one; what lower-casing or stripping leaves alone becomes itself.")
     header.values("hugging_face_flags", other_flags)
     header.numbers("Shift hugging_face_lower", shifts(other_lower))
     header.changes("hugging_face_strip", other_strip, gap=1)
-    header.values("hugging_face_classes", other_classes)
     print(f"""// The 64-bit FNV-1a hash of every number above: a test sees an edit by hand.
 constexpr std::uint64_t table_hash = {header.hash:#x};
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "tokenizer/canonical.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "input/utf8.h"
+
+namespace masquerade {
+
+namespace {
+
+using unicode::Map;
+
+// Hangul (The Unicode Standard, section 3.12): 19 initial consonants, 21 vowels, 27 final consonants or none.
+constexpr char32_t syllable = 0xAC00, initial = 0x1100, vowel = 0x1161, before_final = 0x11A7;
+constexpr char32_t initials = 19, vowels = 21, finals = 28, syllables = initials * vowels * finals;
+
+bool in_range(char32_t c, char32_t first, char32_t count) { return c - first < count; }
+
+constexpr std::uint64_t pair_of(char32_t first, char32_t second) { return std::uint64_t(first) << 32 | second; }
+
+struct Tables {
+    Map decompositions;                                    // in full
+    std::unordered_map<std::uint64_t, char32_t> composed;  // by pairs
+    std::unordered_map<char32_t, int> classes;
+    std::unordered_set<char32_t> unstable;  // code points that NFC may change or join to the text before them
+    std::array<bool, 0x110000 / 256> busy{};      // blocks with such a code point
+
+    Tables() {
+        Map steps;
+        add(unicode::decomposition, steps);
+        for (const auto& [c, parts] : steps) decompositions[c] = full(parts, steps);
+        for (const auto& [c, parts] : steps)
+            if (parts.size() == 2) composed[pair_of(parts[0], parts[1])] = c;
+        each_run(unicode::combining_classes, [&](char32_t first, char32_t last, std::uint32_t value) {
+            for (char32_t c = first; c <= last; c++) classes[c] = int(value), mark(c);
+        });
+        char32_t next = 0;
+        for (const unicode::Stretch& stretch : unicode::never_composed) {
+            next += stretch.skipped;
+            for (std::uint32_t i = 0; i < stretch.length; i++, next++) {
+                const std::u32string& parts = steps[next];
+                composed.erase(pair_of(parts[0], parts[1]));
+                mark(next);
+            }
+        }
+        for (const auto& [c, parts] : steps)
+            if (parts.size() == 1) mark(c);
+        for (const auto& [parts, c] : composed) mark(char32_t(parts));
+        for (char32_t i = 0; i < vowels; i++) mark(vowel + i);
+        for (char32_t i = 1; i < finals; i++) mark(before_final + i);
+    }
+
+    static std::u32string full(const std::u32string& parts, const Map& steps) {
+        std::u32string all;
+        for (char32_t part : parts) {
+            const auto found = steps.find(part);
+            all += found == steps.end() ? std::u32string(1, part) : full(found->second, steps);
+        }
+        return all;
+    }
+
+    void mark(char32_t c) {
+        unstable.insert(c);
+        busy[c >> 8] = true;
+    }
+    bool is_unstable(char32_t c) const { return busy[c >> 8] && unstable.count(c) > 0; }
+};
+
+const Tables& tables() {
+    static const Tables all;
+    return all;
+}
+
+std::u32string decomposed(const std::u32string& text) {
+    std::u32string all;
+    for (char32_t c : text) {
+        if (in_range(c, syllable, syllables)) {
+            const char32_t s = c - syllable;
+            all += {char32_t(initial + s / finals / vowels), char32_t(vowel + s / finals % vowels)};
+            if (s % finals > 0) all += char32_t(before_final + s % finals);
+            continue;
+        }
+        const auto found = tables().decompositions.find(c);
+        if (found != tables().decompositions.end())
+            all += found->second;
+        else
+            all += c;
+    }
+    for (std::size_t begin = 0; begin < all.size();) {  // canonical order
+        std::size_t end = begin + 1;
+        while (end < all.size() && combining_class(all[end]) > 0) end++;
+        const std::size_t marks = begin + (combining_class(all[begin]) == 0);
+        std::stable_sort(all.begin() + std::ptrdiff_t(marks), all.begin() + std::ptrdiff_t(end),
+                         [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
+        begin = end;
+    }
+    return all;
+}
+
+// The one character for two; 0: there is none.
+char32_t composite(char32_t first, char32_t second) {
+    if (in_range(first, initial, initials) && in_range(second, vowel, vowels))
+        return syllable + ((first - initial) * vowels + (second - vowel)) * finals;
+    if (in_range(first, syllable, syllables) && (first - syllable) % finals == 0 &&
+        in_range(second, before_final + 1, finals - 1))
+        return first + (second - before_final);
+    const auto found = tables().composed.find(pair_of(first, second));
+    return found == tables().composed.end() ? 0 : found->second;
+}
+
+// Joins each character to the last starter before it, unless one between the two blocks it.
+std::u32string composed(const std::u32string& text) {
+    std::u32string all;
+    std::size_t starter = text.npos;
+    for (char32_t c : text) {
+        const int own = combining_class(c);
+        const bool adjacent = starter + 1 == all.size();
+        const bool blocked = starter == text.npos || (!adjacent && combining_class(all.back()) >= own);
+        if (const char32_t both = blocked ? 0 : composite(all[starter], c); both != 0) {
+            all[starter] = both;
+            continue;
+        }
+        if (own == 0) starter = all.size();
+        all += c;
+    }
+    return all;
+}
+
+}  // namespace
+
+const Map& canonical_decompositions() { return tables().decompositions; }
+
+int combining_class(char32_t c) {
+    const auto found = tables().classes.find(c);
+    return found == tables().classes.end() ? 0 : found->second;
+}
+
+std::string nfc(std::string_view text, const MayCompose& may) {
+    std::string all;
+    std::size_t begin = 0;  // of the stretch that is not in `all` yet
+    bool stable = true;     // its characters are
+    const auto close = [&](std::size_t end) {
+        const std::string_view before = text.substr(begin, end - begin);
+        begin = end;
+        if (stable) {
+            all += before;
+            return;
+        }
+        stable = true;
+        std::u32string points;
+        for (std::size_t at = 0; at < before.size();) {
+            const CodePoint c = decode_utf8(before, at);
+            points += c.value;
+            at += std::size_t(c.length);
+        }
+        std::string after;
+        for (char32_t c : composed(decomposed(points))) append_utf8(after, c);
+        all += after == before || may(before, after) ? after : std::string(before);
+    };
+    for (std::size_t at = 0; at < text.size();) {
+        const CodePoint c = decode_utf8(text, at);
+        if (c.length > 0 && tables().is_unstable(c.value)) {
+            stable = false;
+        } else {
+            close(at);
+        }
+        at += std::size_t(std::max(c.length, 1));
+        if (c.length == 0) close(at);
+    }
+    close(text.size());
+    return all;
+}
+
+std::string nfc(std::string_view text) {
+    return nfc(text, [](std::string_view, std::string_view) { return true; });
+}
+
+}  // namespace masquerade
