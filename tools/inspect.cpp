@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
                    "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's").required();
         checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer: written anew to this folder");
         checkpoint.input("--tokens", shown.tokens, "FILE",
-                   "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold");
+                   "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold; or 'pad-first', all, [PAD] first");
         checkpoint.output("--logits", shown.logits, "FILE",
                    "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
                    "parts the two texts of a line");

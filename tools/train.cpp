@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "engine/base/memory.h"
@@ -103,6 +104,11 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.init.empty() && !a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
     const std::unique_ptr<Start> initial = a.init.empty() ? nullptr : Start::open(a.init);
     if (initial) initial->adopt(*settings);
+    HuggingFace brought;  // by --vocab
+    if (!a.vocab.empty()) {
+        brought = read_tokenizer(a.vocab);
+        settings->cased = !brought.options.lower;
+    }
     Config config;
     settings->declare(config);
     if (!a.config.empty()) config.load(a.config);
@@ -122,15 +128,21 @@ Prepared started(const Arguments& a, const Common& common) {
     if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
     if (settings->keep_tokens) initial->keep(p.text);
     else if (initial && !settings->words().empty()) initial->extend(settings->words());
-    Vocabulary vocabulary = initial           ? initial->vocabulary()
-                            : a.vocab.empty() ? learn_vocabulary(*settings, p.text)
-                                              : Vocabulary::load(a.vocab);
-    if (vocabulary.unk() < 0) throw BadInput(text(initial ? a.init : a.vocab, ": the vocabulary has no [UNK]: is it a WordPiece vocabulary?"));
-    p.run = p.kind->fresh(*settings, std::move(vocabulary), settings->precision, common.device);
+    if (!a.vocab.empty()) {
+        if (settings->cased == brought.options.lower) brought = read_tokenizer(a.vocab, settings->cased);
+        for (const std::string& note : brought.notes) log_line("note: ", a.vocab, ": ", note);
+        expect_trainable(brought.vocabulary, a.vocab, text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(a.vocab), ") >new-vocab.txt"));
+    }
+    std::optional<WordPiece> reader;  // that came with the vocabulary
+    if (initial) reader = initial->tokenizer();
+    else if (!a.vocab.empty()) reader = training_tokenizer(std::move(brought));
+    p.run = p.kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, p.text), settings->precision, common.device);
+    if (reader) {
+        WordPiece::Options options = reader->options();
+        options.lower = !settings->cased;  // as it came, unless the user said otherwise
+        p.run->tokenizer = WordPiece(reader->vocabulary(), options, reader->added());
+    }
     if (initial) {
-        WordPiece::Options options = initial->tokenizer().options();
-        options.lower = !settings->cased;  // of the weights, unless the user said otherwise
-        p.run->tokenizer = WordPiece(initial->vocabulary(), options, initial->tokenizer().added());
         p.initial = initial->source();
         p.given = initial->give_weights(*p.run);
     }
@@ -221,7 +233,7 @@ int main(int argc, char** argv) {
             app.input("--data", a.data, "FILE",
                        "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
             app.input("--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
-            app.input("--vocab", a.vocab, "FILE", "vocab.txt (default: learned from the text)");
+            app.input("--vocab", a.vocab, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
             app.input("--init", a.init, "FOLDER",
                        "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
             app.output("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");

@@ -14,6 +14,7 @@
 #include "engine/io/file.h"
 #include "engine/io/checksum.h"
 #include "models/runs/hugging_face/names.h"
+#include "models/runs/hugging_face/token_choice.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
@@ -113,9 +114,7 @@ void RunSettings::declare_training(Config& c) {
 Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device)
     : tokenizer(std::move(vocabulary), tokenizer_options(settings)), parameters(storage, device) {
     if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
-    const Vocabulary& v = tokenizer.vocabulary();
-    if (v.pad() != 0 || v.unk() < 0 || v.cls() < 0 || v.sep() < 0)
-        throw BadInput("the vocabulary must hold [PAD] as its first line, and [UNK], [CLS] and [SEP]");
+    expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
 }
 
 std::vector<int> Run::special_tokens() const {
@@ -171,8 +170,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
     expect_same_tokens(path, read.vocabulary, tokenizer.vocabulary());
-    read.options.recognise_special = false;
-    tokenizer = WordPiece(std::move(read.vocabulary), read.options, std::move(read.added));
+    tokenizer = training_tokenizer(std::move(read));
 }
 
 void Run::save_tokenizer(const RunFolder& folder) const {

@@ -57,37 +57,41 @@ class FromHuggingFace : public Start {
     explicit FromHuggingFace(const std::string& path)
         : path_(path),
           config_(read_hugging_face_config(path)),
-          tokenizer_(read_tokenizer(path)),
-          stack_(parameters_, config_.backbone) {
-        for (const std::string& note : tokenizer_.notes) log_line("note: ", note);
-        if (tokenizer_.vocabulary.size() != config_.backbone.vocabulary)
-            throw BadInput(text(path, ": the vocabulary has ", tokenizer_.vocabulary.size(),
-                                " tokens, the model ", config_.backbone.vocabulary, "; ./inspect checkpoint ",
-                                shell_word(path), " --save DIR makes one in which they agree"));
-        const HuggingFaceWeights loaded = load_hugging_face(path, stack_, parameters_);
+          tokenizer_(tokenizer_of(path)),
+          fitted_(fitted_tokens(tokenizer_, config_.backbone.vocabulary, path)),
+          stack_(parameters_, with_vocabulary(config_.backbone, tokenizer_.vocabulary().size())) {
+        expect_trainable(tokenizer_.vocabulary(), path, "./inspect checkpoint " + shell_word(path) + " --save DIR --tokens pad-first");
+        const HuggingFaceWeights loaded = load_hugging_face(path, stack_, parameters_, fitted_.choice);
         has_head_ = loaded.head;
         warn_of_unknown(path, loaded.unused);
     }
     std::string source() const override { return path_; }
     void adopt(RunSettings& s) const override {
         s.adopt(stacks());
-        s.cased = !tokenizer_.options.lower;
+        s.cased = !tokenizer_.options().lower;
     }
 
   protected:
-    WordPiece all_tokens() const override {
-        WordPiece::Options options = tokenizer_.options;
-        options.recognise_special = false;  // "[SEP]" in a training text is text
-        return {tokenizer_.vocabulary, options, tokenizer_.added};
-    }
+    WordPiece all_tokens() const override { return tokenizer_; }
     const Parameters& weights() const override { return parameters_; }
-    Stacks stacks() const override { return {config_.backbone}; }
+    Stacks stacks() const override { return {stack_.options}; }
     bool has_head() const override { return has_head_; }
 
   private:
+    static WordPiece tokenizer_of(const std::string& path) {
+        HuggingFace read = read_tokenizer(path);
+        for (const std::string& note : read.notes) log_line("note: ", note);
+        return training_tokenizer(std::move(read));
+    }
+    static BackboneOptions with_vocabulary(BackboneOptions options, int tokens) {
+        options.vocabulary = tokens;
+        return options;
+    }
+
     std::string path_;
     HuggingFaceConfig config_;
-    HuggingFace tokenizer_;
+    WordPiece tokenizer_;
+    ChosenTokens fitted_;  // its rows
     Parameters parameters_;
     Backbone stack_;
     bool has_head_ = true;
@@ -165,8 +169,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
 }
 
 WordPiece Start::tokenizer() const {
-    const WordPiece all = all_tokens();
-    return chosen_ ? WordPiece(chosen_->vocabulary, all.options()) : extended_ ? WordPiece(*extended_, all.options()) : all;
+    return chosen_ ? with_tokens(all_tokens(), chosen_->vocabulary) : extended_ ? with_tokens(all_tokens(), *extended_) : all_tokens();
 }
 
 void Start::extend(const std::vector<std::string>& words) {
@@ -183,6 +186,7 @@ void Start::keep(const TrainingText& t) {
     std::set<int> used;
     for (int id : {v.pad(), v.unk(), v.cls(), v.sep(), v.mask()})
         if (id >= 0) used.insert(id);
+    for (const AddedToken& token : reader.added()) used.insert(token.id);
     for (const auto* lines : {&t.train, &t.train_targets, &t.held_out, &t.held_out_targets})
         for (const std::string& line : *lines)
             for (int id : reader.encode(line)) used.insert(id);

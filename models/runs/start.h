@@ -18,7 +18,8 @@ class Start {
     virtual std::string source() const = 0;  // for run.json
     WordPiece tokenizer() const;
     Vocabulary vocabulary() const { return tokenizer().vocabulary(); }
-    // From here on the vocabulary has the tokens that this text has, and the special ones, alone: keep_tokens of bert4keras.
+    // From here on the vocabulary has the tokens that this text has, the special and the added ones, alone: keep_tokens of
+    // bert4keras.
     void keep(const TrainingText& text);
     // From here on the vocabulary is this one, which a task brings, if it has all tokens of the weights. They keep their rows; others
     // begin as they are drawn, in the size of these. Otherwise nothing changes.

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include "engine/base/log.h"
 #include "engine/io/file.h"
 #include "engine/io/run_folder.h"
@@ -32,8 +30,9 @@ void list_tensors(const std::string& path) {
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
         numbers += n;
-        say("{:{}}{:6}{:16}", t.name, width, name_of(t.element), text(t.shape));
-        if (is_real(t.element) && n > 0) {
+        say("{:{}}{:22}", t.name, width,
+            t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable);
+        if (t.unreadable.empty() && is_real(t.element) && n > 0) {
             std::vector<double> x(static_cast<std::size_t>(n));
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
             double mean = 0, square = 0;
@@ -62,19 +61,15 @@ void list_checkpoint(const std::string& path) {
 // A run of one stack as BERT or RoFormer, for others.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
-    save_whole(folder, *run.bert(), run.parameters, run.tokenizer.vocabulary(), !run.common().cased);
+    save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
     say("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
 }
 
 }  // namespace
 
 void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
-                const Vocabulary& vocabulary, bool lower) {
-    fill_folder(folder, [&](const std::string& place) {
-        save_hugging_face(place, backbone, parameters, vocabulary);
-        const nlohmann::json reading = {{"do_lower_case", lower}, {"tokenizer_class", "BertTokenizer"}};
-        replace_file(place + "/tokenizer_config.json", reading.dump(2) + '\n');
-    });
+                const WordPiece& tokenizer) {
+    fill_folder(folder, [&](const std::string& place) { save_hugging_face(place, backbone, parameters, tokenizer); });
 }
 
 void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {

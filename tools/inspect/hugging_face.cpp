@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <set>
 
 #include "data/text.h"
 #include "engine/base/log.h"
@@ -23,63 +25,80 @@ namespace {
 // With the tokens that were chosen.
 struct Model {
     HuggingFaceConfig config;
-    WordPiece::Options reading;
-    ChosenTokens tokens;
+    std::optional<WordPiece> tokenizer;
     Parameters parameters;
     Backbone backbone;
     HuggingFaceWeights weights;
 
-    // Without a vocabulary it has all tokens, and cannot be saved.
-    Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, ChosenTokens chosen = {},
-          const WordPiece::Options& options = {})
-        : config(with_tokens(c, chosen.choice)),
-          reading(options),
-          tokens(std::move(chosen)),
-          backbone(parameters, config.backbone) {
-        weights = load_hugging_face(folder, backbone, parameters, tokens.choice, seed);
+    // Without a tokenizer it has all tokens, and cannot be saved.
+    Model(const std::string& folder, std::uint64_t seed, const HuggingFaceConfig& c, const TokenChoice& choice = {},
+          std::optional<WordPiece> reader = {})
+        : config(with_choice(c, choice)), tokenizer(std::move(reader)), backbone(parameters, config.backbone) {
+        weights = load_hugging_face(folder, backbone, parameters, choice, seed);
     }
-    static HuggingFaceConfig with_tokens(HuggingFaceConfig c, const TokenChoice& choice) {
+    static HuggingFaceConfig with_choice(HuggingFaceConfig c, const TokenChoice& choice) {
         c.backbone.vocabulary = choice.size(c.backbone.vocabulary);
         return c;
     }
 };
 
-ChosenTokens choose(const Vocabulary& all, const WordPiece::Options& reading, int rows, const std::string& tokens) {
-    const Vocabulary known = first_tokens(all, rows);
-    if (tokens == "simplified") {
-        std::vector<std::string> first;
-        for (const char* special : special_tokens)
-            if (known.id(special) >= 0) first.push_back(special);
-        return simplified_tokens(known, first);
+// All special tokens and added ones stay; those beyond the model's own stay behind them.
+ChosenTokens simplified(const WordPiece& reader) {
+    const Vocabulary& all = reader.vocabulary();
+    std::vector<std::string> first;
+    std::set<int> beyond;
+    for (const char* special : special_tokens)
+        if (all.id(special) >= 0) first.push_back(special);
+    for (const AddedToken& token : reader.added())
+        if (token.beyond)
+            beyond.insert(token.id);
+        else if (!all.is_special(token.id))
+            first.push_back(token.text);
+    ChosenTokens chosen = simplified_tokens(first_tokens(all, all.size() - int(beyond.size())), first);
+    std::vector<std::string> tokens;
+    for (int id = 0; id < chosen.vocabulary.size(); id++) tokens.push_back(chosen.vocabulary.token(id));
+    for (int id : beyond) {
+        tokens.push_back(all.token(id));
+        chosen.choice.keep.push_back(id);
     }
-    if (!tokens.empty()) return wanted_tokens(WordPiece(known, reading), Vocabulary::load(tokens));
-    if (all.size() <= rows) return {all, {}};
-    log_line("note: of the ", all.size(), " tokens of the vocabulary the model knows the first ", rows,
-             "; the others start as the mean of their pieces");
-    return wanted_tokens(WordPiece(known, reading), all);
+    chosen.vocabulary = Vocabulary(std::move(tokens));
+    return chosen;
+}
+
+ChosenTokens choose(const WordPiece& reader, int rows, const CheckpointSettings& s) {
+    if (s.tokens.empty()) return fitted_tokens(reader, rows, s.path);
+    if (s.tokens == "pad-first") return pad_first(reader, rows);
+    const WordPiece known = with_tokens(reader, first_tokens(reader.vocabulary(), rows));
+    if (s.tokens == "simplified") return simplified(known);
+    ChosenTokens chosen = wanted_tokens(known, Vocabulary::load(s.tokens));
+    int lost = 0;
+    for (const AddedToken& token : known.added()) lost += chosen.vocabulary.id(token.text) < 0;
+    if (lost > 0) log_line("note: ", s.tokens, " lacks ", lost, " special or added tokens of ", s.path, ": they are left out");
+    return chosen;
 }
 
 Model open_model(const CheckpointSettings& s, std::uint64_t seed) {
     const HuggingFaceConfig config = read_hugging_face_config(s.path);
-    const HuggingFace tokenizer = read_tokenizer(s.path);
-    for (const std::string& note : tokenizer.notes) log_line("note: ", note);
-    auto chosen = choose(tokenizer.vocabulary, tokenizer.options, config.backbone.vocabulary, s.tokens);
-    return Model(s.path, seed, config, std::move(chosen), tokenizer.options);
+    HuggingFace read = read_tokenizer(s.path);
+    for (const std::string& note : read.notes) log_line("note: ", note);
+    const WordPiece reader(std::move(read.vocabulary), std::move(read.options), std::move(read.added));
+    const ChosenTokens chosen = choose(reader, config.backbone.vocabulary, s);
+    return Model(s.path, seed, config, chosen.choice, with_tokens(reader, chosen.vocabulary));
 }
 
 void save(const Model& model, const std::string& folder) {
-    for (const char* name : {"config.json", "model.safetensors", "vocab.txt"})
+    for (const char* name : {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
         if (fs::exists(folder + "/" + name))
             throw BadInput(text(folder, " holds a ", name, " already; choose another folder"));
     if (!model.weights.head)
         log_line("note: the model has no masked-language-model head; the saved one has a new one, at its first values");
-    save_whole(folder, model.backbone, model.parameters, model.tokens.vocabulary, model.reading.lower);
+    save_whole(folder, model.backbone, model.parameters, *model.tokenizer);
     say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
 // "first" or "first<TAB>second", framed by [CLS] and [SEP], cut to the positions that the model has.
 void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
-    const WordPiece tokenizer(model.tokens.vocabulary, model.reading);
+    const WordPiece& tokenizer = *model.tokenizer;
     const Vocabulary& v = tokenizer.vocabulary();
     if (v.cls() < 0 || v.sep() < 0) throw BadInput("the vocabulary has no [CLS] or no [SEP], which a line needs");
     LineReader reader(std::cin, "standard input");
@@ -89,7 +108,7 @@ void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
         std::vector<int> first = tokenizer.encode(line.substr(0, tab)), second;
         if (pair) second = tokenizer.encode(line.substr(tab + 1));
         const int room = std::max(0, model.config.backbone.positions - (pair ? 3 : 2)), before = rows.count();
-        const Lengths kept = longest_first(model.reading.rules, room, int(first.size()), int(second.size()));
+        const Lengths kept = longest_first(tokenizer.options().rules, room, int(first.size()), int(second.size()));
         auto push = [&](int id, int type) { rows.push(id, type, rows.count() - before, int(documents.size())); };
         push(v.cls(), 0);
         for (int i = 0; i < kept.first; i++) push(first[std::size_t(i)], 0);
@@ -139,7 +158,8 @@ void list(const std::string& folder, std::uint64_t seed) {
     for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
     say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
     for (const HuggingFaceTensor& t : model.weights.tensors)
-        say("{:{}}{:6}{:14}{}\n", t.name, width, name_of(t.element), text(t.shape),
+        say("{:{}}{:20}{}\n", t.name, width,
+                   t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable,
                    t.place.empty() ? "- (unused)" : t.place);
     say("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(),
                model.weights.unused.size(), model.parameters.count());

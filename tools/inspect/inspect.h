@@ -15,7 +15,7 @@ namespace masquerade {
 class Backbone;
 class Parameters;
 class Run;
-class Vocabulary;
+class WordPiece;
 
 // ./inspect program: one step of a small model. What the tape recorded, or the time that each op took. Into files, where they are
 // named: every value and gradient into a folder, the tape as a graph, the memory that the step has as a picture of blocks over
@@ -71,7 +71,7 @@ void inspect_checkpoint(const CheckpointSettings& settings, std::uint64_t seed);
 
 // A model in Hugging Face's form: all its files, or none.
 void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
-                const Vocabulary& vocabulary, bool lower);
+                const WordPiece& tokenizer);
 
 // The part that knows Hugging Face's folders.
 bool is_hugging_face(const std::string& path);

@@ -28,6 +28,7 @@ struct HuggingFaceTensor {
     std::string name;
     Element element;
     Shape shape;
+    std::string unreadable;  // its dtype and shape, if no parameter could hold them
     std::string place;  // of the parameter, with keys or values; empty: nowhere
 };
 
@@ -51,5 +52,8 @@ HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& 
 // BadUsage for a stack that neither is: pre-LN, an attention that is not softmax, or absolute positions with E other than C.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const Vocabulary& vocabulary);
+// As above, with all that transformers needs to read text as the tokenizer does: tokenizer.json, tokenizer_config.json.
+void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
+                       const WordPiece& tokenizer);
 
 }  // namespace masquerade

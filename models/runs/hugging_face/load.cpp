@@ -128,7 +128,7 @@ class Loader {
         parameters_.round();
         for (const auto& file : files_.files())
             for (const StoredTensor& tensor : file->tensors()) {
-                loaded.tensors.push_back({tensor.name, tensor.element, tensor.shape, places_[tensor.name]});
+                loaded.tensors.push_back({tensor.name, tensor.element, tensor.shape, tensor.unreadable, places_[tensor.name]});
                 if (loaded.tensors.back().place.empty()) loaded.unused.push_back(tensor.name);
             }
         return loaded;

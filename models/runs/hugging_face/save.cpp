@@ -8,6 +8,7 @@
 #include "engine/io/file.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/hugging_face/names.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
 namespace {
@@ -63,6 +64,12 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     write_safetensors(folder + "/model.safetensors", std::move(tensors), {{"format", "pt"}});
     vocabulary.save(folder + "/vocab.txt");
     replace_file(folder + "/config.json", config);
+}
+
+void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
+                       const WordPiece& tokenizer) {
+    save_hugging_face(folder, backbone, parameters, tokenizer.vocabulary());
+    write_tokenizer(folder, tokenizer);
 }
 
 }  // namespace masquerade

@@ -4,18 +4,20 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/base/log.h"
 #include "tokenizer/vocabulary_notes.h"
 
 namespace masquerade {
 
-void TokenChoice::check(int rows, int pad) const {
+void TokenChoice::check(int rows, int told) const {
     for (std::size_t i = 0; i < keep.size(); i++)
         if (keep[i] < 0 || keep[i] >= rows)
             throw BadInput(text("token ", i, " is to be token ", keep[i], " of the model, which has 0 to ",
                                 rows - 1, "; choose among these"));
-    if (!keep.empty() && keep[0] != pad)
+    const int padding = pad >= 0 ? pad : told;
+    if (!keep.empty() && keep[0] != padding)
         throw BadInput(text("token 0 is to be token ", keep[0], " of the model; it must stay [PAD], token ",
-                            pad, ": put that first"));
+                            padding, ": put that first"));
     const int last = kept(rows) - 1;
     for (std::size_t i = 0; i < compounds.size(); i++) {
         const std::string name = text("token ", last + 1 + int(i));
@@ -80,6 +82,61 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
         choice.compounds.push_back(std::move(parts));
     }
     return chosen;
+}
+
+WordPiece training_tokenizer(HuggingFace read) {
+    read.options.recognise_special = false;
+    return {std::move(read.vocabulary), std::move(read.options), std::move(read.added)};
+}
+
+WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens) {
+    std::vector<AddedToken> added;
+    for (AddedToken token : reader.added())
+        if (token.id = tokens.id(token.text); token.id >= 0) added.push_back(std::move(token));
+    return {std::move(tokens), reader.options(), std::move(added)};
+}
+
+ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string& source) {
+    const Vocabulary& all = reader.vocabulary();
+    ChosenTokens chosen{all, {}};
+    if (all.size() < rows) {
+        log_line("note: ", source, ": the vocabulary has ", all.size(), " tokens and the embedding ", rows,
+                 " rows: the first ", all.size(), " rows are taken");
+        for (int id = 0; id < all.size(); id++) chosen.choice.keep.push_back(id);
+        chosen.choice.pad = 0;
+    } else if (all.size() > rows) {
+        log_line("note: ", source, ": of the ", all.size(), " tokens of the vocabulary the model knows the first ", rows,
+                 "; the others start as the mean of their pieces");
+        chosen = wanted_tokens(with_tokens(reader, first_tokens(all, rows)), all);
+        chosen.choice.pad = chosen.choice.keep[0];
+    }
+    return chosen;
+}
+
+ChosenTokens pad_first(const WordPiece& reader, int rows) {
+    const Vocabulary known = first_tokens(reader.vocabulary(), rows);
+    const int pad = known.pad() >= 0 ? known.pad() : known.unk();
+    std::vector<std::string> tokens = {special_tokens[0]};
+    ChosenTokens chosen{{}, {}};
+    chosen.choice.keep = {pad};
+    chosen.choice.pad = pad;
+    for (int id = 0; id < known.size(); id++) {
+        if (id == known.pad()) continue;
+        tokens.push_back(known.token(id));
+        chosen.choice.keep.push_back(id);
+    }
+    chosen.vocabulary = Vocabulary(std::move(tokens));
+    return chosen;
+}
+
+void expect_trainable(const Vocabulary& v, const std::string& source, const std::string& mend) {
+    for (int i = 1; i < 4; i++)
+        if (v.id(special_tokens[i]) < 0)
+            throw BadInput(text(source, ": the vocabulary has no ", special_tokens[i],
+                                i == 1 ? ": is it a WordPiece vocabulary?" : "; add it as its last line"));
+    if (v.pad() != 0)
+        throw BadInput(text(source, ": the vocabulary has ", v.pad() < 0 ? text("no [PAD]") : text("[PAD] in line ", v.pad() + 1),
+                            "; training needs it in the first line. This makes one that has it there: ", mend));
 }
 
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) {
