@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Usage: fetch_catalogue.sh FOLDER
+# Usage: fetch_catalogue.sh FOLDER, which is empty, new, or holds such lists alone
 # Fetches the distribution's package lists, with descriptions in English and German, into a folder of its own,
 # as an ordinary user. apt keeps the machine's sources and configuration (proxy, certificates, keys) but for what is
 # overridden below; lists of third-party archives are removed afterwards. Without network: the lists that the
@@ -8,6 +8,11 @@
 set -euo pipefail
 shopt -s nullglob extglob
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+# What lies in the folder goes, so nothing else may lie there.
+other=$(find "$1" -mindepth 1 -maxdepth 1 -not -name '*_Packages*' -not -name '*_Translation-*' -not -name '*Release*' \
+    -not -name partial -not -name lock -not -name auxfiles -print -quit 2>/dev/null || true)
+[ ! "$1" -ef /var/lib/apt/lists ] || other="the lists of this machine"
+[ -z "$other" ] || { echo "error: $1 holds $other; name a folder for package lists alone, which are replaced" >&2; exit 2; }
 mkdir -p "$1"
 lists=$(cd "$1" && pwd)
 work=$(mktemp -d)

@@ -7,12 +7,11 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
+#include "input/lines.h"
 #include "input/utf8.h"
 
 namespace masquerade {
 namespace {
-
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -56,8 +55,8 @@ std::string_view take(std::string_view& rest, char end) {
 
 bool holds_pairs(std::string_view bytes) {
     std::uint64_t lines = 0, tabs = 0;
-    while (!bytes.empty()) {
-        std::string_view line = take(bytes, '\n');
+    Lines all(bytes);
+    for (std::string_view line; all.next(line);) {
         if (is_blank(line)) continue;
         lines++;
         tabs += line.find('\t') != line.npos;
@@ -68,7 +67,7 @@ bool holds_pairs(std::string_view bytes) {
 }  // namespace
 
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts) {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    line = without_return(line);
     std::size_t good = 0;
     for (std::size_t more = 1; good < line.size() && more > 0; good += more)
         more = code_point_bytes(line.substr(good));
@@ -103,10 +102,9 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
     TextCounts& counts = result.counts;
     counts.bytes = bytes.size();
     result.hash = hash_of(bytes);
-    if (bytes.substr(0, 3) == byte_order_mark) bytes.remove_prefix(3);
-    bool pairs = holds_pairs(bytes);
-    while (!bytes.empty()) {
-        std::string_view line = take(bytes, '\n');
+    const bool pairs = holds_pairs(bytes);
+    Lines lines(bytes);
+    for (std::string_view line; lines.next(line);) {
         counts.lines++;
         if (is_blank(line)) continue;
         std::string source = clean_line(pairs ? take(line, '\t') : line, longest, counts);
@@ -144,9 +142,7 @@ bool LineReader::next(std::string& line) {
         return false;
     }
     counts_.bytes += raw.size() + !in_.eof();
-    std::string_view rest = raw;
-    if (counts_.lines++ == 0 && rest.substr(0, 3) == byte_order_mark) rest.remove_prefix(3);
-    line = clean_line(rest, longest_, counts_);
+    line = clean_line(counts_.lines++ == 0 ? without_mark(raw) : raw, longest_, counts_);
     return true;
 }
 

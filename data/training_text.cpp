@@ -129,7 +129,7 @@ TrainingText find_training_text(const std::string& file, const std::string& held
 }
 
 TrainingText read_again(const TextOrigin& origin) {
-    if (origin.file.empty() && origin.lines == 0) return no_text();
+    if (origin.lines == 0) return TrainingText{origin, {}, {}, {}, {}};
     TrainingText t = origin.made.any()     ? made_text(origin.made)
                      : origin.file.empty() ? grammar_text(origin.held_out_file)
                                            : text_of(origin.name, origin.file, origin.held_out_file,

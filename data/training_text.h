@@ -13,7 +13,7 @@ namespace masquerade {
 struct TextOrigin {
     std::string name;                // for people
     std::string file, held_out_file; // absolute; empty: the built-in grammar, or lines held out of `file`
-    std::uint64_t lines = 0, hash = 0;  // of `file`
+    std::uint64_t lines = 0, hash = 0;  // of `file`; without lines it is a folder of the run's task, and not read here
     bool pairs = false;               // source<TAB>target a line: the targets are read, too
     std::uint64_t held_out_hash = 0;  // of `held_out_file`; 0: none, or a run that did not keep it
     PairOptions made = {};            // the task that made the pairs; then there is no file

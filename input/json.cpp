@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <charconv>
+#include <istream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <streambuf>
 #include <vector>
 
 #include "input/input.h"
@@ -10,15 +12,25 @@ namespace {
 
 using nlohmann::json;
 
+// The text where it lies; a stream that holds a copy would double the memory.
+struct TextBuffer : std::streambuf {
+    explicit TextBuffer(std::string_view text) {
+        char* const begin = const_cast<char*>(text.data());  // a stream only reads here
+        setg(begin, begin, begin + text.size());
+    }
+    std::size_t read() const { return std::size_t(gptr() - eback()); }
+};
+
 // Builds the value. A parser with a callback would go over all that an object holds whenever a part of it ends.
 class Builder : public nlohmann::json_sax<json> {
   public:
-    Builder(const std::string& text, json& root, std::size_t offset)
-        : text_(text), in_(text), root_(root), offset_(offset) {}
+    Builder(std::string_view text, json& root, std::size_t offset, std::size_t most)
+        : text_(text), buffer_(text), root_(root), offset_(offset), most_(most) {}
 
     std::string run() {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
-        json::sax_parse(in_, this);
+        std::istream in(&buffer_);
+        json::sax_parse(in, this);
         return problem_;
     }
 
@@ -54,11 +66,12 @@ class Builder : public nlohmann::json_sax<json> {
 
   private:
     // As far as the parser has read.
-    std::string byte() {
-        const auto read = in_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in);
-        return " byte " + std::to_string(offset_ + std::size_t(read)) + " of the file";
-    }
+    std::string byte() const { return " byte " + std::to_string(offset_ + buffer_.read()) + " of the file"; }
     bool put(json value) {
+        if (count_++ == most_) {
+            problem_ = "holds more than " + std::to_string(most_) + " values, the most that are read; is it another kind of file?";
+            return false;
+        }
         json* in = open_.empty() ? nullptr : open_.back();
         if (in && in->is_array()) {
             auto& list = in->get_ref<json::array_t&>();
@@ -76,7 +89,7 @@ class Builder : public nlohmann::json_sax<json> {
                        byte() + "; is it another kind of file?";
             return false;
         }
-        put(std::move(value));
+        if (!put(std::move(value))) return false;
         open_.push_back(slot_);
         return true;
     }
@@ -85,10 +98,11 @@ class Builder : public nlohmann::json_sax<json> {
         return true;
     }
 
-    const std::string& text_;
-    std::istringstream in_;
+    const std::string_view text_;
+    TextBuffer buffer_;
     json& root_;
-    std::size_t offset_;
+    const std::size_t offset_, most_;
+    std::size_t count_ = 0;    // of the values so far
     std::vector<json*> open_;  // the lists and objects around the next value
     json* slot_ = nullptr;     // of the last key, or the last value
     std::string problem_;
@@ -96,8 +110,38 @@ class Builder : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-std::string parse_bounded(const std::string& text, json& value, std::size_t offset) {
-    return Builder(text, value, offset).run();
+std::string parse_bounded(std::string_view text, json& value, std::size_t offset, std::size_t most) {
+    return Builder(text, value, offset, most).run();
+}
+
+constexpr const char* uri = "file://";
+
+std::string json_name(const std::string& bytes) {
+    try {
+        if (bytes.rfind(uri, 0) != 0) return (void)json(bytes).dump(), bytes;
+    } catch (const json::exception&) {  // not UTF-8
+    }
+    std::string text = uri;
+    for (const char c : bytes) {
+        const bool plain = c > ' ' && c < 0x7F && c != '%';
+        constexpr const char* digits = "0123456789ABCDEF";
+        const auto byte = static_cast<unsigned char>(c);
+        text += plain ? std::string(1, c) : std::string{'%', digits[byte >> 4], digits[byte & 15]};
+    }
+    return text;
+}
+
+std::string name_in_json(const std::string& text) {
+    if (text.rfind(uri, 0) != 0) return text;
+    std::string bytes;
+    for (std::size_t at = std::string(uri).size(); at < text.size(); at++) {
+        unsigned byte = 0;
+        const char* const digits = text.data() + at + 1;
+        const bool coded = text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+        bytes += coded ? char(byte) : text[at];
+        at += coded ? 2 : 0;
+    }
+    return bytes;
 }
 
 std::string clipped(const std::string& text, std::size_t most) {

@@ -17,7 +17,7 @@ RANDOM=$seed
 echo "crash test: $kills kills, seed $seed"
 done=0 moments=0
 while [ "$moments" -lt "$kills" ] || [ "$done" = 0 ]; do
-    if [ ! -d killed/latest ]; then rm -rf killed; arguments="$settings --out killed"; else arguments="--resume killed"; fi
+    if [ ! -d killed/latest ]; then arguments="$settings --out killed"; else arguments="--resume killed"; fi
     # Once the kills are used up the run may finish.
     limit=$steps
     [ "$moments" -lt "$kills" ] && limit=$((steps - 1))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/replacements.h"
 
-#include <sstream>
-
 #include "input/input.h"
+#include "input/lines.h"
 #include "input/utf8.h"
 #include "tokenizer/vocabulary.h"
 
@@ -23,17 +22,16 @@ Replacements ascii_punctuation() {
 }
 
 Replacements read_replacements(const std::string& path) {
-    std::istringstream file(read_input<TokenizerError>(path));
+    const std::string bytes = read_input<TokenizerError>(path);
     Replacements all;
-    int number = 1;
-    for (std::string line; std::getline(file, line); number++) {
-        if (!line.empty() && line.back() == '\r') line.pop_back();
+    Lines lines(bytes);
+    for (std::string_view line; lines.next(line);) {
         if (line.empty()) continue;
         const CodePoint from = decode_utf8(line, 0);
         const std::size_t tab = std::size_t(from.length);
         if (tab == 0 || tab >= line.size() || line[tab] != '\t' || !is_utf8(line))
             throw TokenizerError(
-                path + ", line " + std::to_string(number) + ": \"" + clipped(line) +
+                path + ", line " + std::to_string(lines.number()) + ": \"" + clipped(std::string(line)) +
                 "\" is no replacement; expected one character, a tab, and the text to read instead");
         all[from.value] = line.substr(tab + 1);
     }

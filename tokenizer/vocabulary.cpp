@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "input/input.h"
+#include "input/lines.h"
 
 namespace masquerade {
 
@@ -40,13 +40,10 @@ const std::string& Vocabulary::token(int id) const {
 bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special_, special_ + 5, id) > 0; }
 
 Vocabulary Vocabulary::load(const std::string& path) {
-    std::istringstream file(read_input<TokenizerError>(path, std::size_t(1) << 30));
+    const std::string bytes = read_input<TokenizerError>(path, std::size_t(1) << 30);
     std::vector<std::string> tokens;
-    for (std::string line; std::getline(file, line);) {
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        if (tokens.empty() && line.compare(0, 3, "\xEF\xBB\xBF") == 0) line.erase(0, 3);
-        tokens.push_back(std::move(line));
-    }
+    Lines lines(bytes);
+    for (std::string_view line; lines.next(line);) tokens.emplace_back(line);
     if (tokens.empty())
         throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
     return Vocabulary(std::move(tokens));

@@ -36,9 +36,8 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;
     while (end < size) {
         pollfd input{STDIN_FILENO, POLLIN, 0};
-        int ready = poll(&input, 1, end > first ? 0 : -1);
-        if (ready < 0 && stop_requested()) throw BadInput("stopped");
-        if (ready == 0) break;
+        if (end == first ? !wait_for_input() : stopped()) throw BadInput("stopped");
+        if (end > first && poll(&input, 1, 0) == 0) break;
         ssize_t got = read(STDIN_FILENO, buffer + end, size - end);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw BadInput(text("standard input cannot be read: ", std::strerror(errno)));

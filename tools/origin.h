@@ -12,9 +12,9 @@
 namespace masquerade {
 
 inline nlohmann::json json_of(const TextOrigin& o) {
-    nlohmann::json json = {{"name", o.name},
-            {"file", o.file},
-            {"held_out_file", o.held_out_file},
+    nlohmann::json json = {{"name", json_name(o.name)},
+            {"file", json_name(o.file)},
+            {"held_out_file", json_name(o.held_out_file)},
             {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
             {"lines", o.lines},
             {"hash", fmt::format("{:016x}", o.hash)},
@@ -35,9 +35,9 @@ inline TextOrigin origin_of(const std::string& run_json, const std::string& path
             const nlohmann::json& m = d["made"];
             made = {m.at("task"), m.at("length"), m.at("words"), m.at("level"), m.at("seed")};
         }
-        return {d.at("name"),
-                d.at("file"),
-                d.at("held_out_file"),
+        return {name_in_json(d.at("name")),
+                name_in_json(d.at("file")),
+                name_in_json(d.at("held_out_file")),
                 d.at("lines"),
                 std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
                 d.value("pairs", false),

@@ -31,6 +31,13 @@ int terminal_width();
 // program that never asks is ended by the first. A terminal says its end more than once, and before a termination
 // signal: this never counts as the first. Where nohup started the program, it does not count at all.
 bool stop_requested();
+// The same of a program that has asked before; else false, and the first signal still ends the program. For loops that several
+// programs share.
+bool stopped();
+// All is saved: from here on the next Ctrl-C or termination signal ends the program at once.
+void stop_at_once();
+// Waits until standard input has something to read, or has ended. False once stopped() is true.
+bool wait_for_input();
 // Throws BadInput where what was printed cannot be written: the disk may be full, or standard output closed.
 void flush_out();
 // Text that is a program's result, as it is. Output that cannot be written is an error at once: a disk may be full.

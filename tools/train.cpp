@@ -58,9 +58,10 @@ void fit_prior_of(const Arguments& a, const Common& common) {
 struct Prepared {
     const ModelKind* kind;
     std::unique_ptr<Run> run;
-    std::unique_ptr<RunFolder> folder;
+    RunFolder folder;
     TrainingText text;
     std::unique_ptr<Task> task;
+    json record;                    // of a new run, for its run.json
     std::string initial, given;     // what it started with, and which weights it took; empty: from nothing
     json changes = json::object();  // settings that a resumed run has changed
 };
@@ -88,17 +89,18 @@ Prepared resumed(const Arguments& a, const Common& common) {
                 "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
                 "settings of the optimiser (learning_rate=...) go with it");
     Prepared p;
-    p.folder = std::make_unique<RunFolder>(RunFolder::resume(a.resume));
-    p.kind = &model_of_run(p.folder->path());
-    p.run = p.kind->load(p.folder->path(), true, common.device);
+    p.folder = RunFolder::resume(a.resume);
+    p.kind = &model_of_run(p.folder.path());
+    p.run = p.kind->load(p.folder.path(), true, common.device);
     p.changes = changed(p.run->settings_to_change(), a.words);
-    p.text = read_again(origin_of(p.run->run_json, p.folder->file("run.json")));
+    p.text = read_again(origin_of(p.run->run_json, p.folder.file("run.json")));
     p.task = p.run->task(p.text);
     return p;
 }
 
 Prepared started(const Arguments& a, const Common& common) {
     Prepared p;
+    if (!a.out.empty()) RunFolder::expect_free(a.out);
     p.kind = &kind_of(a.words);
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
     if (!a.init.empty() && !a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
@@ -146,9 +148,8 @@ Prepared started(const Arguments& a, const Common& common) {
         p.initial = initial->source();
         p.given = initial->give_weights(*p.run);
     }
-    p.task = p.run->task(p.text);  // refuses what cannot be trained on, before there is a folder
-    p.folder = std::make_unique<RunFolder>(a.out.empty() ? RunFolder::create_next("runs", p.kind->name)
-                                                         : RunFolder::create(a.out));
+    p.task = p.run->task(p.text);
+    p.run->complete(p.text.origin);
     json record = {{"model", p.kind->name},
                    {"version", version},
                    {"seed", settings->train.seed},
@@ -156,15 +157,21 @@ Prepared started(const Arguments& a, const Common& common) {
                    {"data", json_of(p.text.origin)},
                    {"device", name_of(common.device)},
                    {"dtype", name_of(settings->precision)}};
-    if (initial) record["init"] = initial->source();
-    p.run->start(*p.folder, std::move(record));
+    if (initial) record["init"] = json_name(initial->source());
+    p.record = std::move(record);
     return p;
+}
+
+// The folder of a new run, for which nothing can be refused any more.
+void make_folder(const Arguments& a, Prepared& p) {
+    p.folder = a.out.empty() ? RunFolder::create_next("runs", p.kind->name) : RunFolder::create(a.out);
+    p.run->start(p.folder, std::move(p.record));
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
     const bool resuming = !a.resume.empty();
     std::signal(SIGPIPE, SIG_IGN);  // where nobody reads any more the run is saved first
-    const Prepared p = resuming ? resumed(a, common) : started(a, common);
+    Prepared p = resuming ? resumed(a, common) : started(a, common);
     TrainOptions options = p.run->common().train;
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
@@ -176,8 +183,12 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
         double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision), shown(common.device));
     if (!p.initial.empty()) say("init    {}\n        {}\n", p.initial, p.given);
-    say("run     {}\n", p.folder->path());
-    Trainer trainer(p.run->parameters, *p.task, *p.folder, options);
+    Trainer trainer(p.run->parameters, *p.task, p.folder, options);
+    trainer.begin = [&] {
+        if (!resuming) make_folder(a, p);
+        say("run     {}\n", p.folder.path());
+    };
+    trainer.saved = stop_at_once;
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
@@ -185,21 +196,21 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (resuming) {
         trainer.resume();
-        json record = json::parse(p.run->run_json);
+        json record = parse_input<BadInput>(p.run->run_json, p.folder.file("run.json"));
         json sitting = {{"step", trainer.step()}, {"device", name_of(common.device)}};
         if (!p.changes.empty()) sitting["settings"] = p.changes;
         record["resumed"].push_back(sitting);
-        p.folder->write("run.json", record.dump(2) + "\n");
+        p.folder.write("run.json", record.dump(2) + "\n");
     }
     StopReason reason = trainer.run(stop_requested);
     if (reason == StopReason::unheard)
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                            trainer.step(), " steps, saved: go on with --resume ", shell_word(p.folder->path())));
+                            trainer.step(), " steps, saved: go on with --resume ", shell_word(p.folder.path())));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
-    say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), p.folder->path(),
+    say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), p.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));
-    const std::string write = p.run->writing_command(p.folder->path());
-    const std::string run = shell_word(p.folder->path());
+    const std::string write = p.run->writing_command(p.folder.path());
+    const std::string run = shell_word(p.folder.path());
     if (!write.empty()) say("next    {}\n", write);
     say("{}./evaluate {}\n        ./train --resume {}{}\n", write.empty() ? "next    " : "        ", run, run,
         reason == StopReason::asked ? "" : " --minutes 10");

@@ -67,6 +67,7 @@ class Examples {
     virtual Solved example(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // how many there are
     virtual std::uint64_t hash() const { return 0; }               // of files: their names and sizes
+    virtual std::uint64_t contents() const { return 0; }           // ... and their bytes
     // The accuracies of the baselines on these examples.
     virtual std::vector<Baseline> baselines(const std::vector<Solved>& asked) const = 0;
 

@@ -31,10 +31,7 @@ class FileExamples : public Examples {
         longest = 1 + max_length_;
         for (int i = 0; i < bytes; i++) vocabulary.push_back("byte" + std::to_string(i));
         for (const fs::path& folder : sorted(name))
-            if (fs::is_directory(folder)) {
-                vocabulary.push_back("=" + folder.filename().string());
-                add(folder, classes_++);
-            }
+            if (fs::is_directory(folder)) add(folder, classes_++);
         if (classes_ < 2 || train_.empty() || held_out_.empty())
             throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ", held_out_.size(),
                                 " held out; expected a folder of text files for each of two classes or more"));
@@ -49,6 +46,13 @@ class FileExamples : public Examples {
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
     std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint counts to 2^62
+    std::uint64_t contents() const override {
+        if (contents_ != 0) return contents_;
+        contents_ = hash_;
+        for (const std::vector<File>* files : {&train_, &held_out_})
+            for (const File& file : *files) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file))));
+        return contents_;
+    }
 
     // Naive Bayes: log P(class) + sum over pairs of neighbours of log P(pair | class), counts plus one.
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
@@ -81,9 +85,20 @@ class FileExamples : public Examples {
     static std::size_t pair(const Solved& s, std::size_t i) {
         return std::size_t((s.tokens[i - 1] - first_word) * bytes + s.tokens[i] - first_word);
     }
-    static std::set<fs::path> sorted(const fs::path& folder) { return {fs::directory_iterator(folder), {}}; }
+    // Hidden names are left out: .git, .DS_Store, .ipynb_checkpoints.
+    static std::set<fs::path> sorted(const fs::path& folder) {
+        std::set<fs::path> names;
+        for (const fs::path& name : fs::directory_iterator(folder))
+            if (name.filename().string()[0] != '.') names.insert(name);
+        return names;
+    }
 
     void add(const fs::path& folder, int kind) {
+        const std::string word = "=" + folder.filename().string();
+        if (word.find_first_of("\r\n") != word.npos)
+            throw BadInput(text(folder.string(), " has a line end in its name, which is a line of vocab.txt; rename the folder"));
+        vocabulary.push_back(word);
+        const std::size_t before = train_.size() + held_out_.size();
         for (const fs::path& file : sorted(folder)) {
             if (!fs::is_regular_file(file)) continue;
             const std::string named = (folder.filename() / file.filename()).string();
@@ -91,11 +106,15 @@ class FileExamples : public Examples {
             const std::uint32_t order = make_stream(0, named, 0).key0;
             (order % 10 == 0 ? held_out_ : train_).push_back({order, file.string(), kind});
         }
+        if (train_.size() + held_out_.size() == before)
+            throw BadInput(text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
     }
+
+    static std::string bytes_of(const File& file) { return read_input<BadInput>(file.path, SIZE_MAX - 1); }
 
     Solved read(const File& file) const {
         Solved s{{cls_id}, {0}, {first_word + bytes + file.kind}};
-        for (char c : read_input<BadInput>(file.path, SIZE_MAX - 1)) {
+        for (char c : bytes_of(file)) {
             if (int(s.tokens.size()) == longest) break;
             s.tokens.push_back(first_word + int(static_cast<unsigned char>(c)));
         }
@@ -107,6 +126,7 @@ class FileExamples : public Examples {
     int classes_ = 0;
     std::vector<File> train_, held_out_;
     std::uint64_t hash_ = 0;
+    mutable std::uint64_t contents_ = 0;  // 0: not asked for yet
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "engine/base/named.h"
 #include "engine/io/file.h"
 #include "engine/io/nearest.h"
+#include "input/lines.h"
 
 namespace masquerade {
 namespace {
@@ -94,6 +96,15 @@ void Config::add(const std::string& key, std::string* value, const std::string& 
     declare({key, help, expected, [value] { return *value; }, assign, nullptr});
 }
 
+void Config::add_path(const std::string& key, std::string* value, const std::string& help, const std::vector<std::string>& names) {
+    const auto assign = [=](const std::string& word) {
+        const bool name = std::count(names.begin(), names.end(), word) > 0;
+        if (!word.empty()) *value = name ? word : std::filesystem::absolute(word).string();
+        return !word.empty();
+    };
+    declare({key, help, joined(names, "|") + "|PATH", [value] { return *value; }, assign, nullptr});
+}
+
 const Config::Entry* Config::find(const std::string& key) const {
     for (const Entry& entry : entries_)
         if (entry.key == key) return &entry;
@@ -128,21 +139,19 @@ void Config::set(const std::string& pair) {
 }
 
 void Config::load(const std::string& path) {
-    std::string bytes = read_file(path);
-    std::size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (first != bytes.npos && bytes[first] == '{')
-        return from_json(parse_input<BadInput>(bytes, path), path);
-    int number = 0;
-    for (std::size_t begin = 0; begin < bytes.size(); number++) {
-        std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
-        std::string line = " " + bytes.substr(begin, end - begin);
-        begin = end + 1;
+    const std::string bytes = read_file(path);
+    const std::string_view all = without_mark(bytes);
+    const std::size_t first = all.find_first_not_of(" \t\r\n");
+    if (first != all.npos && all[first] == '{') return from_json(parse_input<BadInput>(bytes, path), path);
+    Lines lines(bytes);
+    for (std::string_view each; lines.next(each);) {
+        std::string line = text(" ", each);
         line = trimmed(line.substr(0, std::min(line.find(" #"), line.find("\t#"))));
         if (line.empty()) continue;
         try {
             set(line);
         } catch (const BadUsage& e) {
-            throw BadInput(text(path, ":", number + 1, ": ", e.what()));
+            throw BadInput(text(path, ":", lines.number(), ": ", e.what()));
         }
     }
 }
@@ -155,7 +164,7 @@ void Config::from_json(const nlohmann::json& object, const std::string& path) {
             throw BadInput(text(path, ": ", clipped(key), " is ", in_words(value),
                                 "; text, a number, true or false is expected"));
         try {
-            set(key, value.is_string() ? value.get<std::string>() : value.dump());
+            set(key, value.is_string() ? name_in_json(value.get<std::string>()) : value.dump());
         } catch (const BadUsage& e) {
             throw BadInput(text(path, ": ", e.what()));
         }
@@ -166,7 +175,7 @@ nlohmann::json Config::to_json() const {
     nlohmann::json object = nlohmann::json::object();
     for (const Entry& entry : entries_)
         if (entry.put) entry.put(object[entry.key]);
-        else object[entry.key] = entry.text();
+        else object[entry.key] = json_name(entry.text());
     return object;
 }
 

@@ -19,7 +19,7 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/io/file.h"
-#include "engine/io/safetensors.h"
+#include "engine/io/safetensors_header.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -47,6 +47,28 @@ std::vector<std::string> names_in(const std::string& folder) {
 void remove_all(const std::string& path) {
     std::error_code ignored;
     fs::remove_all(path, ignored);
+}
+
+constexpr const char* links[] = {"latest", "best"};
+bool is_link(const std::string& name) { return std::count(std::begin(links), std::end(links), name) > 0; }
+bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
+
+// run.json until there is a checkpoint, and all that may lie beside it then.
+const std::string record_before = ".run.json";
+const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
+
+// Whether two step folders hold the same step, by the checksums in the headers of their files.
+bool same_step(const std::string& a, const std::string& b) {
+    const auto header = [](const std::string& path) {
+        return fs::exists(path) ? read_header(FileReader(path)).json : "";
+    };
+    try {
+        for (const char* name : {"/model.safetensors", "/state.safetensors"})
+            if (header(a + name) != header(b + name)) return false;
+        return true;
+    } catch (const BadInput&) {  // not whole
+        return false;
+    }
 }
 
 // Throws BadInput about the first file of a step folder that is missing or not whole.
@@ -98,18 +120,31 @@ void move_into_place(const std::string& fresh, const std::string& place) {
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
 bool RunFolder::keeps(const std::string& name) {
-    constexpr const char* names[] = {"run.json", "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt", "latest", "best"};
+    const char* const names[] = {"run.json", record_before.c_str(), "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt", "latest", "best"};
     return std::count(std::begin(names), std::end(names), name) > 0 || step_of(name) >= 0;
 }
 
+void RunFolder::expect_free(const std::string& path) {
+    const std::string name = (fs::path(path) / "").parent_path().filename().string();
+    if (step_of(name) >= 0 || is_link(name))
+        throw BadInput(text(path, " is the name of a checkpoint in a run folder; choose another --out"));
+    const std::vector<std::string> names = names_in(path);
+    const bool begun = std::count(names.begin(), names.end(), record_before) > 0;
+    for (const std::string& other : names)
+        if (!is_temporary(other) && !(begun && std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0))
+            throw BadInput(text(path, " holds something already; go on with --resume ", shell_word(path), ", or choose another --out"));
+}
+
 RunFolder RunFolder::create(const std::string& path) {
+    expect_free(path);
     RunFolder run;
     run.path_ = path;
     make_folder(path);
     run.lock();
-    if (!names_in(path).empty())
-        throw BadInput(
-            text(path, " holds something already; go on with --resume ", shell_word(path), ", or choose another --out"));
+    expect_free(path);  // another program may have been faster
+    for (const std::string& name : names_in(path))
+        if (name != record_before) remove_all(run.file(name));
+    remove_all(run.file(record_before));  // last: it says that the others may go
     return run;
 }
 
@@ -139,11 +174,12 @@ RunFolder RunFolder::open(const std::string& path) {
     if (!given.has_filename()) given = given.parent_path();  // "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
     // A step folder lies in its run folder; `best` and `latest` lie there too and lead to a step folder.
-    bool linked = fs::is_symlink(given, error);
+    const bool linked = fs::is_symlink(given, error), named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error);
     run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
-    fs::path folder = run.chosen_ < 0 ? given : given.parent_path();
+    const fs::path folder = run.chosen_ < 0 && !named ? given : given.parent_path();
     run.path_ = folder.empty() ? "." : folder.string();
     before_reading(run.path_);
+    if (named && !linked) run.chosen_ = run.led_to(given.filename().string());
     return run;
 }
 
@@ -151,6 +187,8 @@ RunFolder RunFolder::resume(const std::string& path) {
     RunFolder run = open(path);
     run.lock();
     run.remove_leftovers();
+    if (!run.steps().empty()) run.promote_record();
+    run.mend_links();
     return run;
 }
 
@@ -180,7 +218,37 @@ void RunFolder::remove_leftovers() const {
     for (const std::int64_t step : steps()) folders.push_back(step_folder(step));
     for (const std::string& folder : folders)
         for (const std::string& name : names_in(folder))
-            if (name.substr(0, 5) == ".new-" || name.substr(0, 5) == ".old-") remove_all(folder + "/" + name);
+            if (is_temporary(name)) remove_all(folder + "/" + name);
+}
+
+void RunFolder::begin(const std::string& record) const { write(record_before, record); }
+
+void RunFolder::promote_record() const {
+    if (::rename(file(record_before).c_str(), file("run.json").c_str()) != 0 && errno != ENOENT) fail_to("write", file("run.json"));
+}
+
+// The step that `latest` or `best` leads to; -1: to none. Where a copy of the run holds a folder in place of the link, the step
+// whose files these are.
+std::int64_t RunFolder::led_to(const std::string& name) const {
+    std::error_code error;
+    if (!fs::is_directory(fs::symlink_status(file(name), error))) return step_of(fs::read_symlink(file(name), error).filename().string());
+    for (std::int64_t step : steps())
+        if (same_step(file(name), step_folder(step))) return step;
+    return -1;
+}
+
+// Links that were copied as folders become links again.
+void RunFolder::mend_links() const {
+    for (const char* name : links) {
+        std::error_code error;
+        if (!fs::is_directory(fs::symlink_status(file(name), error))) continue;
+        const std::int64_t step = led_to(name);
+        if (step < 0)
+            throw BadInput(text(file(name), " is a folder, and its files are those of no step beside it; expected a link to a step: ",
+                                "remove the folder, and the newest complete step is taken"));
+        remove_all(file(name));
+        link(name, step_name(step));
+    }
 }
 
 std::vector<std::int64_t> RunFolder::steps() const {
@@ -196,7 +264,8 @@ std::int64_t RunFolder::latest_step() const {
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
-    const bool leads_to_a_step = !error && step_of(target) >= 0 && fs::exists(file(target), error);
+    if (const std::int64_t copied = error ? led_to("latest") : -1; copied >= 0) target = step_name(copied);
+    const bool leads_to_a_step = step_of(target) >= 0 && fs::exists(file(target), error);
     if (leads_to_a_step) problem = problem_of(file(target), with_state);
     else if (target.empty())
         problem = text(file("latest"), " is missing or no link");
@@ -213,7 +282,7 @@ std::int64_t RunFolder::latest_step() const {
     }
     if (all.empty())
         throw BadInput(
-            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?"));
+            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first? Start it again; --out may name this folder"));
     throw BadInput(text(path_, " holds no complete checkpoint: ", problem));
 }
 
@@ -234,6 +303,8 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         for (const char* log : {"log.jsonl", "samples.txt"})
             if (std::error_code none; fs::exists(file(log), none)) sync_to_disk(file(log));
         move_into_place(fresh, file(name));
+        promote_record();
+        sync_to_disk(path_);
         if (best) link("best", name);  // first: a crash before the next line runs this step again
         link("latest", name);
         sync_to_disk(path_);
@@ -260,7 +331,7 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
 // removed, so that no half of it bears a step's name.
 void RunFolder::prune(std::int64_t saved) const {
     std::error_code error;
-    std::int64_t best = step_of(fs::read_symlink(file("best"), error).filename().string());
+    const std::int64_t best = led_to("best");
     std::vector<std::int64_t> all = steps();
     std::int64_t older =
         std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });

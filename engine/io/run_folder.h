@@ -7,7 +7,8 @@
 //   latest -> step-000100    best -> step-000060
 //
 // A step is written whole under a temporary name, flushed, renamed; then the links are swapped. Temporary
-// names begin with ".new-" or ".old-" and are removed when the run is taken up again.
+// names begin with ".new-" or ".old-" and are removed when the run is taken up again. Until there is a checkpoint,
+// run.json is called .run.json: such a folder cannot be resumed, and a new run may have it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,9 +19,11 @@ namespace masquerade {
 
 class RunFolder {
   public:
-    // A new run; a folder that holds anything is refused. With the second form: runs/univae-003, the next
-    // free number.
+    RunFolder() = default;  // none yet: there is nothing to read, and nothing can be written
+    // A new run; a folder that holds anything else than a run without a checkpoint is refused, and so is a name that
+    // checkpoints have. With the second form: runs/univae-003, the next free number.
     static RunFolder create(const std::string& path);
+    static void expect_free(const std::string& path);  // refuses as create() does, and makes nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
     // To read. `path` is a run folder, one of its step folders, or its `latest` or `best`. Changes nothing on
     // the disk.
@@ -52,7 +55,9 @@ class RunFolder {
                    bool best = false);
     int keep = 3;
 
-    // run.json, vocab.txt: whole or not at all.
+    // Writes run.json of a new run, whose name it gets with the first checkpoint.
+    void begin(const std::string& record) const;
+    // vocab.txt, and run.json of a resumed run: whole or not at all.
     void write(const std::string& name, const std::string& bytes) const;
     // One JSON object with a "step", on one line.
     void append_log(const std::string& json_line) const;
@@ -63,9 +68,11 @@ class RunFolder {
     void rewind(std::int64_t step) const;
 
   private:
-    RunFolder() = default;
     void lock();
     void remove_leftovers() const;
+    void promote_record() const;
+    std::int64_t led_to(const std::string& name) const;
+    void mend_links() const;
     void append(const std::string& name, const std::string& lines) const;
     void link(const std::string& name, const std::string& target) const;
     void prune(std::int64_t saved) const;

@@ -72,7 +72,6 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
-    folder_.keep = int(options.keep);
     if (parameters.device() != Device::cpu)
         cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
@@ -163,6 +162,7 @@ void Trainer::save() {
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");
+    folder_.keep = int(options_.keep);
     bool better = !held_out.empty() && held_out[0].value < best_;
     if (better) best_ = held_out[0].value;
     folder_.save_step(
@@ -274,7 +274,10 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     while (!(reason = reached())) {
         double loss = train_step();
         mean = step_ == first_step_ + 1 ? loss : 0.98 * mean + 0.02 * loss;
-        if (step_ == first_step_ + 1) report_memory();
+        if (step_ == first_step_ + 1) {
+            if (begin) begin();
+            report_memory();
+        }
         double now = seconds();
         if (schedule_steps_ == 0) {
             if (measured_step < 0 && now - seconds_before > 0.25 * measuring_seconds) {
@@ -299,8 +302,10 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         }
     }
     if (step_ > first_step_) progress(mean, seconds());
+    else if (begin) begin();
     if (terminal) say("\n");
     save();
+    if (saved) saved();
     if (*reason == StopReason::asked) say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
     if (step_ > 0) task_.finish(folder_.step_folder(step_));
     show(seconds());

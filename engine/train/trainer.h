@@ -84,6 +84,10 @@ class Trainer {
 
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
+    // Called once, when the first step of this sitting has succeeded, before anything is written: a new run makes its folder here, so
+    // that a training that is refused leaves none.
+    std::function<void()> begin;
+    std::function<void()> saved;  // called when the last checkpoint is written: what follows may be cut short
     bool quiet = false;  // nothing on standard output; the run folder gets everything
     bool terminal =
         false;  // the progress line is rewritten in place; elsewhere plain lines come now and then

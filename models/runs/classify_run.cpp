@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
@@ -75,7 +77,7 @@ ClassifySettings::ClassifySettings() {
 }
 
 void ClassifySettings::declare(Config& c) {
-    c.add("task", &task.task, joined(names_of(task_kinds())) + ", or a folder with a folder of text files for each class");
+    c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class", names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: pairs of key and value", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: words", 1, 65536);
     c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2, 65536);
@@ -102,7 +104,28 @@ ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage,
         throw BadInput(masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
 }
 
-std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) { return std::make_unique<ClassifyTask>(*this); }
+std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) {
+    expect_same_files();
+    return std::make_unique<ClassifyTask>(*this);
+}
+
+void ClassifyRun::complete(TextOrigin& origin) const {
+    if (source->contents() == 0) return;
+    origin.name = "files of " + settings.task.task;
+    origin.file = settings.task.task;
+    origin.hash = source->contents();
+}
+
+void ClassifyRun::loaded(const nlohmann::json& record) {
+    const nlohmann::json::json_pointer hash("/data/hash");
+    if (record.contains(hash) && record.at(hash).is_string()) files_hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
+}
+
+void ClassifyRun::expect_same_files() const {
+    if (files_hash_ != 0 && files_hash_ != source->contents())
+        throw BadInput(masquerade::text("the files of ", settings.task.task, " have changed since the run was started: put the old ones back, ",
+                                        "or train on the new ones from the start"));
+}
 
 std::string ClassifyRun::description() const {
     const BackboneOptions& b = model.backbone.options;
@@ -139,6 +162,7 @@ Batch ClassifyRun::batch(const std::vector<Solved>& some, std::uint64_t first, i
 }
 
 std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
+    expect_same_files();
     count = std::min(count, source->held_out());
     const Backbone& stack = model.backbone;
     const int words = tokenizer.vocabulary().size();

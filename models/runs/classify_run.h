@@ -33,6 +33,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
 
     Stacks stacks() const override { return {model.backbone.options}; }
     std::unique_ptr<Task> task(const TrainingText& text) override;
+    void complete(TextOrigin& origin) const override;
     std::string description() const override;
     std::string writing_command(const std::string&) const override { return ""; }
     // The loss first.
@@ -45,8 +46,15 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
 
     const std::unique_ptr<Examples> source;
 
+  protected:
+    void loaded(const nlohmann::json& record) override;
+
   private:
+    // BadInput where the files are no longer those that a loaded run was trained on.
+    void expect_same_files() const;
+
     const LayerMasks masks_;
+    std::uint64_t files_hash_ = 0;  // of a loaded run, if it kept one
     std::uint64_t measured_ = 0;  // held-out examples of these
     std::vector<Measure> baselines_;
 };

@@ -70,7 +70,7 @@ CodePrior::CodePrior(const std::string& folder, const LatentSpace& space, std::u
     const auto refuse = [&](const auto&... why) {
         throw BadInput(text(folder, why..., "; make it anew with ./train --fit-prior RUN, or remove it"));
     };
-    const nlohmann::json record = nlohmann::json::parse(run_->run_json);
+    const nlohmann::json record = parse_input<BadInput>(run_->run_json, folder + "/run.json");
     if (const auto of = record.find("latents_of"); of == record.end() || *of != model) refuse(" was fitted to other weights than those beside it");
     if (run_->settings.objective != "lm") refuse(" was trained on ", clipped(run_->settings.objective), ", expected a language model (lm)");
     if (run_->tokenizer.vocabulary().lines() != words_of(space.code_choices()).lines())

@@ -8,6 +8,7 @@
 
 #include "engine/io/file.h"
 #include "engine/tensor/numbers.h"
+#include "input/lines.h"
 
 namespace masquerade {
 namespace {
@@ -60,8 +61,10 @@ Numbers by_chance(const InsertionRun& run, const TrainingText&) {
 
 Numbers from_file(const InsertionRun& run, const TrainingText&) {
     Numbers n;
-    std::istringstream lines(read_file(run.settings.order));
-    for (std::string line; std::getline(lines, line);) {
+    const std::string bytes = read_file(run.settings.order);
+    Lines lines(bytes);
+    for (std::string_view each; lines.next(each);) {
+        const std::string line(each);
         char* end = nullptr;
         n.push_back(std::strtod(line.c_str(), &end));
         if (line.empty() || *end || !std::isfinite(n.back()))
@@ -102,10 +105,11 @@ InsertionSettings::InsertionSettings() {
 }
 
 void InsertionSettings::declare(Config& c) {
-    std::string names;
-    for (const Order& o : orders()) names += text(o.name, " (", o.what, "), ");
+    std::string what;
+    for (const Order& o : orders()) what += text(o.name, " (", o.what, "), ");
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
-    c.add("order", &order, "which words a slot is asked for: " + names + "or a file with a number for every token, small ones first");
+    c.add_path("order", &order, "which words a slot is asked for: " + what + "or a file with a number for every token, small ones first",
+               names_of(orders()));
     c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});

@@ -115,6 +115,8 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
     : tokenizer(std::move(vocabulary), tokenizer_options(settings)), parameters(storage, device) {
     if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
     expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
+    if (tokenizer.vocabulary().size() == int(special_tokens().size()))
+        throw BadInput(masquerade::text("the vocabulary holds ", tokenizer.vocabulary().size(), " special tokens alone; expected tokens of the text beside them"));
 }
 
 std::vector<int> Run::special_tokens() const {
@@ -199,10 +201,11 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 }  // namespace
 
 void Run::start(const RunFolder& folder, nlohmann::json record) {
+    folder.begin("");  // from here on it is a run without a checkpoint, and a new one may have the folder
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
     record["salt"] = salt = hash_text(record.dump());
-    folder.write("run.json", record.dump(2) + "\n");
+    folder.begin(record.dump(2) + "\n");
 }
 
 Vocabulary vocabulary_of(const RunFolder& folder) {

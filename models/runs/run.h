@@ -78,6 +78,8 @@ class Run {
     virtual RunSettings& settings_to_change() = 0;  // for a resumed run: the numbers of its optimiser
     virtual Stacks stacks() const = 0;
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
+    // Adds what the run itself reads, beside a text, to what run.json says of that text.
+    virtual void complete(TextOrigin& /*origin*/) const {}
     // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }

@@ -18,7 +18,7 @@ int hidden_as(int id, Sequence& random, const ObjectiveOptions& o) {
     const double u = random.uniform_double();
     int other = 0;
     do other = int(random.below(std::uint32_t(o.vocabulary)));
-    while (is_special(other, o));
+    while (is_special(other, o) && o.vocabulary > int(o.special.size()));  // else there is no other
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 

@@ -59,6 +59,32 @@ TEST_CASE("input: what is not JSON is refused with its place, however deep") {
     CHECK_SAYS(parse_bounded(repeated("[", 65), value, 8), "at byte 73 of the file");
 }
 
+TEST_CASE("input: JSON of more values than are read is refused before it fills the memory") {
+    json value;
+    CHECK(parse_bounded("[1,[2,{\"a\":3}]]", value, 0, 6) == "");
+    CHECK(parse_bounded("[1,[2,{\"a\":3}]]", value, 0, 5) ==
+          "holds more than 5 values, the most that are read; is it another kind of file?");
+    for (const char* part : {"0,", "[],", "\"\",", "{\"a\":0},", "[[0]],"})
+        CHECK_SAYS(problem_of("[" + repeated(part, most_json + 1)), "holds more than 2000000 values");
+    CHECK(problem_of("[" + repeated("0,", 1000000) + "0]") == "");
+    CHECK(problem_of("[\"" + repeated("a", 30000000) + "\"]") == "");
+}
+
+TEST_CASE("input: names of files go into JSON and come back, whatever their bytes") {
+    for (const std::string& name : {std::string("/a/b c.txt"), std::string("/caf\xC3\xA9"), std::string(""), std::string("100%41"),
+                                    std::string("/caf\xE9 100%41.txt"), std::string("\xFF"), std::string("file:///a"), std::string("file://%zz\xFF%"),
+                                    std::string("\xED\xA0\x80/\n")}) {
+        const std::string text = json_name(name);
+        CAPTURE(text);
+        CHECK_NOTHROW(json(text).dump());
+        CHECK(name_in_json(text) == name);
+        CHECK(name_in_json(json::parse(json(text).dump()).get<std::string>()) == name);
+    }
+    CHECK(json_name("/caf\xC3\xA9 %") == "/caf\xC3\xA9 %");  // UTF-8 is as it was
+    CHECK(json_name("/caf\xE9 %.txt") == "file:///caf%E9%20%25.txt");
+    CHECK(name_in_json("file:///%4") == "/%4");
+}
+
 TEST_CASE("input: a value is shown in a few words") {
     CHECK(in_words(json::parse("[[[1]],2]")) == "a list of 2");
     CHECK(in_words(json::parse(R"({"type":"Split"})")) == "an object of type \"Split\"");

@@ -171,6 +171,88 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     CHECK(hidden_names(path).empty());
 }
 
+TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
+    TemporaryFolder folder;
+    std::string path = folder.file("run");
+    const auto refusal = [&] { return message_of<BadInput>([&] { RunFolder::create(path); }); };
+    for (int i = 0; i < 2; i++) {
+        RunFolder run = RunFolder::create(path);
+        CHECK(fs::is_empty(path));
+        run.begin(text("{\"i\":", i, "}"));
+        run.write("vocab.txt", "a\n");
+        run.append_log("{\"step\":1}");
+        run.append_samples(1, "a");
+        fs::create_directories(path + "/.new-step-000040/x");
+        CHECK_SAYS(refusal(), "another program is training into");
+    }
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path).latest_step(); }),
+               "was the run stopped before its first? Start it again; --out may name this folder");
+    write_file(path + "/mine", "");
+    CHECK_SAYS(refusal(), "holds something already");
+    CHECK(read_file(path + "/vocab.txt") == "a\n");
+    fs::remove(path + "/mine");
+    {
+        RunFolder run = RunFolder::create(path);
+        run.begin("{}");
+        CHECK(!fs::exists(path + "/run.json"));
+        save(run, 1);
+        CHECK(hidden_names(path).empty());
+        CHECK(read_file(path + "/run.json") == "{}");
+    }
+    CHECK_SAYS(refusal(), "holds something already; go on with --resume");
+    fs::rename(path + "/run.json", path + "/.run.json");  // a crash between the step and its record
+    CHECK_SAYS(refusal(), "holds something already; go on with --resume");
+    CHECK(RunFolder::resume(path).latest_step() == 1);
+    CHECK(read_file(path + "/run.json") == "{}");
+    fs::remove_all(path);
+    write_file(folder.file("vocab.txt"), "");  // of no run
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.path); }), "holds something already");
+    for (const char* name : {"step-000010", "step-000010/", "step-1234567", "latest", "best"})
+        CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.file(name)); }), "is the name of a checkpoint in a run folder");
+    CHECK(!fs::exists(folder.file("step-000010")));
+}
+
+TEST_CASE("run folder: a copy whose links have become folders is the same run") {
+    TemporaryFolder folder;
+    const std::string original = folder.file("run"), path = folder.file("copy");
+    {
+        RunFolder run = RunFolder::create(original);
+        for (std::int64_t step = 100; step <= 500; step += 100) save(run, step, step == 200);
+    }
+    { RunFolder::resume(original).rewind(400); }  // latest is not the newest
+    fs::copy(original, path, fs::copy_options::recursive);  // follows links
+    REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));
+    const auto says = [&](const std::string& which, std::int64_t step) {
+        std::int64_t found = -1;
+        const std::string warning = warnings_of(folder.file("stderr"), [&] { found = RunFolder::open(path + which).latest_step(); });
+        CHECK(found == step);
+        CHECK(warning.empty());
+    };
+    says("", 400);
+    says("/latest", 400);
+    says("/best/", 200);
+    REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));  // a reader changes nothing
+    {
+        RunFolder run = RunFolder::resume(path);
+        CHECK(run.latest_step() == 400);
+        CHECK(target_of(path + "/latest") == "step-000400");
+        CHECK(target_of(path + "/best") == "step-000200");
+        run.rewind(400);
+        for (std::int64_t step : {600, 700, 800}) save(run, step);
+        CHECK(run.steps() == std::vector<std::int64_t>{200, 600, 700, 800});
+    }
+    fs::remove(path + "/latest");
+    fs::copy(original + "/step-000300", path + "/latest");  // no step of this run any more
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }), "latest is a folder, and its files are those of no step beside it");
+    fs::remove_all(path + "/latest");
+    CHECK(RunFolder::resume(path).latest_step() == 800);
+
+    // A run folder may itself be called so.
+    fs::rename(original, folder.file("best"));
+    write_file(folder.file("best/run.json"), "{}");
+    CHECK(RunFolder::open(folder.file("best")).latest_step() == 400);
+}
+
 TEST_CASE("run folder: without a latest the newest complete step, with one warning; a damaged latest is refused") {
     TemporaryFolder folder;
     std::string path = folder.file("run");

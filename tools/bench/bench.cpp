@@ -10,6 +10,7 @@
 
 #include "engine/base/wrap.h"
 #include "engine/base/write_file.h"
+#include "input/input.h"
 #include "engine/ops/cpu/gemm.h"
 #include "tools/bench/measure.h"
 
@@ -190,9 +191,9 @@ Json Bench::ask(const char* what, Json message) const {
     if (!options.turns) return {};
     say(what, std::move(message));
     std::string answer;
-    if (!std::getline(std::cin, answer)) throw Stopped{};
+    if (!wait_for_input() || !std::getline(std::cin, answer)) throw Stopped{};
     progress("");
-    return Json::parse(answer);
+    return parse_input<BadInput>(answer, "the answer of the other program");
 }
 
 void Bench::show(const std::string& text) const {

@@ -19,8 +19,8 @@ Curves curves_of(const std::string& path, const std::string& x) {
     Curves curves;
     const std::string bytes = read_file(path);
     for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
-        const nlohmann::json line = nlohmann::json::parse(bytes.begin() + std::ptrdiff_t(begin), bytes.begin() + std::ptrdiff_t(end), nullptr, false);
-        if (!line.is_object() || !line.contains(x) || !line[x].is_number()) continue;
+        nlohmann::json line;
+        if (!parse_bounded(std::string_view(bytes).substr(begin, end - begin), line).empty() || !line.is_object() || !line.contains(x) || !line[x].is_number()) continue;
         for (const auto& [key, value] : line.items())
             if (value.is_number()) curves[key].emplace_back(line[x].get<double>(), value.get<double>());
     }

@@ -2,6 +2,7 @@
 #include "tools/program.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -133,9 +134,23 @@ int terminal_width() {
     return known ? std::min<int>(size.ws_col, 80) : 80;
 }
 
+namespace {
+std::atomic<bool> stop{false}, hung_up{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+}  // namespace
+
+bool stopped() { return stop || hung_up; }
+
+void stop_at_once() { stop = true; }
+
+bool wait_for_input() {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    while (!stopped())
+        if (poll(&input, 1, -1) >= 0 || errno != EINTR) return true;
+    return false;
+}
+
 bool stop_requested() {
-    static std::atomic<bool> stop{false}, hung_up{false};
-    static_assert(std::atomic<bool>::is_always_lock_free);
     static const bool listening = [] {
         for (int signal : {SIGINT, SIGTERM})
             std::signal(signal, [](int number) {
@@ -144,7 +159,7 @@ bool stop_requested() {
         if (std::signal(SIGHUP, [](int) { hung_up = true; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
         return true;
     }();
-    return listening && (stop || hung_up);
+    return listening && stopped();
 }
 
 void flush_out() {

@@ -82,7 +82,6 @@ WordCounts count_words(const NormaliseOptions& options) {
     ProgressBar bar;
     const double size = input_size();
     each_block([&](std::string_view block, long) {
-        if (stop_requested()) throw BadInput("stopped while words were counted; nothing was written");
         words.add_text(block, threads());
         bar.show("counting words", size > 0 ? double(words.bytes() + words.lines()) / size : -1,
                  text(words.different(), " different"));
@@ -104,7 +103,7 @@ void learn_vocabulary(const TokenizeSettings& s) {
     ProgressBar bar;
     Vocabulary vocabulary = train_vocabulary(words, s.train, options, [&](double done) {
         bar.show("merging", done);
-        return !stop_requested();
+        return true;
     });
     bar.clear();
     replace_file(s.vocabulary, vocabulary.lines());

@@ -250,3 +250,31 @@ TEST_CASE("tasks: files in a folder a class, held out by name, cut, and their na
     std::filesystem::remove_all(folder.file("baba"));
     CHECK_THROWS_WITH_AS(open_examples(o, 1), doctest::Contains("has 1 classes"), BadInput);
 }
+
+TEST_CASE("tasks: hidden names are no classes and no files, an empty class is refused, and every byte counts") {
+    const TemporaryFolder folder;
+    for (const char* kind : {"abab", "baba"}) {
+        std::filesystem::create_directory(folder.file(kind));
+        for (int i = 0; i < 40; i++) folder.write(text(kind, "/", i), text("abc ", i % 10));
+    }
+    const auto opened = [&] { return open_examples(task(folder.path), 1); };
+    const auto first = opened();
+    const std::uint64_t names = first->hash(), contents = first->contents();
+    std::filesystem::create_directories(folder.file(".git/objects"));
+    folder.write(".git/config", "hidden");
+    folder.write("abab/.DS_Store", "hidden");
+    folder.write("notes.txt", "of no class");
+    CHECK(opened()->vocabulary == first->vocabulary);
+    CHECK(opened()->hash() == names);
+    CHECK(opened()->contents() == contents);
+    std::filesystem::create_directory(folder.file("empty"));
+    folder.write("empty/.gitkeep", "");
+    CHECK_THROWS_WITH_AS(opened(), doctest::Contains("empty is a class without a file"), BadInput);
+    std::filesystem::remove_all(folder.file("empty"));
+    std::filesystem::create_directory(folder.file("a\nb"));
+    CHECK_THROWS_WITH_AS(opened(), doctest::Contains("has a line end in its name"), BadInput);
+    std::filesystem::remove_all(folder.file("a\nb"));
+    folder.write("abab/1", "abc 2");  // as many bytes
+    CHECK(opened()->hash() == names);
+    CHECK(opened()->contents() != contents);
+}

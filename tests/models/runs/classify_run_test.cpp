@@ -5,6 +5,7 @@
 #include "models/runs/classify_run.h"
 #include "tests/train/tiny_run.h"
 #include "tools/new_model.h"
+#include "tools/origin.h"
 
 using namespace masquerade;
 
@@ -75,6 +76,43 @@ TEST_CASE("classify run: stopped and resumed has the bits of straight, for tasks
     trained(tiny_classify(files.path), folder.file("run"), 2);
     files.write("a/1", "another size by far");
     CHECK_THROWS_WITH_AS(trained(tiny_classify(files.path), folder.file("run"), 4), doctest::Contains("have changed"), BadInput);
+}
+
+TEST_CASE("classify run: a file that is edited is noticed, where it is trained on and where it is measured") {
+    const TemporaryFolder files, folder;
+    for (const char* kind : {"a", "b"}) {
+        std::filesystem::create_directory(files.file(kind));
+        for (int i = 0; i < 40; i++) files.write(text(kind, "/", i), text(kind, " text ", i, kind));
+    }
+    trained(tiny_classify(files.path), folder.file("run"), 2);
+    TextOrigin origin;
+    load_run<ClassifyRun>(folder.file("run"))->complete(origin);
+    CHECK(origin.file == files.path);
+    CHECK(read_again(origin).origin.hash == origin.hash);  // and it is not read as a text
+    folder.write("run/run.json", nlohmann::json{{"data", json_of(origin)}}.dump());
+    CHECK(load_run<ClassifyRun>(folder.file("run"))->measures(4)[0].key == "loss");
+    files.write("a/1", "a text 1b");  // as many bytes
+    const auto run = load_run<ClassifyRun>(folder.file("run"));
+    CHECK_THROWS_WITH_AS(run->measures(4), doctest::Contains("have changed since the run was started"), BadInput);
+    CHECK_THROWS_WITH_AS(run->task({}), doctest::Contains("have changed since the run was started"), BadInput);
+    folder.write("run/run.json", "{}");  // of a version that kept no hash of contents
+    CHECK(load_run<ClassifyRun>(folder.file("run"))->measures(4)[0].key == "loss");
+}
+
+TEST_CASE("classify run: a folder that is named from here is found from elsewhere") {
+    ClassifySettings s;
+    Config keys;
+    s.declare(keys);
+    keys.set("task=tests");
+    CHECK(s.task.task == std::filesystem::absolute("tests"));
+    keys.set("task=recall");
+    CHECK(s.task.task == "recall");
+    keys.set("task", "/caf\xE9");
+    CHECK_NOTHROW(keys.to_json().dump());
+    s.task.task = "";
+    keys.from_json({{"task", "file:///caf%E9"}}, "config.json");
+    CHECK(s.task.task == "/caf\xE9");
+    CHECK_THROWS_AS(keys.set("task="), BadUsage);
 }
 
 TEST_CASE("classify run: batches hold the examples' rows and questions, and fill the tokens") {

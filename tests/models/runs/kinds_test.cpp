@@ -51,6 +51,21 @@ TEST_CASE("families: an attention that cannot rotate takes the table of position
         }
 }
 
+TEST_CASE("families: a vocabulary of special tokens, and segment ids without a row, are refused before training") {
+    for (const ModelKind& kind : model_kinds()) {
+        CAPTURE(std::string(kind.name));
+        const auto settings = tiny(kind);
+        const auto fresh = [&](Vocabulary v) { kind.fresh(*settings, std::move(v), DType::f32, Device::cpu); };
+        CHECK_SAYS(message_of<BadInput>([&] { fresh(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})); }),
+                   "the vocabulary holds 5 special tokens alone");
+        Config keys;
+        settings->declare(keys);
+        if (!keys.has("types")) continue;
+        keys.set("types=1");
+        CHECK_SAYS(message_of<BadUsage>([&] { fresh(learn_vocabulary(*settings, text_for(kind))); }), "types=1");
+    }
+}
+
 TEST_CASE("families: settings of one make no run of another") {
     const auto settings = tiny(find_model("unilm"));
     CHECK_THROWS_AS(find_model("seq2seq").fresh(*settings, train_vocabulary(grammar_questions(3, 50), 200), DType::f32,

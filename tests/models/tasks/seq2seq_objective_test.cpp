@@ -31,6 +31,19 @@ Sentence line(int n) {
 
 }  // namespace
 
+TEST_CASE("objectives: each makes an example of unknown words where there is no other token to draw") {
+    ObjectiveOptions o = options();
+    o.vocabulary = 5;
+    o.random = 1, o.kept = 0;
+    Sentence s;
+    s.ids = {2, 1, 1, 1, 3};
+    s.target = {1, 1, 3};
+    for (const std::vector<Objective>* table : {&objectives(false), &objectives(true)})
+        for (const Objective& objective : *table)
+            for (std::uint32_t step = 0; step < 9; step++)
+                for (int id : objective.make(s, step, o).rows.ids) CHECK(id < 5);
+}
+
 TEST_CASE("seq2seq objective: what is read and asked of one pair") {
     Sentence s;
     s.ids = {2, 11, 12, 13, 3};

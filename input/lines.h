@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The lines of a text file, as all that reads one takes them: without the byte order mark that Windows puts before the first,
+// and without their ends, LF or CR LF.
+#pragma once
+#include <string_view>
+
+namespace masquerade {
+
+inline std::string_view without_mark(std::string_view text) {
+    return text.substr(text.substr(0, 3) == "\xEF\xBB\xBF" ? 3 : 0);
+}
+inline std::string_view without_return(std::string_view line) {
+    return line.substr(0, line.size() - (!line.empty() && line.back() == '\r'));
+}
+
+// The text must outlive its lines.
+class Lines {
+  public:
+    explicit Lines(std::string_view text) : rest_(without_mark(text)) {}
+    // False at the end. A last line without an end counts.
+    bool next(std::string_view& line) {
+        if (rest_.empty()) return false;
+        const std::size_t end = rest_.find('\n');
+        line = without_return(rest_.substr(0, end));
+        rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+        number_++;
+        return true;
+    }
+    int number() const { return number_; }  // of the line that was read last, from 1
+
+  private:
+    std::string_view rest_;
+    int number_ = 0;
+};
+
+}  // namespace masquerade
