@@ -8,7 +8,7 @@
 set -euo pipefail
 shopt -s nullglob extglob
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
-# What lies in the folder goes, so nothing else may lie there.
+# The lists replace what is in the folder, so it must hold nothing but lists.
 other=$(find "$1" -mindepth 1 -maxdepth 1 -not -name '*_Packages*' -not -name '*_Translation-*' -not -name '*Release*' \
     -not -name partial -not -name lock -not -name auxfiles -print -quit 2>/dev/null || true)
 [ ! "$1" -ef /var/lib/apt/lists ] || other="the lists of this machine"

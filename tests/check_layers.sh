@@ -55,5 +55,7 @@ keep_out '__CUDACC__|__CUDA_ARCH__|CUDA_EMULATED|#include *["<](cuda|cublas|cura
     'CUDA belongs in engine/ops/cuda, engine/ops/launch.h and engine/math/lanes.h' $cuda_free
 nvcc_reads=$(grep -E '^engine/((base|tensor|math|ops)/[^/]*\.h|ops/[^/]*\.cpp|ops/cuda/.*)$' <<<"$files")
 keep_out '#include *["<](fmt|nlohmann|CLI|doctest)/' 'nvcc compiles this file and cannot read that library' $nvcc_reads
+keep_out 'json::(parse|accept|sax_parse)\(' 'input/json.cpp parses JSON, within bounds; parse_input and parse_bounded call it' \
+    $(grep -vE '^(tests/|input/json\.cpp$)' <<<"$files")
 
 exit $wrong

@@ -55,7 +55,7 @@ for line in "${table[@]}"; do
         ends_at_once "$command" $status "$signals" "$build/$command"
     done
 done
-# What comes after the last checkpoint is cut short.
+# A signal after the last checkpoint ends the program at once.
 for i in $(seq 30000); do echo "the cup $i is $((i * i)) here"; done > large.txt
 "$build/train" --device cpu latent_layers=1 $small prior_sentences=30000 --data large.txt --steps 1 --out run-4 > /dev/null 2>&1 & pid=$!
 for _ in $(seq 400); do [ -e run-4/latest ] && break; sleep 0.05; done
