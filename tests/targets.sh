@@ -118,7 +118,7 @@ for model in unilm seq2seq; do
     is "$model: the loss of training's end" \
         "$(grep -oE '"held_out_loss":[^,}]*' $model/log.jsonl | tail -n 1 | awk -F : '{ printf "%.3f", $2 }')" \
         "$(awk -v key=$model.loss '$1 == key { print $2 }' table)"
-    is "$model: outputs" "$(paste sources.txt greedy targets.txt)" "$(cat outputs.tsv)"
+    is "$model: outputs, and references as they are read" "$(paste sources.txt greedy targets.txt targets.txt)" "$(cat outputs.tsv)"
     is "$model: as JSON" "$(awk 'NF > 1 && $2 ~ /^[0-9]/ { print $1 }' table)" \
         "$(evaluate $model --json | sed -n 's/^  "\(.*\)": {$/\1/p')"
     is "$model: --limit" 2.000 "$(evaluate $model --limit 2 | awk '$1 == "documents" { print $2 }')"

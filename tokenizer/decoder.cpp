@@ -30,16 +30,33 @@ void WordPiece::prepare_decoding() {
     std::sort(guarded_.begin(), guarded_.end());
 }
 
-std::string WordPiece::decode(const std::vector<int>& ids) const {
+std::string WordPiece::decode(const std::vector<int>& ids) const { return decode(ids, {}); }
+
+std::string WordPiece::reading(std::string_view line) const {
+    std::vector<int> ids;
+    std::vector<std::string> unknown;
+    for (const Piece& piece : encode_pieces(line)) {
+        ids.push_back(piece.id);
+        if (piece.id != vocabulary_.unk()) continue;
+        unknown.emplace_back();
+        const auto begin = std::size_t(piece.begin), end = std::size_t(piece.end);
+        for (Words words(line.substr(begin, end - begin), characters_); words.next();) unknown.back() += words.text();
+    }
+    return decode(ids, unknown);
+}
+
+std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
+    std::size_t next = 0;  // of the unknown words
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
     bool open = false;  // the last word may go on
     for (int id : ids) {
-        const std::string& token = vocabulary_.token(id);
+        const bool written = id == vocabulary_.unk() && next < unknown.size();
+        const std::string& token = written ? unknown[next++] : vocabulary_.token(id);
         const bool silent = std::binary_search(silent_.begin(), silent_.end(), id);
         const bool digit = joins_digits_ && open && token.size() == 1 && is_digit(char32_t(token[0])) &&
                            is_digit(char32_t(words.back().text.back()));
-        if (open && !silent && (digit || continues(token))) {
+        if (open && !silent && (digit || (!written && continues(token)))) {
             words.back().text.append(token, digit ? 0 : 2);
             continue;
         }

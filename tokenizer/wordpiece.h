@@ -55,6 +55,10 @@ class WordPiece {
     // otherwise it is composed as its tokens are.
     std::string decode(const std::vector<int>& ids) const;
 
+    // The line as decode() writes its ids, but unknown words are written as they are normalised, in place of [UNK]: what a run that
+    // knew all words could write for it. To be compared with decoded text.
+    std::string reading(std::string_view line) const;
+
     // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
     // line has white space between two of them, composed as decode() composes. An unknown word is "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
@@ -73,6 +77,7 @@ class WordPiece {
     void add_single(int id);
     void prepare_decoding();
     std::string composed(std::string text) const;
+    std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;  // for each [UNK] its text
 
     Vocabulary vocabulary_;
     Options options_;

@@ -309,3 +309,35 @@ TEST_CASE("a line is spelled as it is normalised, with its spaces") {
     CHECK(spelled("it's\xFF\xE3\x80 on") == "it's on");
     CHECK(spelled("") == "");
 }
+
+TEST_CASE("a line is read as decoding writes it, whatever the vocabulary knows of it") {
+    Random random{5};
+    for (int variant = 0; variant < 16; variant++) {
+        WordPiece::Options options;
+        options.lower = variant & 1;
+        options.split_ideographs = !(variant & 2);
+        options.single_digits = variant & 8;
+        options.rules = variant & 4 ? Rules::hugging_face : Rules::google;
+        if (variant == 5) options.replace = {{U'a', "b"}, {U'b', "ac"}};
+        const WordPiece all = make(options);
+        std::vector<std::string> some(special_tokens, special_tokens + 5);
+        for (int id = 5; id < all.vocabulary().size(); id++)
+            if (id % 3) some.push_back(all.vocabulary().token(id));
+        const WordPiece few(Vocabulary(some), options), none(Vocabulary({"[UNK]"}), options);
+        CAPTURE(variant);
+        const auto check = [&](const std::string& line) {
+            CAPTURE(line);
+            const std::string read = all.decode(all.encode(line));
+            CHECK(all.reading(line) == read);
+            CHECK(few.reading(line) == read);
+            CHECK(none.reading(line) == read);
+        };
+        for (const std::string& line : restored) check(line);
+        for (int n = 0; n < 300; n++) check(random_line(random));
+    }
+    const WordPiece none(Vocabulary({"[UNK]"}), {});
+    CHECK(none.reading("Die ÖSTERREICHER grüßen, (sehr) .") == "die osterreicher grußen, (sehr).");
+    CHECK(none.reading("Ёлка в Йошкар-Оле") == "елка в иошкар-оле");
+    CHECK(none.reading("Ο ΟΔΥΣΣΕΑΣ, Tiếng  Việt") == "ο οδυσσεας, tieng viet");
+    CHECK(none.reading("") == "");
+}

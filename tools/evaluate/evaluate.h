@@ -23,6 +23,9 @@ struct Table {
     std::vector<Row> rows;
 };
 
+// Lines as a run with this tokenizer reads them, to be compared with what it writes.
+std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer);
+
 // The text that is measured: the held-out text of a run, or other text.
 struct Measured {
     std::string run, data;

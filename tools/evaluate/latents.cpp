@@ -82,8 +82,10 @@ const std::vector<std::string>& written_text(const std::vector<std::string>& lin
     return targets.empty() ? lines : targets;
 }
 
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const Judge* judge, std::uint64_t seed, std::vector<Row>& rows) {
-    const std::vector<std::string>&train = written_text(t.train, t.train_targets), &others = written_text(t.held_out, t.held_out_targets);
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer, const Judge* judge,
+                     std::uint64_t seed, std::vector<Row>& rows) {
+    const std::vector<std::string> train = as_read(written_text(t.train, t.train_targets), tokenizer),
+                                   others = as_read(written_text(t.held_out, t.held_out_targets), tokenizer);
     SampleQuality quality(train);
     const std::vector<std::string> held_out(others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size())));
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
@@ -246,7 +248,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
     if (latent && swap) measure_swaps(run.sentences(written_text(text.train, text.train_targets)), run, decoder, all, common.seed, rows);
-    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), judged ? &*judged : nullptr, common.seed, rows);
+    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), run.tokenizer, judged ? &*judged : nullptr, common.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 

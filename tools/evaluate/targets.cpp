@@ -13,15 +13,13 @@
 #include "tools/origin.h"
 
 namespace masquerade {
-namespace {
 
-// A model without case writes lower-case letters: then its references are lower-cased (ASCII).
-std::vector<std::string> lowered(std::vector<std::string> lines) {
-    for (std::string& line : lines)
-        for (char& c : line)
-            if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+std::vector<std::string> as_read(std::vector<std::string> lines, const WordPiece& tokenizer) {
+    for (std::string& line : lines) line = tokenizer.reading(line);
     return lines;
 }
+
+namespace {
 
 // Answers to the sources that have learned nothing: their beginnings, and the target of the nearest training source.
 std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& sources, const TrainingText& t,
@@ -35,11 +33,12 @@ std::vector<std::vector<std::string>> baselines(const std::vector<std::string>& 
     return {first, nearest};
 }
 
-void write_outputs(const std::string& path, const TrainingText& t, const std::vector<std::string>& written) {
-    std::string lines;
-    for (std::size_t i = 0; i < written.size(); i++)
-        lines += t.held_out[i] + '\t' + written[i] + '\t' + t.held_out_targets[i] + '\n';
-    replace_file(path, lines);
+using Lines = std::vector<std::string>;
+void write_outputs(const std::string& path, const std::vector<const Lines*>& columns) {
+    std::string table;
+    for (std::size_t i = 0; i < columns[0]->size(); i++)
+        for (const Lines* column : columns) table += (*column)[i] + (column == columns.back() ? '\n' : '\t');
+    replace_file(path, table);
 }
 
 // A row of each measure, of what was written and of the baselines.
@@ -87,7 +86,7 @@ void TargetMeasuring::declare(Options& app) {
     own.number("--length-penalty", search.length_penalty, -100.0, 100.0,
                   "alpha of a beam's score (default: 1)", "ALPHA");
     own.flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    own.output("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there");
+    own.output("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
     of_insertion = declare_insertion(app, search.canvas);
 }
 
@@ -137,15 +136,12 @@ Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const
     } else {
         for (const auto& hypotheses : run.write(all, search, common.seed)) written.push_back(run.text(hypotheses.at(0).tokens));
     }
-    if (!outputs.empty()) write_outputs(outputs, t, written);
-    std::vector<std::vector<std::string>> compared = {written};
+    const Lines references = as_read(t.held_out_targets, run.tokenizer);
+    if (!outputs.empty()) write_outputs(outputs, {&t.held_out, &written, &t.held_out_targets, &references});
+    std::vector<Lines> compared = {std::move(written)};
     if (!t.train_targets.empty())
-        for (auto& lines : baselines(t.held_out, t, characters)) compared.push_back(std::move(lines));
-    if (!run.common().cased) {
-        t.held_out_targets = lowered(t.held_out_targets);
-        for (auto& lines : compared) lines = lowered(lines);
-    }
-    measure_outputs(compared, t.held_out_targets, characters, rows);
+        for (Lines& lines : baselines(t.held_out, t, characters)) compared.push_back(as_read(std::move(lines), run.tokenizer));
+    measure_outputs(compared, references, characters, rows);
     return table;
 }
 
