@@ -45,6 +45,42 @@ gradients seq2seq 60 seq2seq
 gradients classify 30 classify
 gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
 gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
+# Every kind of attention in every family: its gradients are right if the table has x for all masks of that family; else a step
+# refuses the mask. The rows of the table that a family uses:
+masks='univae univae-encoder univae-lower univae-upper
+pairs=true univae-encoder univae-lower univae-upper
+latent_layers=0 univae-lower
+unilm unilm
+lm lm
+lm-reverse lm-reverse
+mlm mlm
+plm plm-streams
+seq2seq encoder decoder cross
+insertion encoder cross
+insertion-one-stack insertion
+classify bert'
+small='width=8 heads=2 inner=8 batch_tokens=24 layers=2 slots=4 features=4 reach=2 window=2 stride=2 chunk=4 buckets=4'
+inspect attention > "$folder/table"
+sed -n '/^$/q; s/^\([A-Z]\) \([a-z_]*\) .*/\1 \2/p' "$folder/table" > "$folder/kinds"
+# honours KIND MASK: whether the table has x there
+honours() {
+    awk -v kind="$1" -v mask="$2" 'NR == FNR { if ($2 == kind) letter = $1; next }
+        $1 == "mask" { for (i = 2; i <= NF; i++) if ($i == letter) column = i }
+        $1 == mask && NF > 10 { found = 1; good = $column == "x" }
+        END { exit !(found && good) }' "$folder/kinds" "$folder/table"
+}
+is 'kinds of attention' 15 "$(wc -l < "$folder/kinds")"
+while read -r words of; do
+    more=
+    case "$words" in univae | pairs=*) more='latent_layers=1 latent_size=4 vocabulary=64 max_length=8' ;; classify) ;; *) more='vocabulary=64 max_length=8' ;; esac
+    while read -r _ kind; do
+        expected=0
+        for mask in $of; do honours "$kind" "$mask" || expected=2; done
+        inspect gradients $words $small $more attention="$kind" > "$folder/gradients" 2>&1
+        is "gradients of $words, attention=$kind: status" $expected $?
+        [ $expected = 2 ] && is "$words, attention=$kind: is refused by its mask" 1 "$(grep -cE '^error: attention [a-z_]+ does not support (this mask|latents): ' "$folder/gradients")"
+    done < "$folder/kinds"
+done <<< "$masks"
 inspect gradients layernorm > "$folder/gradients"
 is 'ops: status' 0 $?
 is 'ops: those whose names begin so' 'layernorm' "$(awk '/e-/ && NF == 5 { print $1 }' "$folder/gradients" | sort -u)"
@@ -137,8 +173,9 @@ refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' ins
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
 refuses 'a model that is not' 2 'there is no model bert; there are univae, unilm, seq2seq, insertion, classify' inspect program bert
-refuses 'an op that is not' 2 'there is no op and no model of that name; models: univae; unilm; seq2seq; insertion; classify; ops: linear' \
+refuses 'an op that is not' 2 'there is no op and no model of the name bert; models: univae, unilm, seq2seq, insertion, classify' \
     inspect gradients bert
+refuses 'an op that is nearly one' 2 'of the name laxernorm; did you mean layernorm?' inspect gradients laxernorm
 refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64
 refuses 'a setting of another model' 2 'unknown setting decoder_layers' inspect gradients unilm decoder_layers=2
 refuses 'a size that cannot be' 2 'width 5 does not divide into 2 heads' inspect program seq2seq width=5

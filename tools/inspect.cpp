@@ -42,7 +42,7 @@ void list_attention() {
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
         say("\n{:16}", mask.name);
         for (const AttentionKind& kind : attention_kinds()) {
-            const std::string why = kind.refuses(graph);
+            const std::string why = self_attention(kind.name, mask.decoder).refusal(graph, mask.latents());
             say("{}  ", why.empty() ? 'x' : '-');
             if (why.empty()) continue;
             auto& [kinds, masks] = reasons[why];

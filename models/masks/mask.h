@@ -120,6 +120,9 @@ struct NamedMask {
     MaskRows rows;
     const char* words;  // in words (models/masks/words.h), or null: `make` makes it
     SegmentGraph (*make)(const Documents& documents, const MaskDetails& details) = nullptr;
+    bool decoder = false;  // of the rows of a decoder that has an encoder
+
+    bool latents() const { return rows == MaskRows::latent || rows == MaskRows::decoded; }  // source 0 of its keys
 };
 const std::vector<NamedMask>& named_masks();
 const NamedMask& find_mask(const std::string& name);  // BadUsage, with the names there are

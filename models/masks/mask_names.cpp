@@ -53,7 +53,7 @@ const std::vector<NamedMask>& named_masks() {
         {"univae-upper", "split form: B causal, sees one latent key z", Rows::latent, nullptr, all<latent_mask>},
         {"univae-decode", "decoding: the newest token sees z and the cached", Rows::decoded, nullptr, decoded},
         {"encoder", "encoder of two stacks, and of MASS: A full", Rows::source, "A full"},
-        {"decoder", "decoder of two stacks, and of MASS: B causal", Rows::target, "B causal"},
+        {"decoder", "decoder of two stacks, and of MASS: B causal", Rows::target, "B causal", nullptr, true},
         {"cross", "cross-attention of two stacks, and of MASS: B sees A", Rows::cross, nullptr, all<cross_mask>},
         {"plm", "permutation LM, content stream: ranks up to one's own", Rows::tokens, nullptr, content},
         {"plm-query", "permutation LM, query stream: ranks below one's own", Rows::tokens, nullptr, query},

@@ -103,7 +103,7 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
         for (const auto& [kind, graph] : {std::pair(&own, pass.graph), std::pair(&cross, pass.cross_graph)})
-            if (const std::string why = graph ? kind->refuses(*graph) : ""; !why.empty())
+            if (const std::string why = graph ? kind->refusal(*graph, pass.memory && kind == &own) : ""; !why.empty())
                 throw BadUsage(text("attention ", kind->name, " does not support this mask: ", why));
         x = layers[std::size_t(i)](tape, x, pass);
     }

@@ -51,8 +51,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
                        "learn_kappa=true has one that does");
     if (o.latent.free_bits_of == "number" && o.latent.free_bits > 0 && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain)
         throw BadUsage("free_bits_of=number: only the KL of latent=gaussian and gaussian_chain is a sum over numbers");
-    if (find_attention(o.backbone.attention).needs_positions)
-        throw BadUsage(text("attention ", o.backbone.attention, " knows keys by their positions, and a latent has none"));
+    if (const std::string why = find_attention(o.backbone.attention).refusal({}, options.latent_layers > 0); !why.empty())
+        throw BadUsage(text("attention ", o.backbone.attention, " does not support latents: ", why));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));

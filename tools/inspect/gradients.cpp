@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "engine/base/random.h"
+#include "engine/io/nearest.h"
 #include "engine/tensor/numbers.h"
 #include "engine/check/ladder.h"
+#include "input/input.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
 #include "tools/say.h"
@@ -25,6 +27,7 @@ std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
     std::vector<std::vector<double>> all;
     for (const Tensor& p : step.run->parameters.all()) {
+        if (!p.needs_grad) continue;
         const View g = step.run->parameters.slice(step.run->parameters.gradients(), p);
         all.emplace_back();
         for (std::int64_t i = 0; i < g.count(); i++) all.back().push_back(number_at(g, i));
@@ -86,8 +89,9 @@ void check_ops(const std::vector<std::string>& names) {
     if (shown == 0) {
         std::vector<std::string> models;
         for (const ModelKind& kind : model_kinds()) models.push_back(kind.name);
-        throw BadUsage(fmt::format("there is no op and no model of that name; models: {}; ops: {}",
-                                   fmt::join(models, "; "), fmt::join(known, "; ")));
+        const std::string meant = nearest(names[0], known);
+        throw BadUsage(fmt::format("there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h", clipped(names[0]),
+                                   meant.empty() ? "" : "; did you mean " + meant + "?", fmt::join(models, ", ")));
     }
     say(
         "\nlargest error relative to the largest number: of double against the complex step, at most\n"
@@ -106,7 +110,12 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step",
                "f32", "bf16");
     std::size_t i = 0;
+    std::string states;
     for (const Tensor& p : step.run->parameters.all()) {
+        if (!p.needs_grad) {
+            states += (states.empty() ? "" : ", ") + p.path;
+            continue;
+        }
         // A gradient that calculus says is 0 is a sum of roundings, small beside the others.
         const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
         const double error = complex_step_error(step, p, exact[i]) / scale;
@@ -121,6 +130,7 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
         "gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
         "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",
         allowed);
+    if (!states.empty()) fmt::print("without gradient, as no optimiser changes them: {}\n", states);
     report(faults);
 }
 

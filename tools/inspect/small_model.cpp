@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "data/grammar.h"
+#include "models/runs/target_run.h"
 
 namespace masquerade {
 namespace {
@@ -30,11 +31,22 @@ std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::ve
     return settings;
 }
 
-// Where pairs are read, each question with the next one for a target.
-TrainingText questions(TextKind reads, int count, std::uint64_t seed) {
+// Questions, or what a task makes. If pairs are read, the target of a question is the next one.
+TrainingText small_text(const ModelKind& kind, RunSettings& settings, std::uint64_t seed) {
+    const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;
+    if (const TargetSettings* targets = settings.targets(); targets && targets->made.any()) {
+        PairOptions made = targets->made;
+        made.seed = seed;
+        t.origin.name = text("made by task ", made.task), t.origin.pairs = true;
+        for (int i = 0; i < count; i++) {
+            auto [source, target] = made_pair(made, std::uint64_t(i), false);
+            t.train.push_back(std::move(source)), t.train_targets.push_back(std::move(target));
+        }
+        return t;
+    }
     t.origin.name = "built-in grammar of questions";
-    t.origin.pairs = only_pairs(reads);
+    t.origin.pairs = only_pairs(kind.reads) || only_pairs(settings.wants(kind.reads));
     t.train = grammar_questions(seed, count);
     if (!t.origin.pairs) return t;
     t.train_targets = t.train;
@@ -57,7 +69,7 @@ bool describes_model(const std::vector<std::string>& words) {
 SmallStep::SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type)
     : kind(kind_of(words)),
       settings(small_settings(kind, words, seed)),
-      text(questions(kind.reads, std::clamp(settings->batch_tokens / 4, 200, 12000), seed)),
+      text(small_text(kind, *settings, seed)),
       storage(type ? *type : settings->precision),
       run(kind.fresh(*settings, learn_vocabulary(*settings, text), storage, Device::cpu)),
       task(run->task(text)),

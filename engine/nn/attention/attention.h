@@ -115,13 +115,19 @@ struct AttentionKind {
     const char *name, *what;
     bool rotates;            // rotary positions have a place in it
     bool needs_positions;    // of every key: a latent has none
-    // The reason why this kind cannot honour a mask, for the user; empty: it can.
+    // The reason why this kind cannot honour a mask, for the user; empty: it can. See refusal().
     std::string (*refuses)(const SegmentGraph& graph);
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
     const char* in_decoder = nullptr;  // the kind by which a decoder's rows see each other; null: this one
     bool packs = false;                // has packed rows
+    const char* weights = name;        // kinds of equal `weights` have parameters of the same names and meaning
+
+    // The same, also where the first source of keys are latents, which stand at no position.
+    std::string refusal(const SegmentGraph& graph, bool latents) const {
+        return latents && needs_positions ? "it knows keys by their positions, and a latent has none" : refuses(graph);
+    }
 };
 const std::vector<AttentionKind>& attention_kinds();
 const AttentionKind& find_attention(const std::string& name);  // BadUsage, with the names there are

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "models/nets/backbone.h"
+#include "models/nets/univae.h"
 #include "models/masks/mask.h"
 #include "tests/train/files.h"
 
@@ -49,4 +50,43 @@ TEST_CASE("attention: every kind under every mask of its own tokens: a document 
         }
     }
     CHECK_SAYS(message_of<BadUsage>([] { find_attention("softmaxx"); }), "there is no attention softmaxx; there are softmax");
+}
+
+TEST_CASE("attention: a univae takes the kinds that honour its masks, where a key is a latent too, and no others") {
+    const Documents one = {{4, 3}};
+    int taken = 0;
+    for (const AttentionKind& kind : attention_kinds())
+        for (int latent_layers : {0, 1}) {
+            INFO(std::string(kind.name), " ", latent_layers);
+            UniVaeOptions o;
+            o.backbone = small(kind.name);
+            o.backbone.layers = 2;
+            o.max_length = 8;
+            o.backbone.positions = 16;
+            o.latent_layers = latent_layers;
+            o.latent.size = 4;
+            bool honoured = true;
+            for (const char* name : {"univae-encoder", "univae-lower", "univae-upper"}) {
+                const NamedMask& mask = find_mask(name);
+                if (latent_layers == 0 && name != std::string("univae-lower")) continue;
+                honoured &= kind.refusal(make_mask(name, one), mask.latents()).empty();
+            }
+            const auto step = [&] {
+                Parameters parameters;
+                const UniVae model(parameters, o);
+                parameters.allocate(3);
+                Arena arena(Device::cpu, Blocks::loose);
+                Tape tape(arena, DType::f32);
+                Sentence s{{2, 5, 6, 3}, 0, {}};
+                const UniVaeBatch batch = model.batch({&s});
+                tape.begin("step");
+                model.loss(tape, batch, nullptr, 1);
+            };
+            if (honoured) CHECK_NOTHROW(step());
+            else CHECK_SAYS(message_of<BadUsage>(step), "does not support");
+            taken += honoured;
+        }
+    CHECK(taken > 10);
+    CHECK(find_attention("linformer").refusal(make_mask("univae-upper", one), true) == "it knows keys by their positions, and a latent has none");
+    CHECK(find_attention("linformer").refusal(make_mask("univae-lower", one), false).empty());
 }
