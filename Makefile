@@ -246,9 +246,12 @@ $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 
 # A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once.
+labs := $(patsubst docs/labs/%/check.cpp,%,$(wildcard docs/labs/*/check.cpp))
+override LAB := $(or $(filter $(LAB) 0$(LAB),$(labs)),$(LAB))
 lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)
-lab: $(if $(LAB),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
+lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
+	@$(if $(filter $(LAB),$(labs)),,echo 'error: there is no lab $(LAB); there are $(labs)' >&2; exit 2)
 	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@$(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)

@@ -10,11 +10,13 @@
 namespace masquerade {
 
 namespace {
-// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end.
-void append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
+// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end. Returns whether the line was cut.
+bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
     encoder.append(line, ids);
-    if (int(ids.size()) > longest - 1) ids.resize(std::size_t(longest - 1));
+    const bool cut = int(ids.size()) > longest - 1;
+    if (cut) ids.resize(std::size_t(longest - 1));
     ids.push_back(sep);
+    return cut;
 }
 }  // namespace
 
@@ -38,8 +40,8 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector
     Encoder encoder(tokenizer);
     for (std::size_t i = 0; i < lines.size(); i++) {
         sentences[i].ids.push_back(v.cls());
-        append(encoder, lines[i], v.sep(), max_length, sentences[i].ids);
-        if (!targets.empty()) append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
+        sentences[i].cut = append(encoder, lines[i], v.sep(), max_length, sentences[i].ids);
+        if (!targets.empty()) sentences[i].target_cut = append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
         sentences[i].name = int(i);
     }
     return sentences;
@@ -51,6 +53,20 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::str
     for (const Sentence& s : encode_lines(tokenizer, lines, longest + 1))
         lost.push_back({int(s.ids.size()) > longest, std::count(s.ids.begin(), s.ids.end(), unknown) > 0});
     return lost;
+}
+
+ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets) {
+    const Vocabulary& v = tokenizer.vocabulary();
+    std::vector<char> begins(std::size_t(v.size()));
+    for (int id = 0; id < v.size(); id++) begins[std::size_t(id)] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
+    ReadCounts counts;
+    for (const Sentence& s : sentences) {
+        const std::vector<int>& ids = targets ? s.target : s.ids;
+        counts.lines += !ids.empty();
+        counts.cut += targets ? s.target_cut : s.cut;
+        for (int id : ids) counts.words += begins[std::size_t(id)], counts.unknown += id == v.unk();
+    }
+    return counts;
 }
 
 SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed)

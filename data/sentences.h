@@ -17,6 +17,7 @@ struct Sentence {
     std::vector<int> ids;     // [CLS] pieces [SEP]
     int name = 0;             // its number in the corpus: random numbers are drawn by it
     std::vector<int> target;  // of a pair: pieces [SEP]; else empty
+    bool cut = false, target_cut = false;  // its end was lost
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
@@ -35,6 +36,14 @@ struct Lost {
     bool nothing() const { return !end && !words; }
 };
 std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest);
+
+// Counts over many lines of what was read of them.
+struct ReadCounts {
+    std::int64_t lines = 0, cut = 0;      // cut: that lost their end
+    std::int64_t words = 0, unknown = 0;  // that were kept; unknown: read as [UNK]
+};
+// Of the sentences, or of their targets.
+ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
 
 class SentenceSource {
   public:

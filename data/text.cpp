@@ -55,7 +55,7 @@ std::string_view take(std::string_view& rest, char end) {
 
 bool holds_pairs(std::string_view bytes) {
     std::uint64_t lines = 0, tabs = 0;
-    Lines all(bytes);
+    TextLines all(bytes);
     for (std::string_view line; all.next(line);) {
         if (is_blank(line)) continue;
         lines++;
@@ -103,7 +103,7 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
     counts.bytes = bytes.size();
     result.hash = hash_of(bytes);
     const bool pairs = holds_pairs(bytes);
-    Lines lines(bytes);
+    TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) {
         counts.lines++;
         if (is_blank(line)) continue;
@@ -118,6 +118,9 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
         if (pairs) result.target.push_back(std::move(target));
     }
     refuse_binary(counts, name);
+    if (result.source.empty() && counts.halves > 0)
+        throw BadInput(text(name, ": none of ", counts.halves, counts.halves == 1 ? " line" : " lines",
+                            " with a tab has both a source before it and a target behind it; source<TAB>target is expected on every line"));
     if (result.source.empty())
         throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
                             " lines; one sentence a line, or source<TAB>target, is expected"));

@@ -14,9 +14,9 @@ inline std::string_view without_return(std::string_view line) {
 }
 
 // The text must outlive its lines.
-class Lines {
+class TextLines {
   public:
-    explicit Lines(std::string_view text) : rest_(without_mark(text)) {}
+    explicit TextLines(std::string_view text) : rest_(without_mark(text)) {}
     // False at the end. A last line without an end counts.
     bool next(std::string_view& line) {
         if (rest_.empty()) return false;

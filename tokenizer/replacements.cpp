@@ -24,7 +24,7 @@ Replacements ascii_punctuation() {
 Replacements read_replacements(const std::string& path) {
     const std::string bytes = read_input<TokenizerError>(path);
     Replacements all;
-    Lines lines(bytes);
+    TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) {
         if (line.empty()) continue;
         const CodePoint from = decode_utf8(line, 0);

@@ -42,7 +42,7 @@ bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special
 Vocabulary Vocabulary::load(const std::string& path) {
     const std::string bytes = read_input<TokenizerError>(path, std::size_t(1) << 30);
     std::vector<std::string> tokens;
-    Lines lines(bytes);
+    TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) tokens.emplace_back(line);
     if (tokens.empty())
         throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");

@@ -25,11 +25,12 @@ struct Common {
 };
 
 bool is_terminal(FILE* file);
-// Columns for a progress line: those of the terminal, but at most 80.
-int terminal_width();
-// True once Ctrl-C, a termination signal or the end of the terminal has come; a second one ends the program at once. A
-// program that never asks is ended by the first. A terminal says its end more than once, and before a termination
-// signal: this never counts as the first. Where nohup started the program, it does not count at all.
+// Columns for a progress line on this stream: those of its terminal as it is now, but at most 80.
+int terminal_width(FILE* file = stderr);
+// True once Ctrl-C, a termination signal or the end of the terminal has come. A second one within half a second is the same
+// press; a later one, or a third one, ends the program at once. A program that never asks is ended by the first. A terminal
+// says its end more than once, and before a termination signal: this never counts as the first. Where nohup started the
+// program, it does not count at all.
 bool stop_requested();
 // The same of a program that has asked before; else false, and the first signal still ends the program. For loops that several
 // programs share.
@@ -38,6 +39,8 @@ bool stopped();
 void stop_at_once();
 // Waits until standard input has something to read, or has ended. False once stopped() is true.
 bool wait_for_input();
+// What the first of these signals prints at once, on standard error. The text must outlive the program.
+void say_when_stopped(const char* words);
 // Throws BadInput where what was printed cannot be written: the disk may be full, or standard output closed.
 void flush_out();
 // Text that is a program's result, as it is. Output that cannot be written is an error at once: a disk may be full.

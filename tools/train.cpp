@@ -129,7 +129,7 @@ Prepared started(const Arguments& a, const Common& common) {
             if (word.rfind("vocabulary=", 0) == 0) log_line("note: ", word, " is of a vocabulary that is learned, and ", initial ? "--init" : "--vocab", " brings one");
     if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
     if (settings->keep_tokens) initial->keep(p.text);
-    else if (initial && !settings->words().empty()) initial->extend(settings->words());
+    else if (initial && !settings->words().empty()) initial->extend(settings->words(), config.value("task"));
     if (!a.vocab.empty()) {
         if (settings->cased == brought.options.lower) brought = read_tokenizer(a.vocab, settings->cased);
         for (const std::string& note : brought.notes) log_line("note: ", a.vocab, ": ", note);
@@ -183,6 +183,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
         double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision), shown(common.device));
     if (!p.initial.empty()) say("init    {}\n        {}\n", p.initial, p.given);
+    std::fflush(stdout);
+    if (!resuming)
+        for (const std::string& warning : p.task->warnings()) log_line(warning);
     Trainer trainer(p.run->parameters, *p.task, p.folder, options);
     trainer.begin = [&] {
         if (!resuming) make_folder(a, p);
@@ -192,7 +195,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
-    trainer.columns = terminal_width();
+    trainer.columns = [] { return terminal_width(stdout); };
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (resuming) {
         trainer.resume();
@@ -202,7 +205,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         record["resumed"].push_back(sitting);
         p.folder.write("run.json", record.dump(2) + "\n");
     }
+    say_when_stopped(is_terminal(stderr) ? "\r\x1b[Ksaving...\n" : "saving...\n");
     StopReason reason = trainer.run(stop_requested);
+    say_when_stopped(nullptr);
     if (reason == StopReason::unheard)
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
                             trainer.step(), " steps, saved: go on with --resume ", shell_word(p.folder.path())));

@@ -74,6 +74,7 @@ class Examples {
     std::string name, mask;
     bool scattered = false;
     int longest = 0;
+    std::uint64_t files = 0, cut = 0;  // that are read; those of them that lose their end
     WordList vocabulary;  // special tokens first
 };
 

@@ -103,6 +103,7 @@ class FileExamples : public Examples {
             if (!fs::is_regular_file(file)) continue;
             const std::string named = (folder.filename() / file.filename()).string();
             hash_ = hash_of(text(hash_, named, ":", fs::file_size(file)));
+            files++, cut += fs::file_size(file) > std::uintmax_t(max_length_);
             const std::uint32_t order = make_stream(0, named, 0).key0;
             (order % 10 == 0 ? held_out_ : train_).push_back({order, file.string(), kind});
         }

@@ -14,6 +14,7 @@
 #include "engine/io/file.h"
 #include "engine/io/nearest.h"
 #include "input/lines.h"
+#include "input/number.h"
 
 namespace masquerade {
 namespace {
@@ -28,13 +29,6 @@ template <class T>
 std::string number_text(T x) {
     char digits[64];
     return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
-}
-
-template <class T>
-bool read_number(const std::string& s, T& x) {
-    const char *begin = s.data() + (s.size() > 1 && s[0] == '+' && s[1] != '-'), *end = s.data() + s.size();
-    auto [stop, error] = std::from_chars(begin, end, x);
-    return error == std::errc() && stop == end;
 }
 
 // Bounds that no value can pass are not worth a word.
@@ -64,7 +58,7 @@ template <class T, class>
 void Config::add(const std::string& key, T* value, const std::string& help, Bound<T> low, Bound<T> high) {
     const auto assign = [=](const std::string& word) {
         T x{};
-        if (!read_number(word, x) || !(x >= low && x <= high)) return false;  // NaN is refused too
+        if (!read_number(word, x) || !(x >= low && x <= high)) return false;
         *value = x;
         return true;
     };
@@ -143,7 +137,7 @@ void Config::load(const std::string& path) {
     const std::string_view all = without_mark(bytes);
     const std::size_t first = all.find_first_not_of(" \t\r\n");
     if (first != all.npos && all[first] == '{') return from_json(parse_input<BadInput>(bytes, path), path);
-    Lines lines(bytes);
+    TextLines lines(bytes);
     for (std::string_view each; lines.next(each);) {
         std::string line = text(" ", each);
         line = trimmed(line.substr(0, std::min(line.find(" #"), line.find("\t#"))));

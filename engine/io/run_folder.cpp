@@ -20,6 +20,7 @@
 #include "engine/base/log.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors_header.h"
+#include "input/number.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -27,11 +28,10 @@ namespace {
 
 // The number in "step-000100"; -1 for any other name.
 std::int64_t step_of(const std::string& name) {
-    std::string digits = name.substr(0, 5) == "step-" ? name.substr(5) : "";
-    if (digits.size() < 6 || digits.size() > 18 || digits.find_first_not_of("0123456789") != digits.npos)
-        return -1;
-    std::int64_t step = std::stoll(digits);
-    return RunFolder::step_name(step) == name ? step : -1;
+    constexpr std::int64_t most = 999'999'999'999'999'999;  // so that sums stay numbers
+    std::int64_t step = -1;
+    const bool numbered = name.substr(0, 5) == "step-" && read_number(std::string_view(name).substr(5), step);
+    return numbered && 0 <= step && step <= most && RunFolder::step_name(step) == name ? step : -1;
 }
 
 // Names in a folder; none when it cannot be listed.
@@ -152,10 +152,9 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     make_folder(parent);
     int last = 0;
     for (const std::string& name : names_in(parent)) {
-        std::string number =
-            name.substr(0, model.size() + 1) == model + "-" ? name.substr(model.size() + 1) : "";
-        if (!number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == number.npos)
-            last = std::max(last, std::stoi(number));
+        int number = 0;
+        if (name.rfind(model + "-", 0) == 0 && read_number(std::string_view(name).substr(model.size() + 1), number) && number < 100000000)
+            last = std::max(last, number);
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -23,6 +24,11 @@ namespace masquerade {
 namespace {
 constexpr double measuring_seconds = 20;  // of speed, before the schedule is chosen
 constexpr double closing_seconds = 8;     // kept for the last validation, samples and checkpoint
+
+std::atomic<bool> bar_shown{false};  // on the terminal, without a line end
+void clear_bar() {
+    if (bar_shown.exchange(false)) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
+}
 
 // One more field of a line of log.jsonl; what is not a number is null there.
 std::string entry(const std::string& name, double value) {
@@ -124,6 +130,7 @@ void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
 
 void Trainer::say(const std::string& text) const {
     if (quiet || unheard_) return;
+    clear_bar();
     unheard_ = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
 }
 
@@ -235,9 +242,9 @@ void Trainer::progress(double loss, double now) const {
     if (!terminal) {
         say(numbers + "\n");
     } else {
-        int width = std::max(0, std::min(24, columns - 4 - int(numbers.size())));
-        say(fmt::format("\r\x1b[K[{}] {}", bar_of(share, width),
-                        numbers.substr(0, std::size_t(std::max(0, columns - width - 4)))));
+        const int wide = columns(), width = std::max(0, std::min(24, wide - 4 - int(numbers.size())));
+        say(fmt::format("[{}] {}", bar_of(share, width), numbers.substr(0, std::size_t(std::max(0, wide - width - 4)))));
+        bar_shown = true;
     }
 }
 
@@ -246,12 +253,12 @@ void Trainer::show(double now) {
     if (samples.empty()) return;
     folder_.append_samples(step_, samples);
     samples = printable_lines(samples);
-    say(fmt::format("{}\nafter {} steps, {}\n{}\n", terminal ? "\r\x1b[K" : "", step_, clock_text(now),
-                    terminal ? wrapped(samples, columns) : samples));
+    say(fmt::format("\nafter {} steps, {}\n{}\n", step_, clock_text(now), terminal ? wrapped(samples, columns()) : samples));
 }
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
     start_ = std::chrono::steady_clock::now();
+    before_log_line = clear_bar;
     first_step_ = step_;
     first_tokens_ = tokens_;
     double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0,
@@ -303,7 +310,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     }
     if (step_ > first_step_) progress(mean, seconds());
     else if (begin) begin();
-    if (terminal) say("\n");
+    if (bar_shown.exchange(false)) say("\n");
     save();
     if (saved) saved();
     if (*reason == StopReason::asked) say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));

@@ -55,6 +55,8 @@ class Task {
     // After the backward and before the optimiser, part of the step that a device captures: changes the states of the model
     // (Parameters::add_state) by ops, and reads nothing back.
     virtual void learn(Tape& /*tape*/) {}
+    // What training loses of its text: lines for the user, "warning: ..." or "note: ...", before the first step.
+    virtual std::vector<std::string> warnings() const { return {}; }
     virtual std::int64_t batch_tokens() const = 0;  // scored tokens of the chosen batch
     // Further numbers of the last loss, after it was computed and before the step's tensors are gone.
     virtual std::vector<Metric> metrics() { return {}; }
@@ -91,7 +93,7 @@ class Trainer {
     bool quiet = false;  // nothing on standard output; the run folder gets everything
     bool terminal =
         false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
-    int columns = 80;
+    std::function<int()> columns = [] { return 80; };  // of the terminal, asked whenever something is printed
     double seconds_before = 0;  // already spent by the program: the minutes count from its start
 
   private:

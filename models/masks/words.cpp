@@ -2,10 +2,10 @@
 #include "models/masks/words.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
 #include "engine/base/error.h"
+#include "input/number.h"
 #include "models/masks/builder.h"
 
 namespace masquerade {
@@ -26,12 +26,9 @@ std::vector<std::string> words_of(std::string text) {
     return all;
 }
 
-bool read_number(const std::string& word, int& number) {
-    char* end = nullptr;
-    const long value = std::strtol(word.c_str(), &end, 10);
-    number = int(value);
-    return !word.empty() && *end == 0 && std::abs(value) < 1000000;
-}
+constexpr int most = 999999;  // of a place, a window or a layer: sums of two stay numbers
+
+bool read_place(const std::string& word, int& number) { return read_number(word, number) && -most <= number && number <= most; }
 
 // A place as Python counts it, within a part of this length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
@@ -56,12 +53,12 @@ void MaskWords::read_part(const std::string& text) {
     if (row == std::end(rules)) refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal or none");
     part.rule = row->second;
     std::size_t i = 2;
-    for (; i < found.size() && found[i] != "sees"; i++) read_window(found[i], part.window);
+    for (; i < found.size() && found[i] != "sees"; i++) read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
     if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
     for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? '-' : name == "A" ? 'B' : 'A'));
 }
 
-void MaskWords::read_window(const std::string& word, Window& window) const {
+void MaskWords::read_window(const std::string& word, const std::string& next, Window& window) const {
     if (word == "over=all") {
         window.all = true;
         return;
@@ -72,7 +69,8 @@ void MaskWords::read_window(const std::string& word, Window& window) const {
         {"window", &window.radius}, {"dilation", &window.dilation}, {"stride", &window.stride}, {"globals", &window.globals}};
     for (const auto& [name, number] : keys)
         if (key == name) {
-            if (read_number(value, *number) && *number >= (number == &window.dilation ? 1 : 0)) return;
+            if (equals == word.size()) refuse("\"" + key + "\" has no number; expected " + key + "=" + (next.empty() || next == "sees" ? "N" : next));
+            if (read_place(value, *number) && *number >= (number == &window.dilation ? 1 : 0)) return;
             refuse("\"" + value + "\" is no number for " + key);
         }
     refuse("\"" + word + "\" is neither \"sees\" nor window=, dilation=, stride=, globals= or over=all");
@@ -87,8 +85,8 @@ MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) cons
     const std::size_t colon = inside.find(':');
     const bool one = colon == std::string::npos;
     const std::string from = inside.substr(0, colon), to = one ? "" : inside.substr(colon + 1);
-    if ((one || !from.empty()) && !read_number(from, s.from)) refuse("\"" + text + "\": \"" + from + "\" is no place");
-    if (!to.empty() && !read_number(to, s.to)) refuse("\"" + text + "\": \"" + to + "\" is no place");
+    if ((one || !from.empty()) && !read_place(from, s.from)) refuse("\"" + text + "\": \"" + from + "\" is no place");
+    if (!to.empty() && !read_place(to, s.to)) refuse("\"" + text + "\": \"" + to + "\" is no place");
     if (one && s.from != -1) s.to = s.from + 1;
     return s;
 }
@@ -176,7 +174,7 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             const std::size_t colon = range.find(':');
             std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
             if (!last.empty() && last.back() == ':') last.pop_back();  // "0:3: A full"
-            if (colon == range.npos || (!first.empty() && !read_number(first, from)) || (!last.empty() && !read_number(last, to)))
+            if (colon == range.npos || (!first.empty() && !read_place(first, from)) || (!last.empty() && !read_place(last, to)))
                 throw BadUsage(text("mask \"", words, "\": \"", range, "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(range) + range.size());
         }

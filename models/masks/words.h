@@ -55,7 +55,7 @@ class MaskWords {
     };
     void read_part(const std::string& text);
     Slice read_slice(const std::string& text, char other) const;
-    void read_window(const std::string& word, Window& window) const;
+    void read_window(const std::string& word, const std::string& next, Window& window) const;
     // Key segments of what the other part sees of this part, whose own segment is `own`.
     std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;

@@ -9,6 +9,7 @@
 
 #include "engine/base/named.h"
 #include "engine/tensor/numbers.h"
+#include "models/runs/sentence_task.h"
 
 namespace masquerade {
 namespace {
@@ -26,6 +27,10 @@ class ClassifyTask : public Task {
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_).total; }
     std::int64_t batch_tokens() const override { return batch_.rows.count(); }
+    std::vector<std::string> warnings() const override {
+        return cut_warning(std::int64_t(run_.source->cut), std::int64_t(run_.source->files), "files", "bytes",
+                           {"max_length", run_.settings.task.max_length});
+    }
     std::vector<Metric> validate() override {
         std::vector<Metric> metrics;
         for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});

@@ -9,6 +9,7 @@
 #include "engine/io/file.h"
 #include "engine/tensor/numbers.h"
 #include "input/lines.h"
+#include "input/number.h"
 
 namespace masquerade {
 namespace {
@@ -62,12 +63,9 @@ Numbers by_chance(const InsertionRun& run, const TrainingText&) {
 Numbers from_file(const InsertionRun& run, const TrainingText&) {
     Numbers n;
     const std::string bytes = read_file(run.settings.order);
-    Lines lines(bytes);
-    for (std::string_view each; lines.next(each);) {
-        const std::string line(each);
-        char* end = nullptr;
-        n.push_back(std::strtod(line.c_str(), &end));
-        if (line.empty() || *end || !std::isfinite(n.back()))
+    TextLines lines(bytes);
+    for (std::string_view line; lines.next(line);) {
+        if (!read_number(line, n.emplace_back()))
             throw BadInput(text(run.settings.order, ":", n.size(), ": expected a number, found \"", line, "\""));
     }
     if (int(n.size()) != run.tokenizer.vocabulary().size())

@@ -32,6 +32,12 @@ struct Stacks {
     std::optional<Decoder> decoder = {};  // of two stacks
 };
 
+// The most tokens of a line that are read, and the setting that says so; null: no line is read.
+struct LineLimit {
+    const char* setting = nullptr;
+    int tokens = 0;
+};
+
 struct RunSettings {
     int vocabulary = 4000;  // tokens wanted of a vocabulary that is learned
     bool cased = false;
@@ -48,6 +54,8 @@ struct RunSettings {
     virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
     virtual TextKind wants(TextKind usual) const { return usual; }  // what is read of a text, where settings change it
     virtual std::vector<std::string> words() const { return {}; }  // the vocabulary; empty: it is learned from text
+    virtual LineLimit source_limit() const { return {}; }
+    virtual LineLimit target_limit() const { return {}; }  // of the targets of pairs
     // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many layers),
     // and what is read those of another run.
     virtual void adopt(const Stacks& stacks) = 0;

@@ -11,6 +11,7 @@
 #include "engine/ops/check.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
+#include "input/input.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
@@ -122,6 +123,23 @@ std::string addition(const std::string& path) {
     return "";
 }
 
+bool has_part(const std::string& path, const char* part) { return path.find(part) != path.npos; }
+
+// The kind of attention that a parameter belongs to; null: to none.
+const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
+    if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") && path != "embedding.slots") return nullptr;
+    const bool decoder = stacks.decoder && begins(path, "decoder.") && has_part(path, ".attention.");
+    return &self_attention(stacks.first.attention, decoder);
+}
+
+// What is new where a parameter has no counterpart of the same meaning: a part of the model, or a kind of attention.
+std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
+    if (has_part(path, ".cross.")) return "cross-attention";
+    if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
+    const std::size_t place = path.find("attention.");
+    return place == path.npos ? path : path.substr(place);  // "attention.positions"
+}
+
 bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }
 
 std::string layers(int taken, int there) {
@@ -172,11 +190,13 @@ WordPiece Start::tokenizer() const {
     return chosen_ ? with_tokens(all_tokens(), chosen_->vocabulary) : extended_ ? with_tokens(all_tokens(), *extended_) : all_tokens();
 }
 
-void Start::extend(const std::vector<std::string>& words) {
+void Start::extend(const std::vector<std::string>& words, const std::string& task) {
     Vocabulary wanted(words);
     const WordPiece reader = all_tokens();
     for (int id = 0; id < reader.vocabulary().size(); id++)
-        if (wanted.id(reader.vocabulary().token(id)) < 0) return;
+        if (const std::string& token = reader.vocabulary().token(id); wanted.id(token) < 0)
+            throw BadInput(text("the vocabulary is not that of task ", task, ", which brings its own ", words.size(), " words: that of ", source(),
+                                " has ", clipped(token), ", which is none of them; --init expects weights whose words are all of the task"));
     if (wanted.lines() != reader.vocabulary().lines()) extended_ = std::move(wanted);
 }
 
@@ -222,8 +242,11 @@ std::string Start::give_weights(Run& run) const {
     std::set<std::string> fresh;
     if (!has_head()) fresh.insert("head");
     for (const Tensor& own : run.parameters.all()) {
-        const Tensor* given = weights().find(from_one ? in_one_stack(own.path) : own.path);
-        const std::string added = addition(own.path);
+        const std::string path = from_one ? in_one_stack(own.path) : own.path;
+        const Tensor* given = weights().find(path);
+        const AttentionKind *const our_kind = attention_of(own.path, ours), *const their_kind = attention_of(path, theirs);
+        if (our_kind && std::string(our_kind->weights) != their_kind->weights) given = nullptr;
+        const std::string added = our_kind ? new_attention(own.path, *our_kind, *their_kind) : addition(own.path);
         if (given && given->shape != own.shape && !added.empty()) given = nullptr;
         if (!given && added.empty()) throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
         if (!given) fresh.insert(added);

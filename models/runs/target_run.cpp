@@ -152,7 +152,7 @@ std::string TargetRun::writing_command(const std::string& folder) const {
 
 std::vector<Sentence> TargetRun::sentences(const std::vector<std::string>& sources,
                                            const std::vector<std::string>& targets) const {
-    return encode_pairs(tokenizer, sources, targets, common().max_length, common().max_target);
+    return encode_pairs(tokenizer, sources, targets, common().source_limit().tokens, common().target_limit().tokens);
 }
 
 std::vector<Sentence> TargetRun::beginnings(const std::vector<std::string>& lines) const {

@@ -40,6 +40,8 @@ struct TargetSettings : RunSettings {
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
     void adopt_reading(const RunSettings& theirs) override;
+    LineLimit source_limit() const override { return {"max_length", max_length}; }
+    LineLimit target_limit() const override { return {"max_target", max_target}; }
 
   protected:
     // The sizes and the learning rate that all families start with.

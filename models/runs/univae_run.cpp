@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/base/log.h"
+#include "input/number.h"
 #include "models/runs/univae_task.h"
 
 namespace masquerade {
@@ -16,9 +17,7 @@ std::vector<int> numbers_with_commas(const std::string& key, const std::string& 
     std::vector<int> numbers;
     std::istringstream in(written);
     for (std::string word; std::getline(in, word, ',');) {
-        const bool digits = !word.empty() && word.size() < 7 && word.find_first_not_of("0123456789") == std::string::npos;
-        numbers.push_back(digits ? std::stoi(word) : -1);
-        if (numbers.back() < least || numbers.back() > most)
+        if (int& number = numbers.emplace_back(); !read_number(word, number) || number < least || number > most)
             throw BadUsage(text(key, " is \"", written, "\", expected whole numbers from ", least, " to ", most, " with commas between"));
     }
     return numbers;
@@ -185,8 +184,7 @@ UniVaeDecoder::Special UniVaeRun::special() const {
 }
 
 std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets) const {
-    const int longest = model.options.max_length;
-    return targets.empty() ? encode_lines(tokenizer, lines, longest) : encode_pairs(tokenizer, lines, targets, longest, longest - 1);
+    return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);
 }
 
 std::vector<std::vector<double>> UniVaeRun::features(const std::vector<std::string>& lines) const {

@@ -33,6 +33,8 @@ struct UniVaeSettings : RunSettings {
     TextKind wants(TextKind usual) const override { return pairs ? TextKind::pairs : usual; }
     void adopt(const Stacks& stacks) override;
     void adopt_reading(const RunSettings& theirs) override;
+    LineLimit source_limit() const override { return {"max_length", model.max_length}; }
+    LineLimit target_limit() const override { return {"max_length", model.max_length - 1}; }
     UniVaeOptions net(int vocabulary) const;
 };
 

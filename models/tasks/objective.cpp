@@ -2,10 +2,10 @@
 #include "models/tasks/objective.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <sstream>
 
+#include "input/number.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
@@ -163,9 +163,8 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
 }
 
 double weight_of(const std::string& word, const std::string& words) {
-    char* end = nullptr;
-    const double weight = std::strtod(word.c_str(), &end);
-    if (word.empty() || *end || !(weight > 0) || weight > 1e9)
+    double weight = 0;
+    if (!read_number(word, weight) || !(weight > 0) || weight > 1e9)
         throw BadUsage(text("objective ", words, ": ", word,
                             " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
     return weight;

@@ -115,6 +115,8 @@ TEST_CASE("text: files that cannot be read, or hold no sentence") {
     CHECK_THROWS_AS(read_text(folder.write("empty", "")), BadInput);
     CHECK_THROWS_AS(read_text(folder.write("blank", "\xEF\xBB\xBF\n \n\r\n")), BadInput);
     CHECK(message_of("\n\n").find("x.txt is empty: no sentence in 2 lines") == 0);
+    CHECK(message_of("\tx\n\ty\n\n").find("x.txt: none of 2 lines with a tab has both a source before it and a target behind it") == 0);
+    CHECK(message_of("a\t \n").find("x.txt: none of 1 line with a tab") == 0);
     CHECK(read_text(folder.write("good", "a b\nc")).source == Lines{"a b", "c"});
     std::string large(300000, 'a');  // more than one block
     CHECK(read_bytes(folder.write("large", large)) == large);

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "engine/base/log.h"
 #include "engine/io/file.h"
+#include "input/number.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;
@@ -129,4 +131,24 @@ TEST_CASE("input: files, pipes and what is neither") {
     std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << bytes, both.close(); });
     CHECK(read_input<BadInput>(pipe) == bytes);
     writer.join();
+}
+
+TEST_CASE("input: a number is the whole text, and one that its type holds") {
+    int whole = 7;
+    for (const char* wrong : {"", " 1", "1 ", "1x", "0x1", "1.0", "1e2", "--1", "+-1", "+", "2147483648", "-2147483649",
+                              "-99999999999999999999", "9223372036854775808"})
+        CHECK_MESSAGE(!read_number(wrong, whole), wrong);
+    CHECK(whole == 7);
+    CHECK((read_number("+5", whole) && whole == 5));
+    CHECK((read_number("-2147483648", whole) && whole == -2147483647 - 1));
+    CHECK((read_number("010", whole) && whole == 10));
+    std::uint64_t natural = 0;
+    CHECK(!read_number("-1", natural));
+    CHECK(!read_number("18446744073709551616", natural));
+    CHECK((read_number("18446744073709551615", natural) && natural == UINT64_MAX));
+    CHECK((read_number("ffffffffffffffff", natural, 16) && natural == UINT64_MAX));
+    double real = 7;
+    for (const char* wrong : {"", "nan", "inf", "-inf", "1e999", "1,5", "0x1p3", " 1"}) CHECK_MESSAGE(!read_number(wrong, real), wrong);
+    CHECK(real == 7);
+    CHECK((read_number("-1.5e-3", real) && real == -1.5e-3));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <sstream>
+#include <algorithm>
 
+#include "input/number.h"
 #include "models/runs/univae_run.h"
 #include "tools/generate/generate.h"
 
@@ -16,9 +17,8 @@ Slice slice_of(const std::string& word, const UniVae& model) {
     bool layers = word.rfind("layers:", 0) == 0;
     std::string numbers = layers ? word.substr(7) : word;
     int from = 0, to = 0;
-    char colon = 0, rest = 0;
-    std::istringstream in(numbers);
-    bool read = bool(in >> from >> colon >> to) && colon == ':' && !(in >> rest);
+    const std::size_t colon = std::min(numbers.find(':'), numbers.size());
+    const bool read = read_number(numbers.substr(0, colon), from) && read_number(numbers.substr(std::min(colon + 1, numbers.size())), to);
     const int most = layers ? K : model.space.numbers();
     if (!read || from < 0 || from >= to || to > most)
         throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -19,6 +20,8 @@
 #include "engine/base/log.h"
 #include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
+#include "input/input.h"
+#include "input/number.h"
 #include "tools/outputs.h"
 
 namespace masquerade {
@@ -128,20 +131,37 @@ void refuse_options(const Options& group, const std::string& run, const std::str
 
 bool is_terminal(FILE* file) { return isatty(fileno(file)); }
 
-int terminal_width() {
+int terminal_width(FILE* file) {
     winsize size{};
-    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return known ? std::min<int>(size.ws_col, 80) : 80;
 }
 
 namespace {
-std::atomic<bool> stop{false}, hung_up{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> stops{0};
+std::atomic<bool> hung_up{false};
+std::atomic<std::int64_t> first_stop{0};  // milliseconds
+std::atomic<const char*> last_words{nullptr};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
+
+// Who is in a hurry presses Ctrl-C twice: that is one press.
+void stop_signal(int number) {
+    constexpr std::int64_t one_press = 500;  // milliseconds
+    const int error = errno, before = stops++;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t at = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
+    if (before > 1 || (before == 1 && at - first_stop > one_press)) _exit(128 + number);
+    if (before == 0) first_stop = at;
+    if (const char* words = last_words; words && before == 0) (void)!write(STDERR_FILENO, words, std::strlen(words));
+    errno = error;
+}
+
 }  // namespace
 
-bool stopped() { return stop || hung_up; }
+bool stopped() { return stops > 0 || hung_up; }
 
-void stop_at_once() { stop = true; }
+void stop_at_once() { stops = 2; }
 
 bool wait_for_input() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -152,15 +172,14 @@ bool wait_for_input() {
 
 bool stop_requested() {
     static const bool listening = [] {
-        for (int signal : {SIGINT, SIGTERM})
-            std::signal(signal, [](int number) {
-                if (stop.exchange(true)) _exit(128 + number);
-            });
+        for (int signal : {SIGINT, SIGTERM}) std::signal(signal, stop_signal);
         if (std::signal(SIGHUP, [](int) { hung_up = true; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
         return true;
     }();
     return listening && stopped();
 }
+
+void say_when_stopped(const char* words) { last_words = words; }
 
 void flush_out() {
     errno = 0;
@@ -181,25 +200,38 @@ void reserve_standard_streams() {
         if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-// The reason why a word is no value of any option of this type; empty where it may be one. CLI11 reads -1 as the
+// Writes a number as CLI11 is to read it. False if the word is no number of this type.
+template <class T>
+bool rewrite(std::string& word) {
+    T number{};
+    if (!read_number(word, number)) return false;
+    if (std::is_integral_v<T>) word = std::to_string(number);
+    return true;
+}
+
+// The reason why a word is no value of any option of this type; empty if it may be one. CLI11 reads 010 as 8, -1 as the
 // largest number without a sign, nothing as 0, and takes NaN for a number inside every range.
-std::string why_no_value(const std::string& type, const std::string& word) {
+std::string why_no_value(const std::string& type, std::string& word) {
     if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
-    errno = 0;
-    std::strtoull(word.c_str(), nullptr, 0);
-    if (type.rfind("UINT", 0) == 0 && (errno == ERANGE || word.find('-') != word.npos))
-        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", word);
-    if (type.rfind("FLOAT", 0) == 0 && !std::isfinite(std::strtod(word.c_str(), nullptr)))
-        return text("a finite number is expected, found ", word);
+    if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
+        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", clipped(word));
+    if (type.rfind("INT", 0) == 0 && !rewrite<std::int64_t>(word)) return text("a whole number is expected, found ", clipped(word));
+    if (type.rfind("FLOAT", 0) == 0 && !rewrite<double>(word)) return text("a finite number is expected, found ", clipped(word));
     return "";
 }
 
-// Adds this check to every option of a program, and of its commands.
+// Adds this check to every option of a program, and of its commands, before the checks that they have.
 void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
-        option->check(
-            [type = option->get_type_name()](const std::string& word) { return why_no_value(type, word); });
+        option->transform(CLI::Validator([type = option->get_type_name()](std::string& word) { return why_no_value(type, word); }, ""));
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
+}
+
+// What CLI11 says of a command line, without its names of types.
+std::string reason_of_refusal(const CLI::ParseError& error) {
+    const std::string said = error.what(), name = said.substr(0, said.find(':'));
+    if (error.get_name() != "ArgumentMismatch") return said;
+    return said.find("At Most") != said.npos ? name + " is given more than once" : name + ": a value is expected, and none follows";
 }
 
 // The exception that is being handled, in our words: those of libraries tell nothing about files and settings.
@@ -252,7 +284,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         flush_out();
         return 0;
     } catch (const CLI::ParseError& e) {
-        log_line("error: ", e.what(), " (", name, " --help lists the options)");
+        log_line("error: ", reason_of_refusal(e), " (", name, " --help lists the options)");
         return 2;
     } catch (const BadUsage& e) {
         log_line("error: ", e.what());

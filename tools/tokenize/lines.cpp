@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Lines to tokens, and tokens to lines.
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
+#include "input/number.h"
 #include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/replacements.h"
@@ -123,9 +123,7 @@ class LineEncoder {
 // -1 where the field is no number.
 int number_in(std::string_view field) {
     int number = -1;
-    const char* last = field.data() + field.size();
-    auto [end, error] = std::from_chars(field.data(), last, number);
-    return error == std::errc() && end == last ? number : -1;
+    return read_number(field, number) ? number : -1;
 }
 
 // Fields separated by spaces: ids, or tokens as encoding prints them.

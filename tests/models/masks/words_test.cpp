@@ -151,6 +151,14 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full window=-1", "\"-1\" is no number for window"},
         {"A full dilation=0", "\"0\" is no number for dilation"},
         {"A full window=", "\"\" is no number for window"},
+        {"A full; B causal sees A[-99999999999999999999]", "\"-99999999999999999999\" is no place"},
+        {"A full; B causal sees A[-9223372036854775808:]", "\"-9223372036854775808\" is no place"},
+        {"A full; B causal sees A[4294967296]", "\"4294967296\" is no place"},
+        {"A full; B causal sees A[1000000]", "\"1000000\" is no place"},
+        {"A full; B causal sees A[0x1]", "\"0x1\" is no place"},
+        {"A full window=4294967297", "\"4294967297\" is no number for window"},
+        {"A causal window 3", "\"window\" has no number; expected window=3"},
+        {"A causal dilation", "\"dilation\" has no number; expected dilation=N"},
     };
     for (const auto& [words, why] : wrong) {
         CAPTURE(words);

@@ -72,3 +72,44 @@ TEST_CASE("families: settings of one make no run of another") {
                                                 Device::cpu),
                     Error);
 }
+
+TEST_CASE("families: what is lost of a text is said before training, by the setting that keeps it") {
+    for (const ModelKind& kind : model_kinds()) {
+        CAPTURE(std::string(kind.name));
+        const auto settings = tiny(kind);
+        Config keys;
+        settings->declare(keys);
+        TrainingText t = text_for(kind);
+        if (t.train.empty()) continue;  // makes its examples itself: tests/terminal.sh has files that are cut
+        std::vector<std::string> words(t.train);
+        words.insert(words.end(), t.train_targets.begin(), t.train_targets.end());
+        for (int i = 0; i < 3; i++) { const std::vector<std::string> once = words; words.insert(words.end(), once.begin(), once.end()); }
+        const auto warnings = [&] {
+            const auto run = kind.fresh(*settings, train_vocabulary(words, 400), DType::f32, Device::cpu);
+            return run->task(t)->warnings();
+        };
+        keys.set("max_length", "64");
+        if (keys.has("max_target")) keys.set("max_target", "64");
+        CHECK(warnings().empty());
+        for (const bool targets : {false, true}) {
+            if (targets && t.train_targets.empty()) continue;
+            std::vector<std::string>& lines = targets ? t.train_targets : t.train;
+            const std::string before = lines[5];
+            for (int i = 0; i < 70; i++) lines[5] += " the";
+            const std::vector<std::string> one = warnings();
+            REQUIRE(one.size() == 1);
+            const LineLimit limit = targets ? settings->target_limit() : settings->source_limit();
+            CHECK(one[0] == text("note: 1 of 200 ", targets ? "targets" : t.train_targets.empty() ? "lines" : "sources", " (0.5 %) have more than ",
+                                 limit.tokens, " tokens and lose their end; a larger ", limit.setting, " keeps it"));
+            CHECK(keys.has(limit.setting));
+            lines[5] = before;
+            for (int i = 0; i < 20; i++) std::swap(lines[std::size_t(i)], words.emplace_back(text("\u4e2d\u6587", i)));
+            const std::vector<std::string> unknown = warnings();
+            REQUIRE(unknown.size() == 1);
+            CHECK(unknown[0].rfind("warning: ", 0) == 0);
+            CHECK_SAYS(unknown[0], "words (");
+            CHECK_SAYS(unknown[0], "are read as [UNK]; a larger vocabulary");
+            for (int i = 20; i-- > 0;) std::swap(lines[std::size_t(i)], words.back()), words.pop_back();
+        }
+    }
+}

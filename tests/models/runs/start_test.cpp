@@ -122,6 +122,32 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
                "knows 64 positions, and max_length, max_target and positions ask for 72");
 }
 
+TEST_CASE("start: between two kinds of attention goes what means the same; all else of it is new, and said") {
+    for (const AttentionKind& theirs : attention_kinds()) {
+        UniLmSettings s = tiny_unilm("mlm");
+        s.model.rotary = false;
+        s.model.attention = theirs.name;
+        s.model.positions = 64;
+        Trained<UniLmRun> given(s);
+        const auto start = Start::open(given.path());
+        for (const AttentionKind& ours : attention_kinds()) {
+            INFO(std::string(theirs.name), " to ", std::string(ours.name));
+            std::string said;
+            const auto run = started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = ours.name; });
+            const UniLmRun untouched(run->settings, start->vocabulary());
+            const bool same = std::string(theirs.weights) == ours.weights;
+            for (const Tensor& own : run->parameters.all()) {
+                const bool of_attention = own.path.find("attention.") != own.path.npos || own.path.find("packed") != own.path.npos ||
+                                          own.path == "embedding.slots";
+                const Parameters& from = of_attention && !same ? untouched.parameters : given.run().parameters;
+                REQUIRE(from.find(own.path));
+                CHECK_MESSAGE(bits_of(run->parameters.master(own)) == bits_of(from.master(*from.find(own.path))), own.path);
+            }
+            CHECK(said == text("all 2 layers, embedding, head", same ? "" : text("; new: attention (", ours.name, " in place of ", theirs.name, ")")));
+        }
+    }
+}
+
 TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
     Seq2SeqSettings s = tiny_seq2seq("mass");
     s.model.rotary_cross = false;
@@ -154,7 +180,7 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     const auto change = [](auto& c) { c.made.task = "star_graph", c.made.words = 56, c.made.level = "hard"; };
     Seq2SeqSettings more = s;
     change(more);
-    start->extend(more.words());
+    start->extend(more.words(), "star_graph");
     const auto run = started<Seq2SeqRun>(*start, s, said, change);
     CHECK(said == "encoder all 1 layers, decoder all 2 layers, embedding, head; 32 tokens that it does not know");
     const Vocabulary &known = few.run().tokenizer.vocabulary(), &all = run->tokenizer.vocabulary();
@@ -181,8 +207,7 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     Seq2SeqSettings fewer = s;
     fewer.made.words = 20;
     const auto again = Start::open(few.path());
-    again->extend(fewer.words());
-    CHECK_SAYS(message_of<BadInput>([&] { started<Seq2SeqRun>(*again, fewer, said); }), "the vocabulary is not that of task star_graph");
+    CHECK_SAYS(message_of<BadInput>([&] { again->extend(fewer.words(), "star_graph"); }), "the vocabulary is not that of task star_graph");
 }
 
 // Pre-LN: there cross-attention adds to x and nothing norms it, so without it the decoder must be the language model.

@@ -21,7 +21,7 @@ namespace {
 
 std::vector<std::string> lines_of(std::string_view bytes) {
     std::vector<std::string> all;
-    Lines lines(bytes);
+    TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) all.emplace_back(line);
     CHECK(lines.number() == int(all.size()));
     return all;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/sentence_task.h"
+
+#include <fmt/format.h>
+
+namespace masquerade {
+namespace {
+
+// "warning: 3 of 40 targets (7.5 %)"; below one in a hundred it is a note.
+std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
+    const double share = double(part) / double(all);
+    return fmt::format("{}: {} of {} {} ({:.2g} %)", share < 0.01 ? "note" : "warning", part, all, what, 100 * share);
+}
+
+}  // namespace
+
+std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit) {
+    if (cut == 0) return {};
+    return {fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it", share_of(cut, all, what), limit.tokens, parts,
+                        limit.setting)};
+}
+
+std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences) {
+    const bool pairs = !sentences.empty() && !sentences[0].target.empty();
+    std::vector<std::string> all;
+    ReadCounts words;
+    for (const bool targets : {false, true}) {
+        const ReadCounts counts = counts_of(run.tokenizer, sentences, targets);
+        const LineLimit limit = targets ? run.common().target_limit() : run.common().source_limit();
+        words.words += counts.words, words.unknown += counts.unknown;
+        for (std::string& line : cut_warning(counts.cut, counts.lines, targets ? "targets" : pairs ? "sources" : "lines", "tokens", limit))
+            all.push_back(std::move(line));
+    }
+    if (words.unknown > 0)
+        all.push_back(share_of(words.unknown, words.words, "words") + " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
+    return all;
+}
+
+}  // namespace masquerade
