@@ -42,7 +42,7 @@ struct ReadCounts {
     std::int64_t lines = 0, cut = 0;      // cut: that lost their end
     std::int64_t words = 0, unknown = 0;  // that were kept; unknown: read as [UNK]
 };
-// Of the sentences, or of their targets.
+// Counts the sentences, or their targets.
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
 
 class SentenceSource {

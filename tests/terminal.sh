@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What a newcomer meets: training on a terminal, with its bar and with Ctrl-C; what is said of text that is not read whole; and
+# The first hour of a newcomer: training on a terminal, with its bar and with Ctrl-C; warnings about text that is not read whole; and
 # messages that fit a terminal. A quarter of a minute.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD

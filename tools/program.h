@@ -39,7 +39,7 @@ bool stopped();
 void stop_at_once();
 // Waits until standard input has something to read, or has ended. False once stopped() is true.
 bool wait_for_input();
-// What the first of these signals prints at once, on standard error. The text must outlive the program.
+// Sets the words that the first of these signals prints at once, on standard error. The text must outlive the program.
 void say_when_stopped(const char* words);
 // Throws BadInput where what was printed cannot be written: the disk may be full, or standard output closed.
 void flush_out();

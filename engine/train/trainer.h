@@ -55,7 +55,7 @@ class Task {
     // After the backward and before the optimiser, part of the step that a device captures: changes the states of the model
     // (Parameters::add_state) by ops, and reads nothing back.
     virtual void learn(Tape& /*tape*/) {}
-    // What training loses of its text: lines for the user, "warning: ..." or "note: ...", before the first step.
+    // Lines for the user about text that training loses, "warning: ..." or "note: ...", before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
     virtual std::int64_t batch_tokens() const = 0;  // scored tokens of the chosen batch
     // Further numbers of the last loss, after it was computed and before the step's tensors are gone.

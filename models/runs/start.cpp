@@ -132,7 +132,7 @@ const AttentionKind* attention_of(const std::string& path, const Stacks& stacks)
     return &self_attention(stacks.first.attention, decoder);
 }
 
-// What is new where a parameter has no counterpart of the same meaning: a part of the model, or a kind of attention.
+// The name of the new part, if a parameter of an attention has no counterpart of the same meaning.
 std::string new_attention(const std::string& path, const AttentionKind& ours, const AttentionKind& theirs) {
     if (has_part(path, ".cross.")) return "cross-attention";
     if (&ours != &theirs) return text("attention (", ours.name, " in place of ", theirs.name, ")");
