@@ -255,7 +255,7 @@ lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(
 	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@$(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
-$(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags))
+$(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D_GLIBCXX_ASSERTIONS
 
 book:
 	@tools/make/book.sh $(BUILDS)/book

@@ -1,50 +1,81 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # tools/make/grade.sh FOLDER...: a line for each submission, a column for each lab that has a check: its points.
-# A submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that
-# the student was to write are used; checks are those of this tree, so an edited one changes nothing, and is named. Each program gets 60 seconds (LAB_SECONDS) and 2 GiB and,
-# where `unshare` may do it, no network. What students send is a program: run this as a user who owns nothing, or in a container.
+# A submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that the student was to write are
+# used; checks are those of this tree, so an edited one changes nothing, and is named.
+# What students send is a program, so it is never run beside the check. Each file is copied to a folder of its own, compiled there
+# without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that can compute and answer the check's
+# questions and nothing else (docs/labs/remote/cage.h). Each may take 2 GiB and LAB_SECONDS
+# (default 60) to run, and as much and LAB_COMPILE_SECONDS (default 60) to be compiled. LAB_CHECKS: a folder with NN/check.o made already.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -gt 0 ] || { echo 'usage: tools/make/grade.sh FOLDER...' >&2; exit 2; }
+cxx=${CXX:-g++} library=${LAB_LIBRARY:-$root/build/release/libmasquerade.a} seconds=${LAB_SECONDS:-60} to_compile=${LAB_COMPILE_SECONDS:-60}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-compile() { timeout 60 "$@" 2> "$work/error"; }
-alone=()
-unshare -rn true 2> /dev/null && alone=(unshare -rn)
-run() { (ulimit -v 2097152; cd "$work" && timeout "${LAB_SECONDS:-60}" "${alone[@]}" "$1" < /dev/null 2> /dev/null); }
+own() { "$cxx" -std=c++17 -I "$root" "$@" || { echo "error: the grader's own files do not compile" >&2; exit 1; }; }
+own "$root/docs/labs/remote/confine.cpp" -o "$work/confine"
+"$work/confine" --check || exit 1
+
+# prepare LAB: flags and links of the lab; its judge, and the server that a submission is linked with, once.
+prepare() {
+    local folder=$root/docs/labs/$1 check=$root/docs/labs/$1/check.cpp
+    flags=-O0 links=() readable=()
+    [ -f "$folder/flags" ] && flags=$(cat "$folder/flags")
+    case " $flags " in *' library '*)
+        [ -f "$library" ] || { echo "error: lab $1 calls the engine, and there is no $library: make it" >&2; exit 1; }
+        links=("$library" -ldl) readable=("$library") ;;
+    esac
+    read -ra flags <<< "${flags//library/}"
+    [ ! -f "$work/judge-$1" ] || return 0
+    [ -f "$work/judge.o" ] || own -c "$root/docs/labs/remote/judge.cpp" -o "$work/judge.o"
+    own "${flags[@]}" -w -c "$folder/remote.cpp" -o "$work/server-$1.o"
+    [ ! -f "${LAB_CHECKS:-}/$1/check.o" ] || check=$LAB_CHECKS/$1/check.o
+    own "${flags[@]}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
+        ${links:+-lfmt} -o "$work/judge-$1"
+}
+# is_own FOLDER FILE: a file that lies in the folder itself, and is not a link to another student's.
+is_own() { [ -f "$2" ] && [[ $(realpath "$2") = "$(realpath "$1")"/* ]] && [ "$(stat -c %s "$2")" -le 1000000 ]; }
+# points LAB FILE
+points() {
+    local said status here=$work/submission
+    rm -rf "$here"
+    mkdir -m 700 "$here"
+    cp "$2" "$here/lab.cpp"
+    (cd "$here" && timeout -k 2 "$to_compile" "$work/confine" "$to_compile" 2048 "$here" "$root"/{engine,input,tokenizer,data,models} "$root/docs/labs/$1" \
+        "$root/docs/labs/check.h" "$work/server-$1.o" "${readable[@]}" -- "$cxx" -std=c++17 -I "$root" -w "${flags[@]}" -static -pthread \
+        -x c++ "$here/lab.cpp" -x none "$work/server-$1.o" "${links[@]}" -o "$here/program") > /dev/null 2>&1 < /dev/null || { echo error; return; }
+    said=$(LAB_STUDENT=$here/program timeout -k 2 "$seconds" "$work/judge-$1" < /dev/null 2> /dev/null | tail -n 1; exit "${PIPESTATUS[0]}")
+    status=$?
+    rm -rf "$here"
+    if [ $status = 124 ] || [ $status = 137 ]; then echo late
+    elif [[ $said =~ ^([0-9]+)\ of\ ([0-9]+)\ points$ ]]; then echo "${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
+    else echo failed
+    fi
+}
+shown() { local s=${1//[[:cntrl:]]/?}; printf '%s' "${s//[$'\u202a'-$'\u202e'$'\u2066'-$'\u2069']/?}"; }
 
 labs=()
-word=" $(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')"
-for check in "$root"/docs/labs/*/check.cpp; do
-    lab=$(basename "$(dirname "$check")")
-    labs+=("$lab")
-    flags=-O0
-    [ -f "${check%check.cpp}flags" ] && flags=$(sed 's/library//' "${check%check.cpp}flags")
-    compile "${CXX:-g++}" -std=c++17 -I "$root" $flags -DLAB_WORD="\"$word\"" -c "$check" -o "$work/check-$lab.o" || { cat "$work/error" >&2; exit 1; }
-done
+for check in "$root"/docs/labs/*/check.cpp; do labs+=("$(basename "$(dirname "$check")")"); done
 printf '%-30s' submission
 printf '%10s' "${labs[@]}"
 printf '\n'
 for folder in "$@"; do
-    [ -d "$folder" ] || { echo "error: $folder is no folder" >&2; exit 1; }
+    [ -d "$folder" ] || { echo "error: $(shown "$folder") is no folder" >&2; exit 1; }
     notes=
-    printf '%-30s' "$(basename "$(realpath "$folder")")"
+    printf '%-30s' "$(shown "$(basename "$(realpath "$folder")")")"
     for lab in "${labs[@]}"; do
-        own=$folder/docs/labs/$lab
-        file=$own/lab.cpp
+        mine=$folder/docs/labs/$lab
+        file=$mine/lab.cpp
         [ -f "$file" ] || file=$folder/$lab.cpp
-        if [ -f "$own/check.cpp" ] && ! cmp -s "$own/check.cpp" "$root/docs/labs/$lab/check.cpp"; then notes+=" $lab: its check was edited;"; fi
-        if [ ! -f "$file" ]; then points=-
-        elif ! compile "$root/tools/make/lab.sh" "$lab" "$work/check-$lab.o" "$file" "$work/lab"; then points=error
-        else
-            said=$(run "$work/lab")
-            status=$?
-            points=$(grep -oE "^[0-9]+ of [0-9]+ points$word\$" <<< "$said" | tail -n 1 | sed -E 's/ of /\//; s/ points.*//')
-            [ $status = 124 ] && points=late
-            [ -n "$points" ] || points=failed
+        if is_own "$folder" "$mine/check.cpp" && ! cmp -s "$mine/check.cpp" "$root/docs/labs/$lab/check.cpp"; then notes+=" $lab: its check was edited;"; fi
+        if is_own "$folder" "$file"; then
+            prepare "$lab"
+            got=$(points "$lab" "$file")
+        elif [ -e "$file" ]; then got=error notes+=" $lab: a link out of the folder, no file, or more than a megabyte;"
+        else got=-
         fi
-        printf '%10s' "$points"
+        printf '%10s' "$got"
     done
     printf '%s\n' "${notes:+  $notes}"
 done

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 3. The truth is the complex step through the forward; what is wrong is described by where it is right. The memory
-// is counted by this file's operator new.
+// The check of lab 3. The truth is the complex step through the forward; what is wrong is described by where it is right.
 #include <algorithm>
 #include <complex>
-#include <cstdlib>
-#include <new>
 #include <random>
 
 #include "docs/labs/03/lab.h"
 #include "docs/labs/check.h"
-
-namespace {
-std::size_t taken = 0;  // bytes, by what is counted
-}
-void* operator new(std::size_t bytes) {
-    taken += bytes;
-    if (void* p = std::malloc(bytes)) return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "docs/labs/memory.h"
 
 namespace {
 
@@ -140,16 +127,16 @@ std::string large() {
 std::string memory() {
     std::size_t bytes[2];
     for (int k : {0, 1}) {
-        const Case c = some("", k ? 400 : 200, 4);
+        const Case c = some("", k ? 2000 : 1000, 4);
         Numbers g[3];
         for (Numbers& each : g) each.assign(c.in[0].size(), stood_before);
-        taken = 0;
-        attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(), g[1].data(), g[2].data());
-        bytes[k] = taken;
+        bytes[k] = memory_of([&] {
+            attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(), g[1].data(), g[2].data());
+        });
         if (alike(g[0], Numbers(g[0].size(), stood_before))) return "nothing is computed yet";
     }
-    if (double(bytes[1]) < 3 * double(bytes[0]) || bytes[1] < 400 * 64) return "";
-    return "twice as many rows take " + number(double(bytes[1]) / double(bytes[0])) + " times the memory: " + number(double(bytes[1]) / 1e6) + " MB for 400";
+    if (double(bytes[1]) < 3 * double(bytes[0]) || bytes[1] < 1000000) return "";
+    return "twice as many rows take " + number(double(bytes[1]) / double(bytes[0])) + " times the memory: " + number(double(bytes[1]) / 1e6) + " MB for 2000";
 }
 
 }  // namespace

@@ -76,15 +76,18 @@ struct Run {
     Run(const Case& c, bool add, double before) {
         for (double each : c.x) x.push_back(S(each));
         for (double each : c.dy) dy.push_back(S(each));
-        y.assign(dy.size() + 64, S(stood_before)), dx.assign(x.size() + 64, S(before));
+        const std::size_t X = x.size(), Y = dy.size();
+        y.assign(Y + 64, S(stood_before)), dx.assign(X + 64, S(before));
+        for (auto* each : {&x, &dy}) each->resize(each->size() + 64, S(stood_before));
         const std::vector<S> x_was = x, dy_was = dy;
+        beside = {0, 64};
         cpu::swiglu_forward(view(x, c.N, 2 * c.F, "x"), view(y, c.N, c.F, "y"));
         cpu::swiglu_backward(view(dy, c.N, c.F, "dy"), view(x, c.N, 2 * c.F, "x"), Grad{view(dx, c.N, 2 * c.F, "dx"), add});
-        for (std::size_t i = 0; i < 64; i++)
-            inside = inside && y[dy.size() + i] == S(stood_before) && dx[x.size() + i] == S(before);
+        beside = {};
+        for (std::size_t i = 0; i < 64; i++) inside = inside && y[Y + i] == S(stood_before) && dx[X + i] == S(before);
         for (std::size_t i = 0; i < x.size(); i++) inside = inside && x[i] == x_was[i];
         for (std::size_t i = 0; i < dy.size(); i++) inside = inside && dy[i] == dy_was[i];
-        y.resize(dy.size()), dx.resize(x.size());
+        x.resize(X), dx.resize(X), dy.resize(Y), y.resize(Y);
     }
     Numbers numbers(const Case& c, int which) const {
         Numbers all;

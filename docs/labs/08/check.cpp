@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The check of lab 8. The truth is the complex step through the sums over all pairs; what is wrong is described by where it is right.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <complex>
-#include <cstdlib>
-#include <new>
 #include <random>
 
 #include "docs/labs/08/lab.h"
 #include "docs/labs/check.h"
-
-namespace {
-std::size_t taken = 0;  // bytes, by what is counted
-}
-void* operator new(std::size_t bytes) {
-    taken += bytes;
-    if (void* p = std::malloc(bytes)) return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "docs/labs/memory.h"
 
 namespace {
 
@@ -130,27 +115,17 @@ std::string of_features() {
     return s + "the feature of x = 1 by w = 0 is " + number(phi[0]) + "\n";
 }
 
-// Gives what is not so, from a process of its own that may take ten seconds.
 std::string long_rows() {
-    std::fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(10);
-        std::size_t bytes[2];
-        for (int k : {0, 1}) {
-            const Case c = some("", k ? 40000 : 20000);
-            taken = 0;
-            const std::size_t of_check = 8 * c.in[0].size() * 4;  // at most: results, which this file makes
-            const Numbers y = students(c, 3), dv = students(c, 2);
-            if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before))) _exit(3);
-            bytes[k] = taken > of_check ? taken - of_check : 0;
-        }
-        _exit(bytes[1] > 3 * bytes[0] + 1000000 ? 2 : 0);
+    std::size_t bytes[2];
+    for (int k : {0, 1}) {
+        const Case c = some("", k ? 40000 : 20000);
+        const std::size_t of_check = 8 * c.in[0].size() * 4;  // at most: results, which this file makes
+        Numbers y, dv;
+        const std::size_t all = memory_of([&] { y = students(c, 3), dv = students(c, 2); });
+        if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before))) return "nothing is computed yet";
+        bytes[k] = all > of_check ? all - of_check : 0;
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) return "40,000 rows take more than ten seconds, or too much memory";
-    return WEXITSTATUS(status) == 3 ? "nothing is computed yet" : WEXITSTATUS(status) == 2 ? "twice as many rows take more than three times the memory" : "";
+    return bytes[1] > 3 * bytes[0] + 1000000 ? "twice as many rows take more than three times the memory" : "";
 }
 
 }  // namespace
@@ -162,6 +137,6 @@ int main() {
     lab.part(1, "da", [] { return seen(0); });
     lab.part(2, "db", [] { return seen(1); });
     lab.part(1, "dv", [] { return seen(2); });
-    lab.part(2, "long", long_rows);
+    lab.part(2, "long", [] { return alone(10, long_rows); });
     return lab.status();
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The check of lab 10. All numbers are quarters: every sum is exact in float, in any order, and must equal the sum in double.
 // A wrong product is described by where it is right.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <random>
 
-#include "docs/labs/10/lab.h"
+#include "docs/labs/10/launch.h"
 #include "docs/labs/10/speed.h"
 #include "docs/labs/check.h"
 
@@ -76,7 +73,9 @@ Outcome run(Product product, const Case& c) {
     };
     const std::vector<float> A = laid(c.A, NAN), B = laid(c.B, NAN);
     std::vector<float> C = laid(Numbers(std::size_t(c.M * c.N), stood_before), -0.0f);
+    beside = {margin, margin};
     product(c.M, c.N, c.K, A.data() + margin, B.data() + margin, C.data() + margin);
+    beside = {};
     const auto end = C.end() - margin;
     const auto touched = [](float x) { return x != 0 || !std::signbit(x); };  // even where 0 was added to it
     Outcome out{{C.begin() + margin, end}, ""};
@@ -86,15 +85,13 @@ Outcome run(Product product, const Case& c) {
         out.fault = "C has numbers from outside of A and B in it";
     return out;
 }
-long loads_of[2];  // of the number of A, and of B, that was loaded most, in the last launch
+long loads_of[2];  // of the last launch
 Outcome run_kernel(const Case& c) {
     static bool from_the_last = false;
     from_the_last = !from_the_last;
-    fibers::Matrix A("A", c.A), B("B", c.B), C("C", Numbers(std::size_t(c.M * c.N), stood_before));
-    const auto kernel = [&] { product_kernel(c.M, c.N, c.K, A.data(), B.data(), C.data()); };
-    const std::string fault = fibers::launch({(c.N + T - 1) / T, (c.M + T - 1) / T}, {T, T}, kernel, from_the_last);
-    loads_of[0] = A.most_loads(), loads_of[1] = B.most_loads();
-    return {C.numbers(), fault};
+    Launched done = launch(c.M, c.N, c.K, c.A, c.B, from_the_last);
+    loads_of[0] = done.loads_of_A, loads_of[1] = done.loads_of_B;
+    return {done.C.size() == std::size_t(c.M * c.N) ? done.C : Numbers(std::size_t(c.M * c.N)), done.fault};
 }
 
 std::string where_wrong(const Case& c, const Numbers& found, const Numbers& right) {
@@ -128,28 +125,6 @@ std::string seen(const std::vector<Case>& cases, const Way& way) {
         else s += where_wrong(c, r.found, r.right);
     }
     return s.empty() ? s : s + (right_where.empty() ? "wrong in all special cases that were tried\n" : right_where);
-}
-
-// Runs f in a process of its own, which may end by a fault or take half a minute, and gives what it says.
-std::string alone(const std::function<std::string()>& f) {
-    int ends[2];
-    if (pipe(ends) != 0) return "no pipe";
-    std::fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(30);
-        const std::string said = f();
-        _exit(write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
-    }
-    close(ends[1]);
-    std::string said;
-    char part[512];
-    for (ssize_t n = 0; (n = read(ends[0], part, sizeof part)) > 0;) said.append(part, std::size_t(n));
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (!WIFSIGNALED(status)) return said;
-    return WTERMSIG(status) == SIGALRM ? "does not end" : std::string("is ended by the system: ") + strsignal(WTERMSIG(status));
 }
 
 std::string of_count() {
@@ -229,7 +204,7 @@ int main() {
     const std::vector<Case> cases = cases_of(192, 1280);
     std::vector<bool> right;
     const auto product = [&](int points, const char* name, Product each) {
-        const std::string wrong = alone([&] { return seen(cases, [&](const Case& c) { return run(each, c); }); });
+        const std::string wrong = alone(30, [&] { return seen(cases, [&](const Case& c) { return run(each, c); }); });
         right.push_back(wrong.empty());
         lab.part(points, name, [&] { return wrong; });
     };
@@ -242,8 +217,8 @@ int main() {
         lab.part(1, (std::to_string(share) + " %").c_str(), [&] { return speeds.of_share(share / 100.0); });
     lab.part(1, "count", of_count);
     lab.part(1, "bound", of_bound);
-    lab.part(2, "kernel", [] { return alone([] { return seen(cases_of(T, 4 * T), run_kernel); }); });
-    lab.part(1, "loads", [] { return alone(of_loads); });
+    lab.part(2, "kernel", [] { return alone(30, [] { return seen(cases_of(T, 4 * T), run_kernel); }); });
+    lab.part(1, "loads", [] { return alone(30, of_loads); });
     speeds.print();
     if (of_bound().empty()) speeds.draw();
     return lab.status();

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Calls of a student's functions from another process. The judge is a lab's check, linked with stubs: a stub puts its arguments
+// into a message and waits for the result. The server is the student's file, linked with a loop that takes such messages apart.
+// docs/labs/NN/remote.cpp is compiled for both and has one line for each function: see judge.h and server.h.
+#pragma once
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace remote {
+
+constexpr int socket_of_server = 3, arena_of_server = 4;  // file descriptors there
+constexpr std::size_t arena_bytes = 64 << 20;            // memory that both processes map; large arrays lie there
+constexpr std::size_t arena_from = 64 << 10;             // bytes from which on an array is large
+constexpr std::size_t longest = 64 << 20;                // bytes of a message
+inline char* arena = nullptr;
+
+enum class Kind : std::uint8_t { call, result, error, engine_error, callback };
+
+// What the other side sent does not fit.
+struct Broken : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+// The other process is gone.
+struct Gone : std::runtime_error {
+    Gone() : std::runtime_error("the other process has ended") {}
+};
+
+using Callback = std::function<void(struct Message& arguments, struct Message& result)>;
+
+struct Message {
+    Kind kind = Kind::call;
+    std::string bytes;
+    std::size_t at = 0, arena_used = 0;
+    std::vector<Callback>* callbacks = nullptr;  // functions among the arguments; of the judge
+
+    void put_bytes(const void* from, std::size_t n) { bytes.append(static_cast<const char*>(from), n); }
+    const char* take_bytes(std::size_t n) {
+        if (n > bytes.size() - at) throw Broken("a message is too short");
+        at += n;
+        return bytes.data() + (at - n);
+    }
+};
+
+inline void transfer(ssize_t (*by)(int, void*, std::size_t), int file, void* bytes, std::size_t n) {
+    for (std::size_t done = 0; done < n;) {
+        const ssize_t now = by(file, static_cast<char*>(bytes) + done, n - done);
+        if (now < 0 && errno == EINTR) continue;
+        if (now <= 0) throw Gone();
+        done += std::size_t(now);
+    }
+}
+inline void send(int file, Message& m) {
+    std::uint64_t head[2] = {m.bytes.size(), std::uint64_t(m.kind)};
+    const auto out = [](int f, void* p, std::size_t n) { return write(f, p, n); };
+    transfer(out, file, head, sizeof head);
+    transfer(out, file, m.bytes.data(), m.bytes.size());
+}
+inline Message receive(int file) {
+    std::uint64_t head[2];
+    transfer(read, file, head, sizeof head);
+    if (head[0] > longest) throw Broken("a message is too long");
+    Message m;
+    m.kind = Kind(head[1]), m.bytes.resize(head[0]);
+    transfer(read, file, m.bytes.data(), m.bytes.size());
+    return m;
+}
+
+// ---- values: numbers, strings, vectors, maps, pairs, and structs, for which fields(f, x) calls f with all members.
+
+template <class T>
+constexpr bool is_plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <class T>
+constexpr bool is_bulk = is_plain<T> && !std::is_same_v<T, bool>;
+
+template <class T>
+void put(Message& m, const T& x);
+template <class T>
+void take(Message& m, T& x);
+
+inline void put_value(Message& m, const std::string& s) { put(m, std::uint64_t(s.size())), m.put_bytes(s.data(), s.size()); }
+inline void take_value(Message& m, std::string& s) {
+    std::uint64_t n;
+    take(m, n);
+    s.assign(m.take_bytes(n), n);
+}
+template <class T>
+void put_value(Message& m, const std::vector<T>& all) {
+    put(m, std::uint64_t(all.size()));
+    if constexpr (is_bulk<T>) m.put_bytes(all.data(), all.size() * sizeof(T));
+    else
+        for (const T& each : all) put(m, each);
+}
+template <class T>
+void take_value(Message& m, std::vector<T>& all) {
+    std::uint64_t n;
+    take(m, n);
+    if (n > (m.bytes.size() - m.at) / (is_bulk<T> ? sizeof(T) : 1)) throw Broken("a list is longer than its message");
+    all.clear();
+    if constexpr (is_bulk<T>) {
+        all.resize(n);
+        const char* from = m.take_bytes(n * sizeof(T));
+        if (n > 0) std::memcpy(all.data(), from, n * sizeof(T));
+    } else
+        for (std::uint64_t i = 0; i < n; i++) {
+            T each{};
+            take(m, each), all.push_back(std::move(each));
+        }
+}
+template <class K, class V>
+void put_value(Message& m, const std::map<K, V>& all) {
+    put(m, std::vector<std::pair<K, V>>(all.begin(), all.end()));
+}
+template <class K, class V>
+void take_value(Message& m, std::map<K, V>& all) {
+    std::vector<std::pair<K, V>> list;
+    take(m, list);
+    all = {list.begin(), list.end()};
+}
+template <class A, class B>
+void put_value(Message& m, const std::pair<A, B>& x) { put(m, x.first), put(m, x.second); }
+template <class A, class B>
+void take_value(Message& m, std::pair<A, B>& x) { take(m, x.first), take(m, x.second); }
+
+// A function goes out as its number; who calls it there waits until it has run here.
+template <class R, class... Arguments>
+void put_value(Message& m, const std::function<R(Arguments...)>& f) {
+    put(m, std::uint64_t(m.callbacks->size()));
+    m.callbacks->push_back([f](Message& in, Message& out) {
+        std::tuple<std::decay_t<Arguments>...> arguments;
+        std::apply([&](auto&... each) { (take(in, each), ...); }, arguments);
+        put(out, std::apply(f, arguments));
+    });
+}
+[[noreturn]] void rethrow(Message& error);
+template <class R, class... Arguments>
+void take_value(Message& m, std::function<R(Arguments...)>& f) {
+    std::uint64_t number;
+    take(m, number);
+    f = [number](const std::decay_t<Arguments>&... arguments) {
+        Message call;
+        call.kind = Kind::callback;
+        put(call, number), (put(call, arguments), ...);
+        send(socket_of_server, call);
+        Message said = receive(socket_of_server);
+        if (said.kind != Kind::result) rethrow(said);
+        R result{};
+        take(said, result);
+        return result;
+    };
+}
+inline void rethrow(Message& error) {
+    std::string what;
+    take(error, what);
+    throw std::runtime_error(what);
+}
+
+struct Nothing {
+    template <class... T>
+    void operator()(T&...) const {}
+};
+template <class T>
+auto put_value(Message& m, const T& x) -> decltype(fields(Nothing{}, const_cast<T&>(x))) {
+    fields([&](auto&... each) { (put(m, each), ...); }, const_cast<T&>(x));
+}
+template <class T>
+auto take_value(Message& m, T& x) -> decltype(fields(Nothing{}, x)) {
+    fields([&](auto&... each) { (take(m, each), ...); }, x);
+}
+template <class T>
+void put(Message& m, const T& x) {
+    if constexpr (is_plain<T>) m.put_bytes(&x, sizeof x);
+    else put_value(m, x);
+}
+template <class T>
+void take(Message& m, T& x) {
+    if constexpr (std::is_same_v<T, bool>) x = *m.take_bytes(1) != 0;
+    else if constexpr (is_plain<T>) std::memcpy(&x, m.take_bytes(sizeof x), sizeof x);
+    else take_value(m, x);
+}
+
+}  // namespace remote
