@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -36,6 +37,7 @@ void share_out(int threads, std::size_t count, MakeWork make_work) {
     try {
         for (int t = 1; t < threads; t++) others.emplace_back(run);
     } catch (const std::system_error&) {  // no more threads to be had: fewer do
+    } catch (const std::bad_alloc&) {
     }
     run();
     for (std::thread& other : others) other.join();

@@ -37,9 +37,10 @@ std::int64_t step_of(const std::string& name) {
 // Names in a folder; none when it cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-        names.push_back(at->path().filename().string());
+    try {  // not increment(error_code): it ends the program if memory is exhausted
+        for (const fs::directory_entry& one : fs::directory_iterator(folder)) names.push_back(one.path().filename().string());
+    } catch (const fs::filesystem_error&) {
+    }
     return names;
 }
 
@@ -310,7 +311,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
     } catch (const BadInput& e) {
         std::error_code error;
         std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
-        if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint"));
+        if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and go on with --resume ", shell_word(path_)));
     }

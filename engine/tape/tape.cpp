@@ -25,9 +25,11 @@ Tape::Scope::Scope(Tape& tape, const std::string& name)
 }
 
 Tape::Scope::~Scope() {
-    std::string name = tape_.prefix_.substr(0, tape_.prefix_.size() - 1);
-    tape_.segments_.push_back(Segment{name, begin_, tape_.records_.size()});
-    tape_.prefix_ = outer_;
+    std::string name = std::move(tape_.prefix_);
+    tape_.prefix_ = std::move(outer_);
+    if (std::uncaught_exceptions() > 0) return;  // memory may be exhausted, and nobody replays this tape
+    name.pop_back();
+    tape_.segments_.push_back(Segment{std::move(name), begin_, tape_.records_.size()});
 }
 
 void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool training) {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <cstring>
 #include <filesystem>
@@ -194,6 +195,16 @@ void write_out(std::string_view bytes) {
 
 namespace {
 
+// Memory that is given back when there is no more: some destructors allocate, those of JSON among them, and so does the
+// message that says so.
+std::atomic<void*> reserve{nullptr};
+void give_reserve_back() {
+    void* const memory = reserve.exchange(nullptr);
+    if (!memory) throw std::bad_alloc();
+    std::free(memory);
+}
+const bool has_reserve = (reserve = std::malloc(1 << 20), std::set_new_handler(give_reserve_back), true);
+
 // A closed standard stream stays closed: no file that is opened later takes its number and gets what is printed.
 void reserve_standard_streams() {
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -257,16 +268,16 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
     std::signal(SIGPIPE, SIG_DFL);  // who started us may ignore it; a closed pipe ends the program quietly
     std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is an error of its writer, which knows its name
     reserve_standard_streams();
-    Common common;
-    std::string device = "auto";
-    CLI::App app(description, name);
-    Options options(&app);
-    app.set_version_flag("--version", std::string("masquerade ") + version);
-    options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
-    options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
-    const Option seed = options.value("--seed", common.seed, "N", "of every random number (default: 1)");
     try {
+        Common common;
+        std::string device = "auto";
+        CLI::App app(description, name);
         try {
+            Options options(&app);
+            app.set_version_flag("--version", std::string("masquerade ") + version);
+            options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
+            options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
+            const Option seed = options.value("--seed", common.seed, "N", "of every random number (default: 1)");
             setup(options);
             check_values(app);
             app.parse(argc, argv);
