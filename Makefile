@@ -53,7 +53,7 @@ $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/li
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.$$$$ && mv $@.$$$$ $@
 
 sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
-tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' \
+tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' -not -path 'tests/faults/*' \
               -not -path 'tests/cuda/library/*'))
 ifdef FROM
 ifneq ($(filter tests/base% tests/emulator% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
