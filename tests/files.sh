@@ -102,7 +102,7 @@ is 'a reader that has enough' '141 0' "${PIPESTATUS[*]}"
 
 cksum pairs.tsv lm/*.* pairs/*.* > before
 inspect checkpoint pairs/latest --save model > /dev/null
-is 'a model for others' 'config.json model.safetensors tokenizer_config.json vocab.txt' "$(ls -A model | xargs)"
+is 'a model for others' 'config.json model.safetensors tokenizer.json tokenizer_config.json vocab.txt' "$(ls -A model | xargs)"
 logits() { inspect checkpoint model "$@" < sentences.txt; }
 refuses 'inspect: a file that was saved just now' 2 '--logits both/vocab.txt is a file of both as well' \
     logits --save both --logits both/vocab.txt

@@ -89,7 +89,8 @@ row_train() {
     local new=$hostile.new
     for option in --data --dev --vocab --config --init --resume --fit-prior; do
         shows "train $option, not there" train $option "$hostile.none" --out "$new"
-        shows "train $option, a strange file" train $option "$hostile.json" --out "$new"
+        shows "train $option, a strange file" train $option "$hostile.json" --steps 1 --out "$new"
+        rm -rf "$new"
     done
     for word in "$hostile" "$hostile=1" "width=$hostile" "attention=$hostile" "mask=A $hostile" "objective=$hostile"; do
         shows 'train, a strange setting' train unilm "$word" --data pairs.tsv --out "$new"
