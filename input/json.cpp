@@ -31,6 +31,9 @@ class Builder : public nlohmann::json_sax<json> {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
         std::istream in(&buffer_);
         json::sax_parse(in, this);
+        // The parser takes a NUL for the end of the text.
+        const std::size_t nul = problem_.empty() ? text_.find('\0') : text_.npos;
+        if (nul != text_.npos) problem_ = "is not JSON:" + byte(nul + 1) + " cannot be read";
         return problem_;
     }
 
@@ -66,7 +69,8 @@ class Builder : public nlohmann::json_sax<json> {
 
   private:
     // As far as the parser has read.
-    std::string byte() const { return " byte " + std::to_string(offset_ + buffer_.read()) + " of the file"; }
+    std::string byte() const { return byte(buffer_.read()); }
+    std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
         if (count_++ == most_) {
             problem_ = "holds more than " + std::to_string(most_) + " values, the most that are read; is it another kind of file?";

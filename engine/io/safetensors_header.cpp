@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "engine/base/log.h"
+#include "engine/base/printable.h"
 #include "engine/io/checksum.h"
 
 namespace masquerade {
@@ -27,7 +28,7 @@ std::size_t digits_place(const std::string& json) {
 // The bits of a number of the format's other dtypes, which no View can hold; 0: not known.
 int bits_of(const std::string& dtype) {
     static const std::map<std::string, int> bits = {{"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E5M2", 8},
-                                                    {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"C64", 64}};
+                                                    {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"C64", 64}};
     const auto found = bits.find(dtype);
     return found == bits.end() ? 0 : found->second;
 }
@@ -41,6 +42,7 @@ class HeaderReader {
         const std::string problem = parse_bounded(read_json_text(), all, 8);
         if (!problem.empty()) refuse("its header ", problem);
         if (!all.is_object()) refuse("its header is ", in_words(all), "; a JSON object is expected");
+        if (header_.json[0] == '\xEF') refuse("its header begins with a byte order mark; a brace is expected");
         std::vector<Extent> extents;
         for (const auto& [name, entry] : all.items())
             if (name == "__metadata__")
@@ -63,7 +65,8 @@ class HeaderReader {
 
     template <class... Parts>
     [[noreturn]] void refuse(const Parts&... parts) const {
-        throw BadInput(text(file_.path(), " is not a whole safetensors file: ", parts...));
+        // A NUL in a name would end the message.
+        throw BadInput(text(file_.path(), " is not a whole safetensors file: ", printable(text(parts...))));
     }
 
     const std::string& read_json_text() {
@@ -153,7 +156,7 @@ class HeaderReader {
         if (good)
             for (const auto& size : shape) good = good && size.is_number_unsigned();
         if (!good) refuse("tensor ", name, " has shape ", in_words(shape), "; a list of sizes is expected");
-        std::int64_t all = std::max(bits, 1);
+        std::int64_t all = 1;
         bool empty = false, fits = true;
         for (const auto& json_size : shape) {
             std::uint64_t size = json_size.get<std::uint64_t>();
@@ -161,6 +164,7 @@ class HeaderReader {
             empty = empty || size == 0;
             if (shape.size() <= 4) tensor.shape.size[tensor.shape.rank++] = std::int64_t(size);
         }
+        fits = fits && (empty || !__builtin_mul_overflow(all, std::max(bits, 1), &all));
         if (!fits) refuse("tensor ", name, " has shape ", in_words_of(shape), ", more than any file can hold");
         if (bits == 0) return std::nullopt;
         if (!empty && all % 8 != 0) refuse("tensor ", name, " ", in_words_of(shape), " takes ", all, " bits, which are no whole bytes");

@@ -50,6 +50,11 @@ TEST_CASE("input: what is not JSON is refused with its place, however deep") {
     CHECK(problem_of("[1,,2]") == "is not JSON: byte 4 of the file cannot be read");
     CHECK(problem_of("[1] 2") == "is not JSON: byte 5 of the file cannot be read");
     CHECK(problem_of("[\"\xff\"]") == "is not JSON: byte 3 of the file cannot be read");
+    using namespace std::string_literals;
+    for (const std::string& after : {"\0"s, "\0\0 "s, "\0 {\"a\":"s})  // a NUL ends no text
+        CHECK(problem_of("[1] " + after) == "is not JSON: byte 5 of the file cannot be read");
+    CHECK(problem_of("[1\0]"s) == "is not JSON: byte 3 of the file cannot be read");
+    CHECK(problem_of("[\"\\u0000\"]") == "");
     CHECK(problem_of("[1e999]") ==
           "is not JSON: the number before byte 7 of the file is larger than any that can be held");
     CHECK(problem_of("{\"a\":1,\"b\":{\"a\":2,\"a\":3}}") ==
@@ -59,6 +64,7 @@ TEST_CASE("input: what is not JSON is refused with its place, however deep") {
         CHECK_SAYS(problem_of(repeated(open, 200000)), "nests lists and objects deeper than 64, at byte ");
     json value;
     CHECK_SAYS(parse_bounded(repeated("[", 65), value, 8), "at byte 73 of the file");
+    CHECK_SAYS(parse_bounded("7\0"s, value, 8), "byte 10 of the file");
 }
 
 TEST_CASE("input: JSON of more values than are read is refused before it fills the memory") {

@@ -126,6 +126,8 @@ TEST_CASE("safetensors: the bytes are those of the format") {
     CHECK(back == 2.5f);
     write_file(path, raw_file("{}", 0));
     CHECK(TensorFile(path).tensors().empty());
+    write_file(path, raw_file("{\"a\":" + entry("\"F32\"", "[4611686018427387904,0]", "[0,0]") + "}\n \t", 0));
+    CHECK(TensorFile(path).at("a").bytes() == 0);
 }
 
 TEST_CASE("safetensors: other people's half and double precision is converted") {
@@ -175,6 +177,10 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(refusal(raw_file("{\"a\":{\"dtype\"", 0)),
                "header is not JSON: it ends in the middle, at byte 21 of the file");
     CHECK_SAYS(refusal(raw_file("[1,2]", 0)), "its header is a list of 2");
+    CHECK_SAYS(refusal(raw_file("\xEF\xBB\xBF" + good, 24)), "its header begins with a byte order mark");
+    CHECK_SAYS(refusal(raw_file(good + std::string(3, '\0'), 24)), text("not JSON: byte ", 8 + good.size() + 1, " of the file cannot be read"));
+    CHECK_SAYS(refusal(raw_file("{\"a\\u0000b\":7}", 0)), "tensor a\\u0000b is described by 7;");
+    CHECK_SAYS(refusal(raw_file("{\"__metadata__\":{\"\\u0000\":1}}", 0)), "__metadata__ \\u0000 is 1;");
     CHECK_SAYS(refusal(raw_file("{\"a\":7}", 0)), "tensor a is described by 7;");
     CHECK_SAYS(refusal(raw_file("{\"a\":{\"shape\":[1]}}", 4)), "tensor a has no \"dtype\"");
     CHECK_SAYS(refusal(raw_file("{\"a\xff\":7}", 0)), "not JSON");
@@ -191,10 +197,14 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
         CHECK_SAYS(one(f32, shape, "[0,24]"), "a list of sizes is expected");
     CHECK_SAYS(one(f32, "[1,1,1,1,5]", "[0,24]"), "tensor a (1,1,1,1,5) of F32 takes 20 bytes, but 24 are given to it");
     CHECK_SAYS(one("\"C64\"", "[2]", "[0,24]"), "tensor a (2) of C64 takes 16 bytes, but 24 are given to it");
+    for (const char* dtype : {"F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E5M2FNUZ", "F8_E4M3FNUZ"})
+        CHECK_SAYS(one(text('"', dtype, '"'), "[23]", "[0,24]"), text("tensor a (23) of ", dtype, " takes 23 bytes, but 24 are given to it"));
     CHECK_SAYS(one("\"F4\"", "[7]", "[0,24]"), "tensor a (7) takes 28 bits, which are no whole bytes");
     CHECK_SAYS(one("\"F33\"", "[6]", "[24,0]"), "ends at byte 0 of the data, before");
     CHECK_SAYS(one(f32, "[4294967296,4294967296]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[18446744073709551615]", "[0,24]"), "more than any file");
+    CHECK_SAYS(one(f32, "[2305843009213693952]", "[0,24]"), "more than any file");
+    CHECK_SAYS(one(f32, "[0,4294967296,4294967296]", "[0,0]"), "more than any file");
     CHECK_SAYS(one(f32, "[5]", "[0,24]"),
                "tensor a (5) of F32 takes 20 bytes, but 24 are given to it, from byte 0");
     for (const char* offsets : {"[0]", "[0,24,48]", "[-1,23]", "[0,2.4e1]", "24"})
