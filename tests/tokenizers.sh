@@ -152,8 +152,8 @@ sed -E 's/^([a-z])/\U\1/' "$golden/vocab.txt" > cased.txt
 note 'a cased vocabulary' 'have capital ones, yet text is lower-cased' "${train[@]}" --vocab cased.txt --out cased.run $small
 note 'the same with cased=true' "^vocabulary\|^text" "${train[@]}" --vocab cased.txt cased=true --out cased.run2 $small
 is 'no note there' 0 "$("${train[@]}" --vocab cased.txt cased=true --out cased.run3 $small 2>&1 | grep -c 'lower-cased')"
-"${train[@]}" --vocab strips --out vocab.run $small > said 2>&1 || cat said
-is 'a folder for --vocab brings its options' "$(ids strips)" "$(ids vocab.run)"
+"${train[@]}" --vocab strips --out folder.vocab-run $small > said 2>&1 || cat said
+is 'a folder for --vocab brings its options' "$(ids strips)" "$(ids folder.vocab-run)"
 
 [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp -r ./*.saved lines.txt "$KEEP"; }
 finish tokenizers
