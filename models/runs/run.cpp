@@ -204,8 +204,8 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // from here on it is a run without a checkpoint, and a new one may have the folder
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    nlohmann::json tied = record;  // without paths: the same training in another folder gives the same bytes
-    tied.erase("init");
+    nlohmann::json tied = record;  // without paths and device: the same training elsewhere gives the same bytes
+    for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);
     record["salt"] = salt = hash_text(tied.dump());
