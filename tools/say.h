@@ -13,7 +13,7 @@
 
 namespace masquerade {
 
-// A part of what is said that has lines of its own.
+// A part with line breaks of its own, which are kept.
 struct Lines {
     std::string text;
 };

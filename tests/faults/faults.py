@@ -83,7 +83,7 @@ def prepare(family):
 
 
 def differences(whole, found):
-    # What an error kept from being removed may stay until the next checkpoint.
+    # An old step that an error kept from being removed may stay until the next checkpoint.
     return sorted(key for key in {*whole, *found} if whole.get(key, "missing") != found.get(key, "missing") and "/step-000001" not in key)
 
 

@@ -3,7 +3,7 @@
 # tools/make/grade.sh FOLDER...: a line for each submission, a column for each lab that has a check: its points.
 # A submission is a clone of the repository, or a folder with 02.cpp and so on. Only the files that the student was to write are
 # used; checks are those of this tree, so an edited one changes nothing, and is named.
-# What students send is a program, so it is never run beside the check. Each file is copied to a folder of its own, compiled there
+# A submission is a program, so it never runs beside the check. Each file is copied to a folder of its own, compiled there
 # without access to other submissions (docs/labs/remote/confine.cpp), and run as a process that can compute and answer the check's
 # questions and nothing else (docs/labs/remote/cage.h). Each may take 2 GiB and LAB_SECONDS
 # (default 60) to run, and as much and LAB_COMPILE_SECONDS (default 60) to be compiled. LAB_CHECKS: a folder with NN/check.o made already.

@@ -145,7 +145,7 @@ std::atomic<std::int64_t> first_stop{0};  // milliseconds
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// Who is in a hurry presses Ctrl-C twice: that is one press.
+// A user in a hurry presses Ctrl-C twice within half a second; both count as one press.
 void stop_signal(int number) {
     constexpr std::int64_t one_press = 500;  // milliseconds
     const int error = errno, before = stops++;
@@ -238,7 +238,7 @@ void check_values(CLI::App& app) {
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
-// What CLI11 says of a command line, without its names of types.
+// CLI11's message about a command line, without its type names.
 std::string reason_of_refusal(const CLI::ParseError& error) {
     const std::string said = error.what(), name = said.substr(0, said.find(':'));
     if (error.get_name() != "ArgumentMismatch") return said;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a stranger's program may ask of the system: memory, time, random numbers, its end, and reading and writing what is open
-// already. All else fails with EPERM: files, sockets, other processes. The filter is set before the program is started, so no
+// A filter of system calls for a program that is not trusted. It may ask for memory, time and random numbers, end itself, and
+// read and write files that are already open. All other calls fail with EPERM: files, sockets, other processes. The filter is set before the program is started, so no
 // code of the program precedes it; the program must be linked statically.
 #pragma once
 #include <fcntl.h>

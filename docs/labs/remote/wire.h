@@ -27,7 +27,7 @@ inline char* arena = nullptr;
 
 enum class Kind : std::uint8_t { call, result, error, engine_error, callback };
 
-// What the other side sent does not fit.
+// The other side has sent a message that the protocol does not have.
 struct Broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
