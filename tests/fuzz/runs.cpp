@@ -312,7 +312,7 @@ void begin_with(const std::string& path, std::size_t byte) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     start->adopt(*settings);
     const TrainingText text = find_training_text(run_folder() + "/text.tsv", "", settings->wants(kind.reads));
-    if (!settings->words().empty()) start->extend(settings->words());
+    if (!settings->words().empty()) start->extend(settings->words(), kind.name);
     else if (byte & 64) start->keep(text);
     const std::unique_ptr<Run> run = kind.fresh(*settings, start->vocabulary(), DType::f32, Device::cpu);
     run->tokenizer = start->tokenizer();
