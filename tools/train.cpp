@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/base/memory.h"
+#include "engine/io/checkpoint.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/tape/trace.h"
 #include "models/runs/start.h"
@@ -158,6 +159,7 @@ Prepared started(const Arguments& a, const Common& common) {
                    {"device", name_of(common.device)},
                    {"dtype", name_of(settings->precision)}};
     if (initial) record["init"] = json_name(initial->source());
+    if (initial) record["init_weights"] = fmt::format("{:016x}", checksum_of(p.run->parameters));
     p.record = std::move(record);
     return p;
 }

@@ -44,6 +44,11 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
+bool has_step(const std::string& folder) {
+    const std::vector<std::string> names = names_in(folder.empty() ? "." : folder);
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) { return step_of(name) >= 0; });
+}
+
 // Removes a file or a whole folder; what cannot be removed stays.
 void remove_all(const std::string& path) {
     std::error_code ignored;
@@ -53,6 +58,11 @@ void remove_all(const std::string& path) {
 constexpr const char* links[] = {"latest", "best"};
 bool is_link(const std::string& name) { return std::count(std::begin(links), std::end(links), name) > 0; }
 bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
+// A folder that a killed program has left: a PrivateFolder, ".new-" and six random characters.
+bool is_killed_work(const std::string& folder, const std::string& name) {
+    std::error_code error;
+    return name.size() == 11 && name.rfind(".new-", 0) == 0 && fs::is_directory(fs::symlink_status(folder + "/" + name, error));
+}
 
 // run.json until there is a checkpoint, and all that may lie beside it then.
 const std::string record_before = ".run.json";
@@ -70,6 +80,11 @@ bool same_step(const std::string& a, const std::string& b) {
     } catch (const BadInput&) {  // not whole
         return false;
     }
+}
+
+[[noreturn]] void refuse_copy(const std::string& place) {
+    throw BadInput(text(place, " is a folder, and its files are those of no step beside it; expected a link to a step: rename it to ",
+                        "step-NNNNNN, after the step that its model.safetensors names"));
 }
 
 // Throws BadInput about the first file of a step folder that is missing or not whole.
@@ -129,10 +144,12 @@ void RunFolder::expect_free(const std::string& path) {
     const std::string name = (fs::path(path) / "").parent_path().filename().string();
     if (step_of(name) >= 0 || is_link(name))
         throw BadInput(text(path, " is the name of a checkpoint in a run folder; choose another --out"));
+    std::error_code error;
+    if (fs::exists(path, error) && !fs::is_directory(path, error)) throw BadInput(text("cannot make the folder ", path, ": a file has that name"));
     const std::vector<std::string> names = names_in(path);
     const bool begun = std::count(names.begin(), names.end(), record_before) > 0;
     for (const std::string& other : names)
-        if (!is_temporary(other) && !(begun && std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0))
+        if (!is_killed_work(path, other) && !(begun && (is_temporary(other) || std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0)))
             throw BadInput(text(path, " holds something already; go on with --resume ", shell_word(path), ", or choose another --out"));
 }
 
@@ -174,12 +191,13 @@ RunFolder RunFolder::open(const std::string& path) {
     if (!given.has_filename()) given = given.parent_path();  // "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
     // A step folder lies in its run folder; `best` and `latest` lie there too and lead to a step folder.
-    const bool linked = fs::is_symlink(given, error), named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error);
+    const bool linked = fs::is_symlink(given, error);
+    const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) && has_step(given.parent_path().string());
     run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
     const fs::path folder = run.chosen_ < 0 && !named ? given : given.parent_path();
     run.path_ = folder.empty() ? "." : folder.string();
     before_reading(run.path_);
-    if (named && !linked) run.chosen_ = run.led_to(given.filename().string());
+    if (named && !linked && (run.chosen_ = run.led_to(given.filename().string())) < 0) refuse_copy(given.string());
     return run;
 }
 
@@ -227,8 +245,8 @@ void RunFolder::promote_record() const {
     if (::rename(file(record_before).c_str(), file("run.json").c_str()) != 0 && errno != ENOENT) fail_to("write", file("run.json"));
 }
 
-// The step that `latest` or `best` leads to; -1: to none. Where a copy of the run holds a folder in place of the link, the step
-// whose files these are.
+// The step that `latest` or `best` leads to; -1: to none. If a copy of the run holds a folder in place of the link, the step whose files
+// these are.
 std::int64_t RunFolder::led_to(const std::string& name) const {
     std::error_code error;
     if (!fs::is_directory(fs::symlink_status(file(name), error))) return step_of(fs::read_symlink(file(name), error).filename().string());
@@ -243,9 +261,7 @@ void RunFolder::mend_links() const {
         std::error_code error;
         if (!fs::is_directory(fs::symlink_status(file(name), error))) continue;
         const std::int64_t step = led_to(name);
-        if (step < 0)
-            throw BadInput(text(file(name), " is a folder, and its files are those of no step beside it; expected a link to a step: ",
-                                "remove the folder, and the newest complete step is taken"));
+        if (step < 0) refuse_copy(file(name));
         remove_all(file(name));
         link(name, step_name(step));
     }
@@ -282,7 +298,8 @@ std::int64_t RunFolder::latest_step() const {
     }
     if (all.empty())
         throw BadInput(
-            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first? Start it again; --out may name this folder"));
+            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
+                 fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : ""));
     throw BadInput(text(path_, " holds no complete checkpoint: ", problem));
 }
 
@@ -311,7 +328,8 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
     } catch (const BadInput& e) {
         std::error_code error;
         std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
-        if (error) throw BadInput(text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
+        if (steps().empty()) throw BadInput(text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
+        if (error) earlier = step_name(steps().back());
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and go on with --resume ", shell_word(path_)));
     }

@@ -204,7 +204,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // from here on it is a run without a checkpoint, and a new one may have the folder
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    nlohmann::json tied = record;  // without paths and device: the same training elsewhere gives the same bytes
+    nlohmann::json tied = record;  // without device and the paths of texts and weights: the same training elsewhere has the same salt
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);

@@ -205,6 +205,14 @@ TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
     CHECK(RunFolder::resume(path).latest_step() == 1);
     CHECK(read_file(path + "/run.json") == "{}");
     fs::remove_all(path);
+    fs::create_directories(path + "/.old-notes");
+    CHECK_SAYS(refusal(), "holds something already");  // no run made this folder
+    fs::rename(path + "/.old-notes", path + "/.new-o.tsv");
+    write_file(path + "/mine", "");
+    CHECK_SAYS(refusal(), "holds something already");
+    fs::remove_all(path);
+    write_file(path, "");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::expect_free(path); }), "a file has that name");
     write_file(folder.file("vocab.txt"), "");  // of no run
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.path); }), "holds something already");
     for (const char* name : {"step-000010", "step-000010/", "step-1234567", "latest", "best"})
@@ -244,6 +252,7 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
     fs::remove(path + "/latest");
     fs::copy(original + "/step-000300", path + "/latest");  // no step of this run any more
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }), "latest is a folder, and its files are those of no step beside it");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/latest"); }), "latest is a folder, and its files are those of no step beside it");
     fs::remove_all(path + "/latest");
     CHECK(RunFolder::resume(path).latest_step() == 800);
 
