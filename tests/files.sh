@@ -22,6 +22,14 @@ is 'a run' 0 $?
 train unilm $small --data pairs.tsv --dev pairs.tsv --steps 5 --out pairs > /dev/null
 is 'a run of pairs' 0 $?
 
+# ---- runs are told apart by what they started from, and not by where it lies ----
+train $lm --seed 2 --steps 1 --out other > /dev/null
+cp -r lm moved
+for start in lm other moved; do train unilm objective=lm --data sentences.txt --init $start --steps 1 --out "from-$start" > /dev/null 2>&1; done
+salt() { grep '"salt"' "from-$1/run.json"; }
+is 'other first weights: another salt' 1 "$([ "$(salt lm)" != "$(salt other)" ] && [ -n "$(salt other)" ] && echo 1)"
+is 'the same first weights from another folder: the same salt' "$(salt lm)" "$(salt moved)"
+
 # ---- training is saved, whatever becomes of those who watch it ----
 # started FOLDER: waits until a run has made its first steps
 started() { for _ in $(seq 200); do [ -s "$1/log.jsonl" ] && return; sleep 0.05; done; }
