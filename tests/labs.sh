@@ -53,7 +53,7 @@ cp docs/labs/02/lab.cpp "$students/finn/docs/labs/02/lab.cpp"
 sed 's/if (s.empty() || k > 0) return s;/return "";/' docs/labs/02/check.cpp > "$students/finn/docs/labs/02/check.cpp"
 ln -s ../ann/docs/labs/02/lab.cpp "$students/gail/02.cpp"
 all=$(for check in docs/labs/*/check.cpp; do lab=$(basename "$(dirname "$check")"); grep "(labs/$lab-" docs/course.md | sed -E 's/.*\| ([0-9]+) \|$/\1\/\1/'; done | tr '\n' ' ')
-graded() { LAB_SECONDS=${1:-2} LAB_CHECKS=build/release/obj/docs/labs tools/make/grade.sh "${@:2}" 2>&1 | tail -n +2 | sed -E 's/ +/ /g; s/ -//g; s/ *$//' | tr '\n' '|'; }
+graded() { LAB_SECONDS=${1:-2} LAB_CHECKS=build/release/obj/docs/labs tools/make/grade.sh "${@:2}" 2> /dev/null | tail -n +2 | sed -E 's/ +/ /g; s/ -//g; s/ *$//' | tr '\n' '|'; }
 is 'the grader: all solutions' "ann ${all% }|" "$(graded 60 "$students/ann")"
 is 'the grader: a table' 'ben 0/6|cleo late|dan error|finn 0/6 02: its check was edited;|gail error 02: a link out of the folder, no file, or more than a megabyte;|' \
     "$(graded 2 "$students"/{ben,cleo,dan,finn,gail})"

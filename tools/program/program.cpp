@@ -140,20 +140,24 @@ int terminal_width(FILE* file) {
 
 namespace {
 std::atomic<int> stops{0};
-std::atomic<bool> hung_up{false};
+std::atomic<bool> hung_up{false}, closing{false};
 std::atomic<std::int64_t> first_stop{0};  // milliseconds
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// A user in a hurry presses Ctrl-C twice within half a second; both count as one press.
+// A user in a hurry presses Ctrl-C twice within half a second; both count as one press. After stop_at_once() a press that is not
+// a part of an earlier one ends the program.
 void stop_signal(int number) {
     constexpr std::int64_t one_press = 500;  // milliseconds
-    const int error = errno, before = stops++;
+    const int error = errno;
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t at = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
-    if (before > 1 || (before == 1 && at - first_stop > one_press)) _exit(128 + number);
-    if (before == 0) first_stop = at;
+    std::int64_t none = 0;
+    first_stop.compare_exchange_strong(none, at);  // before the count: another signal may come in between
+    const int before = stops++;
+    const bool late = at - first_stop > one_press;
+    if (before > 1 || (before == 1 && late) || (closing && (before == 0 || late))) _exit(128 + number);
     if (const char* words = last_words; words && before == 0) (void)!write(STDERR_FILENO, words, std::strlen(words));
     errno = error;
 }
@@ -162,12 +166,12 @@ void stop_signal(int number) {
 
 bool stopped() { return stops > 0 || hung_up; }
 
-void stop_at_once() { stops = 2; }
+void stop_at_once() { closing = true; }
 
 bool wait_for_input() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (!stopped())
-        if (poll(&input, 1, -1) >= 0 || errno != EINTR) return true;
+        if (const int ready = poll(&input, 1, 200); ready > 0 || (ready < 0 && errno != EINTR)) return true;  // a signal may come before it waits
     return false;
 }
 
