@@ -145,8 +145,8 @@ std::atomic<std::int64_t> first_stop{0};  // milliseconds
 std::atomic<const char*> last_words{nullptr};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
-// A user in a hurry presses Ctrl-C twice within half a second; both count as one press. After stop_at_once() a press that is not
-// a part of an earlier one ends the program.
+// Two presses of Ctrl-C within half a second count as one. After stop_at_once() a press that does not belong
+// to an earlier one ends the program.
 void stop_signal(int number) {
     constexpr std::int64_t one_press = 500;  // milliseconds
     const int error = errno;
