@@ -22,7 +22,7 @@ is 'a run' 0 $?
 train unilm $small --data pairs.tsv --dev pairs.tsv --steps 5 --out pairs > /dev/null
 is 'a run of pairs' 0 $?
 
-# ---- runs are told apart by what they started from, and not by where it lies ----
+# ---- two runs differ in their salt if their first weights do, and not because those lie elsewhere ----
 train $lm --seed 2 --steps 1 --out other > /dev/null
 cp -r lm moved
 for start in lm other moved; do train unilm objective=lm --data sentences.txt --init $start --steps 1 --out "from-$start" > /dev/null 2>&1; done
