@@ -91,6 +91,16 @@ def command_of(family, kind):
     return start(family) if kind == "fresh" else [train, "--resume", "run", "--threads", "1", "--device", "cpu"]
 
 
+def lay_out(where, family, kind):
+    """Makes the folder in which a training starts or is resumed."""
+    if kind == "fresh":
+        os.makedirs(where)
+        for name in ("pairs.tsv", "sentences.txt"):
+            shutil.copy(name, where)
+    else:
+        shutil.copytree(f"{family}/begun", where, symlinks=True)
+
+
 def attempt(family, kind, calls, how, n, whole):
     """Gives what is wrong, or nothing."""
     try:
@@ -101,12 +111,7 @@ def attempt(family, kind, calls, how, n, whole):
 
 def tried(family, kind, calls, how, n, whole):
     where = f"{folder}/{family}/{kind}-{calls}-{how}-{n}"
-    if kind == "fresh":
-        os.makedirs(where)
-        for name in ("pairs.tsv", "sentences.txt"):
-            shutil.copy(name, where)
-    else:
-        shutil.copytree(f"{family}/begun", where, symlinks=True)
+    lay_out(where, family, kind)
     by = "kill" if how == "kill" else ("-" if how.startswith("-") else "") + str(getattr(errno, how.lstrip("-")))
     done = run(steps(2, command_of(family, kind)), where, FAULT_CALLS=calls, FAULT_AT=str(n), FAULT_HOW=by, FAULT_COUNT="/dev/stdout")
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -138,12 +143,7 @@ for family in families:
     for kind in ("fresh", "resumed"):
         for calls in ("files", "memory"):
             where = f"{family}/count"
-            if kind == "fresh":
-                os.makedirs(where)
-                for name in ("pairs.tsv", "sentences.txt"):
-                    shutil.copy(name, where)
-            else:
-                shutil.copytree(f"{family}/begun", where, symlinks=True)
+            lay_out(where, family, kind)
             done = run(steps(2, command_of(family, kind)), where, FAULT_CALLS=calls, FAULT_AT="0", FAULT_HOW="kill", FAULT_COUNT="count")
             assert done.returncode == 0, done.stderr
             with open(f"{where}/count") as file:

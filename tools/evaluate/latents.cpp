@@ -84,10 +84,10 @@ const std::vector<std::string>& written_text(const std::vector<std::string>& lin
 
 void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer, const Judge* judge,
                      std::uint64_t seed, std::vector<Row>& rows) {
+    const std::vector<std::string>& others = written_text(t.held_out, t.held_out_targets);
     const std::vector<std::string> train = as_read(written_text(t.train, t.train_targets), tokenizer),
-                                   others = as_read(written_text(t.held_out, t.held_out_targets), tokenizer);
+                                   held_out = as_read({others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size()))}, tokenizer);
     SampleQuality quality(train);
-    const std::vector<std::string> held_out(others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size())));
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
     rows.push_back({"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased",
                     {double(held_out.size())}});
