@@ -179,7 +179,9 @@ void verbs(int n, const float* x, float* found, float* y, float* stored, bool ad
 }
 
 struct Kept {};
+#ifdef CUDA_EMULATED
 void begin_capture() { begin_capture_of_tests(); }
+#endif
 
 std::size_t growth_by(std::int64_t bytes) {
     const std::size_t before = bytes_of_workspaces();
