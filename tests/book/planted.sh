@@ -31,7 +31,7 @@ quoted 'an anchor'                docs/labs/01-free-functions.md 's|README.md#th
 quoted 'a line of code'           docs/ops/layernorm.md 's/w\[i\] - mean_g - /w[i] + mean_g - /' 'no file of the code has this line'
 quoted 'what own code calls'      docs/add-an-op.md 's/    expect_same_shape\(op, /    expect_equal_shape(op, /' 'expect_equal_shape'
 quoted 'code that is changed'     docs/labs/02-break-a-backward.md 's/`- h_mu \* e\[i\]`/`- h_nu * e[i]`/' 'not in engine/math/row.h'
-quoted 'the line of a report'     docs/add-a-mask.md 's/mask_test.cpp:[0-9]+/mask_test.cpp:1/' 'no check stands at'
+quoted 'the file of a report'     docs/add-a-mask.md 's/mask_test.cpp:[0-9]+/mask.h:1/' 'no check stands in'
 quoted 'a file that nothing makes' docs/results/univae-default.md 's|^\./evaluate ten|./evaluate eleven|' 'nothing on this page makes eleven'
 quoted 'something left out'       docs/results/univae-default.md 's|^\./evaluate ten .*|./evaluate ten --importance ...|' 'cannot be pasted'
 printf 'quoted_by_nobody\t*\tnobody\n' >> "$lists/foreign"

@@ -113,9 +113,18 @@ def read_lists():
 
 
 # ---- places in a file -----------------------------------------------------------------------------------------------
+TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|\S')
+
+
 def spans(needle, text):
-    """Every place of the words of `needle` in `text`; a run of spaces and line ends equals any other."""
-    pattern = re.compile(r'\s+'.join(re.escape(word) for word in needle.split()))
+    """Every place of the tokens of `needle` in `text`. Spaces and line ends between two tokens do not count."""
+    tokens = TOKEN.findall(needle)
+    pattern = re.escape(tokens[0])
+    for before, after in zip(tokens, tokens[1:]):
+        pattern += (r'\s+' if re.match(r'\w', before[-1]) and re.match(r'\w', after[0]) else r'\s*') + re.escape(after)
+    # A text that begins or ends with a word matches whole words alone.
+    pattern = (r'\b' if re.match(r'\w', needle) else '') + pattern + (r'\b' if re.match(r'\w', needle[-1]) else '')
+    pattern = re.compile(pattern)
     found, at = [], 0
     while (match := pattern.search(text, at)) is not None:
         found.append(match.span())
@@ -137,16 +146,36 @@ def place(mutant, text):
     return begin + found[0][0], begin + found[0][1]
 
 
+def sources():
+    """The text of every source file, by name."""
+    listed = subprocess.run(['git', 'ls-files', '-z', '-co', '--exclude-standard', '*.h', '*.cpp', '*.cu', '*.cuh'],
+                            cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout.decode().split('\0')
+    return {f: (ROOT / f).read_text() for f in listed if f and not f.startswith('tests/') and (ROOT / f).is_file()}
+
+
+def find(mutant, texts):
+    """The file and the place of an error. If its file does not hold the text, the one file that does."""
+    try:
+        if mutant.file in texts:
+            return mutant.file, place(mutant, texts[mutant.file])
+        raise Mistake(f'{mutant.where}: {mutant.name}: there is no file {mutant.file}')
+    except Mistake as mistake:
+        if ' 0 times in' not in str(mistake) and 'there is no file' not in str(mistake):
+            raise
+        sought = mutant.context or mutant.old
+        holding = [file for file, text in texts.items() if spans(sought, text)]
+        if len(holding) != 1:
+            raise Mistake(f'{mistake}; it stands in {len(holding)} other files')
+        return holding[0], place(mutant, texts[holding[0]])
+
+
 def place_all(mutants):
     """The places of each file: {file: [(begin, end, [mutants of that very place])]}, or Mistake with all that is wrong."""
-    files, mistakes = {}, []
+    files, mistakes, texts = {}, [], sources()
     for m in mutants:
-        path = ROOT / m.file
-        if not path.is_file():
-            mistakes.append(f'{m.where}: {m.name}: there is no file {m.file}')
-            continue
         try:
-            files.setdefault(m.file, {}).setdefault(place(m, path.read_text()), []).append(m)
+            m.file, span = find(m, texts)
+            files.setdefault(m.file, {}).setdefault(span, []).append(m)
         except Mistake as mistake:
             mistakes.append(str(mistake))
     for places in files.values():

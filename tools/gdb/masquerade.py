@@ -306,6 +306,25 @@ With a pattern (decoder.layer.3.*, * any run of characters) to the next one whos
         print("%s  %s    %s" % (op, name, place))
 
 
+class RunTo(gdb.Command):
+    """runto TEXT: run to the next line of this file that holds TEXT, as `runto ds =`; behind the current line if there is one."""
+
+    def __init__(self):
+        super().__init__("runto", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        here = gdb.selected_frame().find_sal()
+        if not argument.strip() or here.symtab is None:
+            raise gdb.GdbError("runto TEXT: needs a text, and a frame whose source is known")
+        with open(here.symtab.fullname(), encoding="utf-8") as source:
+            found = [n for n, line in enumerate(source, 1) if argument.strip() in line]
+        if not found:
+            raise gdb.GdbError("no line of %s holds `%s`" % (here.symtab.filename, argument.strip()))
+        behind = [n for n in found if n > here.line]
+        gdb.execute("tbreak %s:%d" % (here.symtab.filename, (behind or found)[0]), to_string=True)
+        gdb.execute("continue")
+
+
 class ProgramCommand(gdb.Command):
     """program: the records of the tape on the stack, one line each; an arrow marks the one that runs."""
 
@@ -372,6 +391,7 @@ for files in PASSED_OVER:
     gdb.execute("skip -gfi " + files, to_string=True)
 TensorCommand()
 GradStep()
+RunTo()
 ProgramCommand()
 MaskCommand()
 WithoutDispatch()
