@@ -65,9 +65,12 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
     std::vector<std::string> sentences = {""};
     for (std::size_t i = 0; i < paragraph.size(); i++) {
         const char next = i + 1 < paragraph.size() ? paragraph[i + 1] : '\0';
-        const bool ended = i > 0 && paragraph[i] == ' ' && std::string_view(".!?:").find(paragraph[i - 1]) != std::string_view::npos;
-        if (ended && !(next >= 'a' && next <= 'z') && !(next >= '0' && next <= '9')) sentences.emplace_back();
-        else sentences.back() += paragraph[i];
+        const bool ended =
+            i > 0 && paragraph[i] == ' ' && std::string_view(".!?:").find(paragraph[i - 1]) != std::string_view::npos;
+        if (ended && !(next >= 'a' && next <= 'z') && !(next >= '0' && next <= '9'))
+            sentences.emplace_back();
+        else
+            sentences.back() += paragraph[i];
     }
     return sentences;
 }
@@ -79,12 +82,15 @@ std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     std::string part;
     for (std::string line; std::getline(in, line);) {
         const std::size_t sign = std::min(line.find_first_not_of(' '), line.size());
-        const bool item = sign > 0 && sign + 1 < line.size() && line[sign + 1] == ' ' && std::string_view("*+-o").find(line[sign]) != std::string_view::npos;
-        if (parts.empty()) parts.push_back({one_line(line)});  // the synopsis
+        const bool item = sign > 0 && sign + 1 < line.size() && line[sign + 1] == ' ' &&
+                          std::string_view("*+-o").find(line[sign]) != std::string_view::npos;
+        if (parts.empty())
+            parts.push_back({one_line(line)});  // the synopsis
         else if (item || one_line(line) == ".") {
             if (const std::string whole = one_line(part); !whole.empty()) parts.push_back(sentences_of(whole));
             part = item ? line.substr(sign + 1) : "";
-        } else part += ' ' + line;
+        } else
+            part += ' ' + line;
     }
     return parts;
 }
@@ -100,16 +106,19 @@ std::string iso_date(const std::string& date) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description, const std::string& translation) {
+std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
+                                                                   const std::string& translation) {
     const auto english = parts_of(description), german = parts_of(translation);
     std::vector<std::pair<std::string, std::string>> pairs;
     for (std::size_t part = 0; part < (english.size() == german.size() ? english.size() : 1); part++)
         for (std::size_t i = 0; english[part].size() == german[part].size() && i < english[part].size(); i++)
-            if (const std::string &e = english[part][i], &g = german[part][i]; !e.empty() && !g.empty() && e != g) pairs.emplace_back(e, g);
+            if (const std::string& e = english[part][i], &g = german[part][i]; !e.empty() && !g.empty() && e != g)
+                pairs.emplace_back(e, g);
     return pairs;
 }
 
-std::vector<Package> parse_packages(const std::vector<std::string>& packages_files, const std::vector<std::string>& translation_files) {
+std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
+                                    const std::vector<std::string>& translation_files) {
     std::unordered_map<std::string, std::string> translations, german;  // by Description-md5
     for (const std::string& file : translation_files)
         each_stanza(file, [&](Stanza& stanza) {
@@ -126,10 +135,13 @@ std::vector<Package> parse_packages(const std::vector<std::string>& packages_fil
             package.source = one_line(stanza["Source"]);
             package.source.resize(std::min(package.source.find(" ("), package.source.size()));  // its version
             if (package.source.empty()) package.source = package.name;
-            const std::string md5 = one_line(stanza["Description-md5"]), &own = stanza[stanza.count("Description") ? "Description" : "Description-en"];
+            const std::string md5 = one_line(stanza["Description-md5"]),
+                              &own = stanza[stanza.count("Description") ? "Description" : "Description-en"];
             describe(package, own);
             describe(package, translations[md5]);
-            if (german.count(md5)) package.translated = aligned_sentences(translations[md5].empty() ? own : translations[md5], german[md5]);
+            if (german.count(md5))
+                package.translated =
+                    aligned_sentences(translations[md5].empty() ? own : translations[md5], german[md5]);
             if (!package.name.empty() && !package.synopsis.empty()) packages.push_back(std::move(package));
         });
     std::sort(packages.begin(), packages.end(), [](const Package& a, const Package& b) {
@@ -146,7 +158,8 @@ Catalogue read_catalogue(const std::string& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
         std::string path = entry.path().string();
         if (ends_with(path, "_Packages")) packages.push_back(read_bytes(path));
-        if (ends_with(path, "_Translation-en") || ends_with(path, "_Translation-de")) translations.push_back(read_bytes(path));
+        if (ends_with(path, "_Translation-en") || ends_with(path, "_Translation-de"))
+            translations.push_back(read_bytes(path));
         if (!ends_with(path, "Release")) continue;
         each_stanza(read_bytes(path), [&](Stanza& release) {
             if (!release.count("Origin")) return;
@@ -170,18 +183,21 @@ std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string
     std::vector<Entry> synopses, titles, translations;
     for (const Package& package : catalogue.packages) {
         synopses.push_back({package.source, package.synopsis, ""});
-        for (const auto& [english, german] : package.translated) translations.push_back({package.source, english, german});
+        for (const auto& [english, german] : package.translated)
+            translations.push_back({package.source, english, german});
         if (package.description.empty()) continue;
         TextCounts ignored;  // a description as long as a book is cut as a reader would cut it
-        titles.push_back({package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});
+        titles.push_back(
+            {package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});
     }
     std::vector<CorpusPart> parts = {{"synopses", "sentences", make_splits(std::move(synopses))}};
     if (!titles.empty()) parts.push_back({"titles", "pairs", make_splits(std::move(titles))});
     if (!translations.empty()) parts.push_back({"translations", "translations", make_splits(std::move(translations))});
-    return write_corpus(folder, catalogue.name + " package catalogue", catalogue.date,
-                        "synopses of packages, long descriptions with their synopsis, and sentences of descriptions with their German "
-                        "translation; held out by hash of the source package",
-                        parts);
+    return write_corpus(
+        folder, catalogue.name + " package catalogue", catalogue.date,
+        "synopses of packages, long descriptions with their synopsis, and sentences of descriptions with their German "
+        "translation; held out by hash of the source package",
+        parts);
 }
 
 }  // namespace masquerade

@@ -76,7 +76,8 @@ std::string write_corpus(const std::string& folder, const std::string& name, con
     std::string table = fmt::format("{:<22} {:>8} {:>10} {:>12}\n", "file", "lines", "words", "bytes");
     for (const CorpusPart& part : parts)
         for (int split = 0; split < 3; split++) {
-            const std::string file = text(part.stem, '.', split_names[split], part.kind == "sentences" ? ".txt" : ".tsv");
+            const std::string file =
+                text(part.stem, '.', split_names[split], part.kind == "sentences" ? ".txt" : ".tsv");
             const std::vector<std::string>& lines = part.splits.lines[split];
             std::string bytes;
             for (const std::string& line : lines) bytes += line + '\n';

@@ -31,7 +31,8 @@ Splits make_splits(std::vector<Entry> entries);
 struct Corpus {
     std::string name;  // "Debian bookworm package catalogue"
     std::string date;  // YYYY-MM-DD, or a word where there is none
-    std::string sentences[3], pairs[3], translations[3];  // paths of train, dev and test; of the last two empty where there are none
+    // paths of train, dev and test; of the last two empty where there are none
+    std::string sentences[3], pairs[3], translations[3];
 };
 
 struct CorpusPart {

@@ -14,9 +14,11 @@
 namespace masquerade {
 namespace {
 
-// A rule is a name and its alternatives; {name} stands for one of that rule. A line that begins with | continues a rule.
+// A rule is a name and its alternatives; {name} stands for one of that rule. A line that begins with | continues a
+// rule.
 // Two lists that may meet in one sentence ({west} and {east}, {indoors} and {outdoors}) share nothing.
-constexpr const char* rules = R"(question: {who}|{what}|{what}|{where}|{where}|{when}|{how}|{how}|{how}|{quantity}|{quantity}|{why}|{why}
+constexpr const char* rules =
+    R"(question: {who}|{what}|{what}|{where}|{where}|{when}|{how}|{how}|{how}|{quantity}|{quantity}|{why}|{why}
     |{which}|{polar}|{polar}|{request}|{request}|{choice}
 who: Who invented {invention}?|Who is going to {chore} {soon}?|Who taught {person} how to {skill}?
     |Who left {a_thing} {somewhere}?|Whose {belonging} is {somewhere}?

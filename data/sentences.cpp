@@ -10,7 +10,8 @@
 namespace masquerade {
 
 namespace {
-// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end. Returns whether the line was cut.
+// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end. Returns whether the line
+// was cut.
 bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
     encoder.append(line, ids);
     const bool cut = int(ids.size()) > longest - 1;
@@ -26,8 +27,7 @@ std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences,
     return pointers;
 }
 
-std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines,
-                                   int max_length) {
+std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length) {
     return encode_pairs(tokenizer, lines, {}, max_length, 0);
 }
 
@@ -41,7 +41,8 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector
     for (std::size_t i = 0; i < lines.size(); i++) {
         sentences[i].ids.push_back(v.cls());
         sentences[i].cut = append(encoder, lines[i], v.sep(), max_length, sentences[i].ids);
-        if (!targets.empty()) sentences[i].target_cut = append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
+        if (!targets.empty())
+            sentences[i].target_cut = append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
         sentences[i].name = int(i);
     }
     return sentences;
@@ -58,7 +59,8 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::str
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets) {
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<char> begins(std::size_t(v.size()));
-    for (int id = 0; id < v.size(); id++) begins[std::size_t(id)] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
+    for (int id = 0; id < v.size(); id++)
+        begins[std::size_t(id)] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
     ReadCounts counts;
     for (const Sentence& s : sentences) {
         const std::vector<int>& ids = targets ? s.target : s.ids;
@@ -71,8 +73,7 @@ ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& se
 
 SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed)
     : sentences_(sentences), seed_(seed), order_(sentences.size()) {
-    if (sentences.empty())
-        throw BadInput("there is no sentence to train on; give --data a file with text in it");
+    if (sentences.empty()) throw BadInput("there is no sentence to train on; give --data a file with text in it");
     shuffle();
 }
 
@@ -80,8 +81,7 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
     Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));
-    for (std::size_t i = order_.size(); i > 1; i--)
-        std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
+    for (std::size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
 }
 
 std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
@@ -91,8 +91,7 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
             epoch_++;
             next_ = 0;
             shuffle();
-            if (!taken.empty())
-                break;  // a batch does not reach over the end of an epoch: no sentence twice in it
+            if (!taken.empty()) break;  // a batch does not reach over the end of an epoch: no sentence twice in it
         }
         const Sentence& s = sentences_[order_[std::size_t(next_)]];
         if (!taken.empty() && used + s.size() > tokens) break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sentences and pairs of sentences as token ids, and the order in which training meets them: shuffled anew every epoch by
-// (seed, epoch), taken until a token budget is full. The place in that order is two numbers, which a checkpoint keeps.
+// Sentences and pairs of sentences as token ids, and the order in which training meets them: shuffled anew every epoch
+// by (seed, epoch), taken until a token budget is full. The place in that order is two numbers, which a checkpoint
+// keeps.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,9 +15,9 @@ namespace masquerade {
 using Tokens = std::vector<int>;  // ids
 
 struct Sentence {
-    std::vector<int> ids;     // [CLS] pieces [SEP]
-    int name = 0;             // its number in the corpus: random numbers are drawn by it
-    std::vector<int> target;  // of a pair: pieces [SEP]; else empty
+    std::vector<int> ids;                  // [CLS] pieces [SEP]
+    int name = 0;                          // its number in the corpus: random numbers are drawn by it
+    std::vector<int> target;               // of a pair: pieces [SEP]; else empty
     bool cut = false, target_cut = false;  // its end was lost
     std::size_t size() const { return ids.size() + target.size(); }
 };

@@ -21,7 +21,8 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Bytes of the code point that begins `rest`; 0 when none does, or when it is U+0000, which no text holds but UTF-16 is full of.
+// Bytes of the code point that begins `rest`; 0 when none does, or when it is U+0000, which no text holds but UTF-16 is
+// full of.
 std::size_t code_point_bytes(std::string_view rest) {
     return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
@@ -69,8 +70,7 @@ bool holds_pairs(std::string_view bytes) {
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts) {
     line = without_return(line);
     std::size_t good = 0;
-    for (std::size_t more = 1; good < line.size() && more > 0; good += more)
-        more = code_point_bytes(line.substr(good));
+    for (std::size_t more = 1; good < line.size() && more > 0; good += more) more = code_point_bytes(line.substr(good));
     if (good == line.size() && good <= longest) return std::string(line);  // nearly always
     std::string kept;
     bool cut = false;
@@ -119,8 +119,9 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
     }
     refuse_binary(counts, name);
     if (result.source.empty() && counts.halves > 0)
-        throw BadInput(text(name, ": none of ", counts.halves, counts.halves == 1 ? " line" : " lines",
-                            " with a tab has both a source before it and a target behind it; source<TAB>target is expected on every line"));
+        throw BadInput(text(
+            name, ": none of ", counts.halves, counts.halves == 1 ? " line" : " lines",
+            " with a tab has both a source before it and a target behind it; source<TAB>target is expected on every line"));
     if (result.source.empty())
         throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
                             " lines; one sentence a line, or source<TAB>target, is expected"));

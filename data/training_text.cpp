@@ -18,8 +18,7 @@ void hold_out(TrainingText& t) {
     for (std::size_t i = 0; i < t.train.size(); i++) {
         const bool held = make_stream(0, t.train[i], 0).key0 % 50 == 0;
         (held ? t.held_out : kept).push_back(std::move(t.train[i]));
-        if (t.origin.pairs)
-            (held ? t.held_out_targets : kept_targets).push_back(std::move(t.train_targets[i]));
+        if (t.origin.pairs) (held ? t.held_out_targets : kept_targets).push_back(std::move(t.train_targets[i]));
     }
     t.train = std::move(kept);
     t.train_targets = std::move(kept_targets);
@@ -97,7 +96,9 @@ TrainingText made_text(const PairOptions& made) {
 
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
-        throw BadInput(text(file, " has changed since the run was started; it is read again as it was (./evaluate reads another with --data)"));
+        throw BadInput(text(
+            file,
+            " has changed since the run was started; it is read again as it was (./evaluate reads another with --data)"));
 }
 
 }  // namespace
@@ -105,7 +106,8 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted,
                                 const PairOptions& made) {
     if (wanted == TextKind::none || made.any()) {
-        if (!file.empty() || !held_out_file.empty()) throw BadUsage("--data and --dev: this model makes its own examples (task=...)");
+        if (!file.empty() || !held_out_file.empty())
+            throw BadUsage("--data and --dev: this model makes its own examples (task=...)");
         return made.any() ? made_text(made) : no_text();
     }
     if (!file.empty()) return text_of(file, file, held_out_file, wanted);
@@ -122,10 +124,13 @@ TrainingText find_training_text(const std::string& file, const std::string& held
         return grammar_text(held_out_file);
     }
     if (wanted == TextKind::translations && !translated)
-        log_line("note: corpus/ holds no translations (make data FORCE=1 builds them where package lists have German descriptions): its other pairs serve");
-    const std::string* files = translated ? corpus.translations : wanted != TextKind::sentences && has_pairs ? corpus.pairs : corpus.sentences;
-    return text_of(corpus.name + ", " + corpus.date, files[0],
-                   held_out_file.empty() ? files[1] : held_out_file, wanted);
+        log_line(
+            "note: corpus/ holds no translations (make data FORCE=1 builds them where package lists have German descriptions): its other pairs serve");
+    const std::string* files = translated                                   ? corpus.translations
+                               : wanted != TextKind::sentences && has_pairs ? corpus.pairs
+                                                                            : corpus.sentences;
+    return text_of(corpus.name + ", " + corpus.date, files[0], held_out_file.empty() ? files[1] : held_out_file,
+                   wanted);
 }
 
 TrainingText read_again(const TextOrigin& origin) {
@@ -133,7 +138,7 @@ TrainingText read_again(const TextOrigin& origin) {
     TrainingText t = origin.made.any()     ? made_text(origin.made)
                      : origin.file.empty() ? grammar_text(origin.held_out_file)
                                            : text_of(origin.name, origin.file, origin.held_out_file,
-                                                   origin.pairs ? TextKind::pairs : TextKind::sentences);
+                                                     origin.pairs ? TextKind::pairs : TextKind::sentences);
     expect_same(origin.made.any() ? "task " + origin.made.task : origin.file, t.origin.hash, origin.hash);
     if (origin.held_out_hash != 0) expect_same(origin.held_out_file, t.origin.held_out_hash, origin.held_out_hash);
     return t;

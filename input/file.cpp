@@ -22,9 +22,7 @@ struct File {
 }  // namespace
 
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest) {
-    const auto failed = [&](const char* what) {
-        return std::string(what) + path + ": " + std::strerror(errno);
-    };
+    const auto failed = [&](const char* what) { return std::string(what) + path + ": " + std::strerror(errno); };
     before_reading(path);
     // Without waiting: opening a named pipe would last until somebody writes into it.
     const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
@@ -41,8 +39,7 @@ std::string read_whole(const std::string& path, std::string& bytes, std::size_t 
             return path + " is larger than " + std::to_string(largest) +
                    " bytes, the most that is read; is it another kind of file?";
         if (done == bytes.size())
-            bytes.resize(std::max(
-                {std::size_t(1) << 16, 2 * done, std::min(std::size_t(about.st_size), largest) + 1}));
+            bytes.resize(std::max({std::size_t(1) << 16, 2 * done, std::min(std::size_t(about.st_size), largest) + 1}));
         const ssize_t more =
             ::read(file.number, bytes.data() + done, std::min(bytes.size() - done, std::size_t(1) << 30));
         if (more < 0 && errno == EINTR) continue;
@@ -53,8 +50,7 @@ std::string read_whole(const std::string& path, std::string& bytes, std::size_t 
         }
         done += std::size_t(more);
     }
-    return pipe && bytes.empty() ? path + " is an empty pipe, into which nobody writes; a file is expected"
-                                 : "";
+    return pipe && bytes.empty() ? path + " is an empty pipe, into which nobody writes; a file is expected" : "";
 }
 
 }  // namespace masquerade

@@ -52,8 +52,7 @@ class Builder : public nlohmann::json_sax<json> {
         auto [place, fresh] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
         slot_ = &place->second;
         if (!fresh)
-            problem_ =
-                "has " + in_words(name) + " twice in one object, at" + byte() + "; each key once is expected";
+            problem_ = "has " + in_words(name) + " twice in one object, at" + byte() + "; each key once is expected";
         return fresh;
     }
     bool parse_error(std::size_t position, const std::string&, const json::exception& error) override {
@@ -73,7 +72,8 @@ class Builder : public nlohmann::json_sax<json> {
     std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
         if (count_++ == most_) {
-            problem_ = "holds more than " + std::to_string(most_) + " values, the most that are read; is it another kind of file?";
+            problem_ = "holds more than " + std::to_string(most_) +
+                       " values, the most that are read; is it another kind of file?";
             return false;
         }
         json* in = open_.empty() ? nullptr : open_.back();
@@ -89,8 +89,8 @@ class Builder : public nlohmann::json_sax<json> {
     }
     bool open(json value) {
         if (open_.size() == deepest_json) {
-            problem_ = "nests lists and objects deeper than " + std::to_string(deepest_json) + ", at" +
-                       byte() + "; is it another kind of file?";
+            problem_ = "nests lists and objects deeper than " + std::to_string(deepest_json) + ", at" + byte() +
+                       "; is it another kind of file?";
             return false;
         }
         if (!put(std::move(value))) return false;
@@ -141,7 +141,8 @@ std::string name_in_json(const std::string& text) {
     for (std::size_t at = std::string(uri).size(); at < text.size(); at++) {
         unsigned byte = 0;
         const char* const digits = text.data() + at + 1;
-        const bool coded = text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+        const bool coded =
+            text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
         bytes += coded ? char(byte) : text[at];
         at += coded ? 2 : 0;
     }
@@ -161,8 +162,7 @@ std::string in_words(const json& value) {
     if (value.is_object()) return "an object";
     if (value.is_array()) return "a list of " + std::to_string(value.size());
     if (!value.is_string()) return value.dump();
-    return json(clipped(value.get_ref<const std::string&>()))
-        .dump(-1, ' ', false, json::error_handler_t::replace);
+    return json(clipped(value.get_ref<const std::string&>())).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace masquerade

@@ -78,8 +78,7 @@ class JsonField {
         for (const auto& item : value_->items()) {
             bool expected = false;
             for (const char* key : known) expected |= item.key() == key;
-            if (!expected)
-                notes.push_back((*this)[item.key()].name_ + " is not known here and was passed over");
+            if (!expected) notes.push_back((*this)[item.key()].name_ + " is not known here and was passed over");
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lines of a text file, as all that reads one takes them: without the byte order mark that Windows puts before the first,
-// and without their ends, LF or CR LF.
+// The lines of a text file, as all that reads one takes them: without the byte order mark that Windows puts before the
+// first, and without their ends, LF or CR LF.
 #pragma once
 #include <string_view>
 

@@ -8,16 +8,18 @@
 
 namespace masquerade {
 
-// Reads the whole of `text` as one finite number, a plus sign allowed. False, and `number` stays as it was, if anything else stands
-// there or if the type cannot hold the number.
+// Reads the whole of `text` as one finite number, a plus sign allowed. False, and `number` stays as it was, if anything
+// else stands there or if the type cannot hold the number.
 template <class T>
 bool read_number(std::string_view text, T& number, [[maybe_unused]] int base = 10) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
     const char* const end = text.data() + text.size();
     T read{};
     std::from_chars_result stopped{};
-    if constexpr (std::is_integral_v<T>) stopped = std::from_chars(text.data(), end, read, base);
-    else stopped = std::from_chars(text.data(), end, read);
+    if constexpr (std::is_integral_v<T>)
+        stopped = std::from_chars(text.data(), end, read, base);
+    else
+        stopped = std::from_chars(text.data(), end, read);
     if (stopped.ec != std::errc() || stopped.ptr != end || !std::isfinite(double(read))) return false;
     number = read;
     return true;

@@ -15,7 +15,8 @@ namespace masquerade {
 // Memory where it holds files and has room, as a run syncs all that it saves; else the disk.
 inline std::filesystem::path place_for_folders() {
     std::error_code none;
-    const bool memory = std::filesystem::space("/dev/shm", none).available > (1u << 30) && !none && access("/dev/shm", W_OK) == 0;
+    const bool memory =
+        std::filesystem::space("/dev/shm", none).available > (1u << 30) && !none && access("/dev/shm", W_OK) == 0;
     return memory ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 

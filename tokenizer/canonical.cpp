@@ -26,8 +26,8 @@ struct Tables {
     Map decompositions;                                    // in full
     std::unordered_map<std::uint64_t, char32_t> composed;  // by pairs
     std::unordered_map<char32_t, int> classes;
-    std::unordered_set<char32_t> unstable;  // code points that NFC may change or join to the text before them
-    std::array<bool, 0x110000 / 256> busy{};      // blocks with such a code point
+    std::unordered_set<char32_t> unstable;    // code points that NFC may change or join to the text before them
+    std::array<bool, 0x110000 / 256> busy{};  // blocks with such a code point
 
     Tables() {
         Map steps;

@@ -21,7 +21,8 @@ std::string nfc(std::string_view text);
 // A stretch of a text that is not in NFC, and the same stretch in NFC.
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// As nfc(), except that a stretch stays as it is if the function says false. Stretches are as short as composition allows.
+// As nfc(), except that a stretch stays as it is if the function says false. Stretches are as short as composition
+// allows.
 std::string nfc(std::string_view text, const MayCompose& may);
 
 }  // namespace masquerade

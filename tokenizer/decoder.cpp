@@ -22,8 +22,7 @@ void WordPiece::prepare_decoding() {
         if (!text.empty()) never_joined_.push_back(std::move(text));
     }
     auto has_digit = [](const std::string& text) { return std::any_of(text.begin(), text.end(), is_digit); };
-    joins_digits_ =
-        characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
+    joins_digits_ = characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
     for (int written : {vocabulary_.unk(), vocabulary_.mask()})
         silent_.erase(std::remove(silent_.begin(), silent_.end(), written), silent_.end());
     std::sort(silent_.begin(), silent_.end());

@@ -24,10 +24,7 @@ void check_size(std::string_view line) {
 }  // namespace
 
 Encoder::Encoder(const WordPiece& tokenizer, int remembered)
-    : of_(tokenizer),
-      words_(tokenizer.characters()),
-      spanned_(tokenizer.characters(), true),
-      cache_(remembered) {}
+    : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
 // Goes through a line word by word. Words of ASCII and single characters need no more than a look at their bytes:
 // plain(word, begin, end) and single(c, begin, end) get them; single says whether it took the character.
@@ -97,9 +94,7 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
     return true;
 }
 
-int Encoder::single_id(char32_t c) const {
-    return of_.singles_[of_.single_block_[c >> 8] * 256u + (c & 0xFF)];
-}
+int Encoder::single_id(char32_t c) const { return of_.singles_[of_.single_block_[c >> 8] * 256u + (c & 0xFF)]; }
 
 void Encoder::append(std::string_view line, std::vector<int>& ids) {
     check_size(line);
@@ -185,8 +180,8 @@ void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
         if (part.id >= 0)
             pieces.push_back({part.id, part.begin, part.end, word++});
         else
-            append_pieces(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)),
-                          part.begin, word, pieces);
+            append_pieces(line.substr(std::size_t(part.begin), std::size_t(part.end - part.begin)), part.begin, word,
+                          pieces);
     }
 }
 

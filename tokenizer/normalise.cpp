@@ -124,9 +124,8 @@ void Words::sort_run() {
             run += c.value;
             i += std::size_t(c.length);
         }
-        std::stable_sort(run.begin(), run.end(), [](char32_t a, char32_t b) {
-            return combining_class(a) < combining_class(b);
-        });
+        std::stable_sort(run.begin(), run.end(),
+                         [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
         text_.resize(run_begin_);
         for (char32_t c : run) append_utf8(text_, c);
     }

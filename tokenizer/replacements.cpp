@@ -30,9 +30,9 @@ Replacements read_replacements(const std::string& path) {
         const CodePoint from = decode_utf8(line, 0);
         const std::size_t tab = std::size_t(from.length);
         if (tab == 0 || tab >= line.size() || line[tab] != '\t' || !is_utf8(line))
-            throw TokenizerError(
-                path + ", line " + std::to_string(lines.number()) + ": \"" + clipped(std::string(line)) +
-                "\" is no replacement; expected one character, a tab, and the text to read instead");
+            throw TokenizerError(path + ", line " + std::to_string(lines.number()) + ": \"" +
+                                 clipped(std::string(line)) +
+                                 "\" is no replacement; expected one character, a tab, and the text to read instead");
         all[from.value] = line.substr(tab + 1);
     }
     return all;

@@ -53,15 +53,15 @@ std::string shown(std::string_view text) {
 
 // An item a line, the most frequent first: how often, its code if it is a character, and its text.
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
-    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-        return a.count != b.count ? a.count > b.count : a.text < b.text;
-    });
+    std::sort(items.begin(), items.end(),
+              [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
     if (items.size() > std::size_t(most)) items.resize(std::size_t(most));
     std::string out = items.empty() ? "" : "\n" + std::string(title) + ":\n";
     for (const Item& item : items) {
         std::string text = shown(item.text);
         std::string code = with_code ? code_of(decode_utf8(item.text, 0).value) : "";
-        out += fmt::format("{:>12}  {}\n", grouped(item.count), text == code || code.empty() ? text : code + ' ' + text);
+        out +=
+            fmt::format("{:>12}  {}\n", grouped(item.count), text == code || code.empty() ? text : code + ' ' + text);
     }
     return out;
 }

@@ -30,15 +30,14 @@ struct Place {
 constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve", "clock"};
 
 // The words after a full stop within a name: wikipedia.org, node.js, index.html.
-constexpr std::string_view extensions[] = {"org",  "com",  "net", "io", "fm", "js", "py",
-                                           "pl",   "pm",   "rb",  "el", "h",  "sh", "html",
-                                           "json", "conf", "yml", "md", "txt"};
+constexpr std::string_view extensions[] = {"org", "com", "net", "io",   "fm",   "js",   "py",  "pl", "pm", "rb",
+                                           "el",  "h",   "sh",  "html", "json", "conf", "yml", "md", "txt"};
 
 // The words after the dash in the titles of a catalogue: NAME OF A THING - PART OF IT.
-constexpr std::string_view parts[] = {
-    "common",        "core",    "data",    "devel",   "development", "doc",       "docs",
-    "documentation", "feature", "header",  "headers", "library",     "libraries", "metapackage",
-    "node",          "python",  "python3", "runtime", "rust",        "shared",    "utilities"};
+constexpr std::string_view parts[] = {"common",    "core",          "data",     "devel",  "development", "doc",
+                                      "docs",      "documentation", "feature",  "header", "headers",     "library",
+                                      "libraries", "metapackage",   "node",     "python", "python3",     "runtime",
+                                      "rust",      "shared",        "utilities"};
 
 template <std::size_t n>
 bool one_of(std::string_view word, const std::string_view (&list)[n]) {
@@ -58,9 +57,7 @@ bool single_in_chinese(const Place& p) { return in_chinese(p) && !doubled(p); }
 
 bool after_word(const Place& p) { return p.before.letters(); }
 bool words_around(const Place& p) { return p.before.letters() && p.after.letters(); }
-bool letters_around(const Place& p) {
-    return words_around(p) && p.before.text.size() == 1 && p.after.text.size() == 1;
-}
+bool letters_around(const Place& p) { return words_around(p) && p.before.text.size() == 1 && p.after.text.size() == 1; }
 bool digits_around(const Place& p) {
     bool thousands = p.after.number() && p.after.text.size() == 3;  // 1,000, but: may 1, 1955
     return is_digit(p.before.last) && is_digit(p.after.first) && (p.sign.first != ',' || thousands);
@@ -75,9 +72,7 @@ bool opens(const Place& p) {
 }
 
 bool call(const Place& p) { return after_word(p) && p.after.sign() == ')'; }
-bool name(const Place& p) {
-    return words_around(p) && (one_of(p.after.text, extensions) || p.before.text == "www");
-}
+bool name(const Place& p) { return words_around(p) && (one_of(p.after.text, extensions) || p.before.text == "www"); }
 bool address_ends(const Place& p) { return p.written.url && p.after.text == "for"; }
 bool dash(const Place& p) {
     return words_around(p) && p.written.spaces >= 1 && p.written.spaces <= 11 && one_of(p.after.text, parts);
@@ -128,8 +123,8 @@ Hold hold_of(const Place& place) {
 // East Asian writing without spaces: ideographs, kana, full-width signs; not Hangul.
 bool is_wide(char32_t c) {
     return c >= 0x2E80 &&
-           (c < 0xA4D0 || (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) ||
-            (c >= 0xFF00 && c < 0xFFF0) || (c >= 0x1B000 && c < 0x1B300) || (c >= 0x20000 && c < 0x40000));
+           (c < 0xA4D0 || (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFFF0) ||
+            (c >= 0x1B000 && c < 0x1B300) || (c >= 0x20000 && c < 0x40000));
 }
 
 class Writer {

@@ -32,8 +32,8 @@ int Vocabulary::id(std::string_view token) const { return slots_.empty() ? -1 : 
 
 const std::string& Vocabulary::token(int id) const {
     if (id < 0 || id >= size())
-        throw TokenizerError("token id " + std::to_string(id) +
-                             " is outside the vocabulary, which has ids 0 to " + std::to_string(size() - 1));
+        throw TokenizerError("token id " + std::to_string(id) + " is outside the vocabulary, which has ids 0 to " +
+                             std::to_string(size() - 1));
     return tokens_[std::size_t(id)];
 }
 
@@ -44,8 +44,7 @@ Vocabulary Vocabulary::load(const std::string& path) {
     std::vector<std::string> tokens;
     TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) tokens.emplace_back(line);
-    if (tokens.empty())
-        throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
+    if (tokens.empty()) throw TokenizerError("the vocabulary " + path + " is empty: expected one token a line");
     return Vocabulary(std::move(tokens));
 }
 

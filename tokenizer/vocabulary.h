@@ -18,8 +18,8 @@ class Vocabulary {
     Vocabulary() = default;
     explicit Vocabulary(std::vector<std::string> tokens);
 
-    // Lines end at LF alone (U+2028 is a token of bert-base-chinese); one CR before it is dropped, and a byte order mark. Empty
-    // lines count.
+    // Lines end at LF alone (U+2028 is a token of bert-base-chinese); one CR before it is dropped, and a byte order
+    // mark. Empty lines count.
     static Vocabulary load(const std::string& path);
     void save(const std::string& path) const;
     std::string lines() const;  // what save() writes; TokenizerError if a token has a line feed in it

@@ -18,20 +18,16 @@ struct Lines {
     std::string first;
 
     void add(int id, const std::string& token) {
-        if (count++ < 3)
-            first += (first.empty() ? "" : ", ") + std::to_string(id + 1) + ' ' + in_words(token);
+        if (count++ < 3) first += (first.empty() ? "" : ", ") + std::to_string(id + 1) + ' ' + in_words(token);
     }
     void note(const char* what, std::vector<std::string>& notes) const {
         if (count > 0)
-            notes.push_back(std::to_string(count) + ' ' + what + " (lines " + first +
-                            (count > 3 ? " ...)" : ")"));
+            notes.push_back(std::to_string(count) + ' ' + what + " (lines " + first + (count > 3 ? " ...)" : ")"));
     }
 };
 
 // "[CLS]", "[unused7]": found by name, not in text.
-bool is_reserved(const std::string& token) {
-    return token.size() > 2 && token.front() == '[' && token.back() == ']';
-}
+bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
 // Keeps the characters as the token has them: in lower case and without marks, U+2260 would be an equals sign, which
 // is punctuation.
@@ -92,8 +88,7 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     }
     std::string count =
         std::to_string(capitals) + " of " + std::to_string(words) + " tokens with letters have capital ones";
-    if (lower && capitals * 20 > words)
-        return count + ", yet text is lower-cased: is this a cased vocabulary?";
+    if (lower && capitals * 20 > words) return count + ", yet text is lower-cased: is this a cased vocabulary?";
     if (!lower && words >= 100 && capitals * 1000 < words)
         return count +
                ", yet text keeps its capitals, and most words with them become [UNK]: is this an uncased "
@@ -113,16 +108,13 @@ Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>
     };
     for (const std::string& token : first) {
         int id = vocabulary.id(token);
-        if (id < 0)
-            throw TokenizerError("the vocabulary has no token \"" + token + "\", which is to come first");
-        if (taken[std::size_t(id)])
-            throw TokenizerError("the token \"" + token + "\" is to come first twice");
+        if (id < 0) throw TokenizerError("the vocabulary has no token \"" + token + "\", which is to come first");
+        if (taken[std::size_t(id)]) throw TokenizerError("the token \"" + token + "\" is to come first twice");
         take(id);
     }
     for (int id = 0; id < vocabulary.size(); id++) {
         const std::string& token = vocabulary.token(id);
-        if (vocabulary.id(token) == id && !taken[std::size_t(id)] &&
-            !holds_what_stands_alone(token, characters))
+        if (vocabulary.id(token) == id && !taken[std::size_t(id)] && !holds_what_stands_alone(token, characters))
             take(id);
     }
     return {Vocabulary(std::move(tokens)), std::move(keep_tokens)};

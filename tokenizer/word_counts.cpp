@@ -71,8 +71,7 @@ void WordCounts::add_word(std::string_view word, std::int64_t by) {
 void WordCounts::grow() {
     std::vector<Slot> slots(2 * slots_.size());
     for (std::size_t i = 0; i < entries_.size(); i++) {
-        std::size_t hash = std::hash<std::string_view>()(text_of(entries_[i])),
-                    slot = hash & (slots.size() - 1);
+        std::size_t hash = std::hash<std::string_view>()(text_of(entries_[i])), slot = hash & (slots.size() - 1);
         while (slots[slot].entry != 0) slot = (slot + 1) & (slots.size() - 1);
         slots[slot] = {std::uint32_t(std::uint64_t(hash) >> 32), std::uint32_t(i + 1)};
     }

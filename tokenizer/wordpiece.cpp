@@ -12,13 +12,13 @@ namespace {
 // The tokens of a vocabulary that begin words, or those that continue them. Nothing is lost by keeping
 // "##" out of the first: words hold no "#" but the word "#". Nor by leaving out tokens that are longer than any
 // word, or are not UTF-8, as words are.
-std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond,
-                                 bool continuing, int max_word) {
+std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond, bool continuing,
+                                 int max_word) {
     std::vector<Trie::Entry> chosen;
     for (int id = 0; id < vocabulary.size(); id++) {
         std::string_view token = vocabulary.token(id);
-        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) &&
-            !beyond[std::size_t(id)] && is_utf8(token))
+        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) && !beyond[std::size_t(id)] &&
+            is_utf8(token))
             chosen.push_back({token.substr(continuing ? 2 : 0), id});
     }
     return chosen;
@@ -28,8 +28,7 @@ std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector
 std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::vector<bool> beyond(std::size_t(vocabulary.size()));
     for (const AddedToken& token : added)
-        if (token.beyond && token.id >= 0 && token.id < vocabulary.size())
-            beyond[std::size_t(token.id)] = true;
+        if (token.beyond && token.id >= 0 && token.id < vocabulary.size()) beyond[std::size_t(token.id)] = true;
     return beyond;
 }
 
@@ -47,8 +46,7 @@ WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedTo
       singles_(256, -1) {
     if (options_.max_word < 1)
         throw TokenizerError("max_word is " + std::to_string(options_.max_word) + ", expected 1 or more");
-    if (vocabulary_.unk() < 0)
-        throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
+    if (vocabulary_.unk() < 0) throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
     for (int id = 0; id < vocabulary_.size(); id++)
         if (!beyond_[std::size_t(id)]) add_single(id);
     if (added_.empty())

@@ -55,8 +55,8 @@ class WordPiece {
     // otherwise it is composed as its tokens are.
     std::string decode(const std::vector<int>& ids) const;
 
-    // The line as decode() writes its ids, but unknown words are written as they are normalised, in place of [UNK]: what a run that
-    // knew all words could write for it. To be compared with decoded text.
+    // The line as decode() writes its ids, but unknown words are written as they are normalised, in place of [UNK]:
+    // what a run that knew all words could write for it. To be compared with decoded text.
     std::string reading(std::string_view line) const;
 
     // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
@@ -77,7 +77,8 @@ class WordPiece {
     void add_single(int id);
     void prepare_decoding();
     std::string composed(std::string text) const;
-    std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;  // for each [UNK] its text
+    // for each [UNK] its text
+    std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;
 
     Vocabulary vocabulary_;
     Options options_;

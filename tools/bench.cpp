@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./bench: how fast this engine is. tools/bench/compare.py runs it in turns with the fastest other program that does the
-// same, where that is installed.
+// ./bench: how fast this engine is. tools/bench/compare.py runs it in turns with the fastest other program that does
+// the same, where that is installed.
 #include "tools/bench/bench.h"
 #include "tools/say.h"
 
@@ -54,6 +54,6 @@ int main(int argc, char** argv) {
         for (const Case& one : cases) say("{:12}{}\n", one.name, one.what);
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
-    return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py sets other software beside it", setup,
-                       body, Work::measurements);
+    return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py sets other software beside it",
+                       setup, body, Work::measurements);
 }

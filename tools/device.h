@@ -13,7 +13,8 @@ namespace masquerade {
 // asked for and nothing else: auto is the CPU then.
 enum class Work { none, models, measurements };
 
-// Why models cannot lie on a GPU, in one line; empty where they can. Any op may be asked of them, so none may be missing.
+// Why models cannot lie on a GPU, in one line; empty where they can. Any op may be asked of them, so none may be
+// missing.
 inline std::string why_no_gpu() {
     const std::string why_not = use_cuda();
     if (!why_not.empty()) return why_not;
@@ -39,7 +40,8 @@ inline Device choose_device(const std::string& wish, const std::string& program,
         return Device::cuda;
     }
     if (why_not.empty())
-        why_not = text("a GPU answers (", cuda_runtime().facts().name, "), but what it computes has not been tested yet "
+        why_not = text("a GPU answers (", cuda_runtime().facts().name,
+                       "), but what it computes has not been tested yet "
                        "(make gpu-test); --device cuda takes it all the same");
     if (wish == "cuda") throw Error(text("--device cuda: ", why_not, "; --device cpu runs everywhere"));
     log_line("note: ", why_not, "; using the CPU");

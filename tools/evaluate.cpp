@@ -28,7 +28,8 @@ void print(const Table& table) {
         for (double x : r.beside) others += fmt::format(" {:>9.3f}", x);
         if (!others.empty() && !headed) say("{:<25}{}\n", "", heads);
         headed |= !others.empty();
-        const std::string interval = r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);
+        const std::string interval =
+            r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);
         say("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
     }
 }
@@ -51,22 +52,31 @@ struct LabelMeasuring {
 
     void declare(Options& app) {
         Options own = app.group("of labelled lines, for univae and unilm");
-        const Option file = own.input("--labelled", lines, "FILE", "text<TAB>label on every line: what the model's vectors say of labels");
-        own.value("--labels", labels, "N,...", "... from so many lines of each label (default: 0, all)").list().between(std::int64_t(0), std::int64_t(1000000)).needs(file);
-        own.number("--draws", draws, 1, 1000, "... drawn so often: the mean, the least and the most (default: 1)").needs(file);
+        const Option file = own.input("--labelled", lines, "FILE",
+                                      "text<TAB>label on every line: what the model's vectors say of labels");
+        own.value("--labels", labels, "N,...", "... from so many lines of each label (default: 0, all)")
+            .list()
+            .between(std::int64_t(0), std::int64_t(1000000))
+            .needs(file);
+        own.number("--draws", draws, 1, 1000, "... drawn so often: the mean, the least and the most (default: 1)")
+            .needs(file);
     }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Row>& rows) const {
         const Text file = read_text(lines);
-        if (file.target.empty()) throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
+        if (file.target.empty())
+            throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
         const std::vector<std::vector<double>> vectors = run.features(file.source);
-        if (vectors.empty()) throw BadUsage(text("--labelled: ", name, " has no vector of a line; a univae with latents and a unilm have"));
+        if (vectors.empty())
+            throw BadUsage(
+                text("--labelled: ", name, " has no vector of a line; a univae with latents and a unilm have"));
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const std::pair<std::string, std::function<double(const LabelledSplit&)>> classifiers[] = {
             {"probe", [&](const LabelledSplit& s) { return linear_probe(vectors, s); }},
             {"probe_neighbours", [&](const LabelledSplit& s) { return nearest_neighbours(vectors, s, 5); }},
             {"probe_words", [&](const LabelledSplit& s) { return naive_bayes(words, s); }},
         };
-        const char* meanings[] = {"by a linear probe", "by the five nearest", "by naive Bayes over the tokens, without a model"};
+        const char* meanings[] = {"by a linear probe", "by the five nearest",
+                                  "by naive Bayes over the tokens, without a model"};
         const auto split = [&](int most, int draw) {
             try {
                 return split_labels(file.target, most, seed, std::uint32_t(draw));
@@ -74,7 +84,8 @@ struct LabelMeasuring {
                 throw BadInput(text("--labelled ", lines, ": ", e.what()));
             }
         };
-        if (std::set<int>(labels.begin(), labels.end()).size() < labels.size()) throw BadUsage("--labels has a number twice");
+        if (std::set<int>(labels.begin(), labels.end()).size() < labels.size())
+            throw BadUsage("--labels has a number twice");
         for (int most : labels) {
             std::vector<LabelledSplit> splits;
             for (int draw = 0; draw < draws; draw++) splits.push_back(split(most, draw));
@@ -82,10 +93,12 @@ struct LabelMeasuring {
                 std::vector<double> right;
                 for (const LabelledSplit& s : splits) right.push_back(100 * classifiers[c].second(s));
                 Row row{classifiers[c].first, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
-                        fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(), splits[0].classes,
-                                    splits[0].train.size(), meanings[c])};
+                        fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
+                                    splits[0].classes, splits[0].train.size(), meanings[c])};
                 if (labels.size() > 1) row.key += fmt::format(".{}", most);
-                if (draws > 1) row.interval = {*std::min_element(right.begin(), right.end()), *std::max_element(right.begin(), right.end())};
+                if (draws > 1)
+                    row.interval = {*std::min_element(right.begin(), right.end()),
+                                    *std::max_element(right.begin(), right.end())};
                 rows.push_back(row);
             }
         }
@@ -130,7 +143,8 @@ int main(int argc, char** argv) {
             } else if (writer) {
                 table = targets.measure(*writer, common);
             } else if (const std::vector<Measure> found = run->measures(std::uint64_t(choice.limit)); !found.empty()) {
-                if (!choice.data.empty()) throw BadUsage(text("--data: ", choice.run, " is measured on examples of its task"));
+                if (!choice.data.empty())
+                    throw BadUsage(text("--data: ", choice.run, " is measured on examples of its task"));
                 for (const Measure& m : found) table.rows.push_back({m.key, m.value, m.unit, m.meaning});
             } else {
                 throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));

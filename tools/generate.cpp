@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./generate RUN: samples, or what comes on standard input written again, or its targets; which of these, the run's model
-// decides. One line out for one line in.
+// ./generate RUN: samples, or what comes on standard input written again, or its targets; which of these, the run's
+// model decides. One line out for one line in.
 #include "models/runs/run.h"
 #include "tools/generate/generate.h"
 

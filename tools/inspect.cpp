@@ -69,50 +69,68 @@ int main(int argc, char** argv) {
     int source = 6, target = 5;
     auto setup = [&](Options& app) {
         app.expect_commands(1);
-        mask = app.command("mask", "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
+        mask = app.command(
+            "mask",
+            "draws an attention mask by its name or in words (\"A full; B causal sees A[0]\"); without: lists them");
         mask.value("name", name, "[NAME]", "of the mask, or its words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
         mask.output("--svg", svg, "FILE", "as a picture for a page, instead of text");
-        attention = app.command("attention", "the kinds of attention, and which masks each supports; of a run: who reads whom in a sentence");
-        const Option of = attention.input("run", read.run, "[RUN]", "run folder, or one of its steps: a page with a picture of every layer and head");
-        attention.value("--text", read.text, "WORDS", "the sentence, or source<TAB>target (default: the first line that the run held out)").needs(of);
+        attention = app.command(
+            "attention",
+            "the kinds of attention, and which masks each supports; of a run: who reads whom in a sentence");
+        const Option of =
+            attention.input("run", read.run, "[RUN]",
+                            "run folder, or one of its steps: a page with a picture of every layer and head");
+        attention
+            .value("--text", read.text, "WORDS",
+                   "the sentence, or source<TAB>target (default: the first line that the run held out)")
+            .needs(of);
         attention.output("--out", read.out, "FILE", "the page (default: attention.html)").needs(of);
         models = app.command("models", "the families of models, and what each can be trained to do");
-        gradients = app.command(
-            "gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
+        gradients =
+            app.command("gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
         gradients.value("words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
-                   "only ops whose names begin so; or a model and settings, as ./train takes them");
+                        "only ops whose names begin so; or a model and settings, as ./train takes them");
         program = app.command("program", "one step of a small model, as the tape recorded it");
         program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
-                   "a model (default: univae) and settings, as ./train takes them, of a small one");
+                      "a model (default: univae) and settings, as ./train takes them, of a small one");
         program.output("--dump", step.dump, "DIR", "every value and gradient into this folder");
         program.flag("--time", step.time, "seconds by op instead of the program");
-        program.output("--graph", step.graph, "FILE", "a picture of what flows from op to op, .svg or .png, drawn by Graphviz");
+        program.output("--graph", step.graph, "FILE",
+                       "a picture of what flows from op to op, .svg or .png, drawn by Graphviz");
         program.output("--memory", step.memory, "FILE", "an SVG of the blocks of memory over the step");
-        program.output("--timeline", step.timeline, "FILE", "JSON for chrome://tracing or ui.perfetto.dev: when each op ran");
+        program.output("--timeline", step.timeline, "FILE",
+                       "JSON for chrome://tracing or ui.perfetto.dev: when each op ran");
         plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
         plot.input("runs", curves.runs, "RUN ...", "run folders").required();
-        plot.value("--numbers", curves.numbers, "NAME,...", "loss, held_out_loss and so on (default: all but norm, tokens and seconds)").list();
+        plot.value("--numbers", curves.numbers, "NAME,...",
+                   "loss, held_out_loss and so on (default: all but norm, tokens and seconds)")
+            .list();
         plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
         report = app.command("report", "a page on a run: curves, what its latents hold, what it writes");
         report.input("run", of_run.run, "RUN", "run folder, or one of its steps").required();
         report.output("--out", of_run.out, "FILE", "the page (default: report.html)");
-        report.input("--data", of_run.data, "FILE", "other text than what the run held out; text<TAB>label colours the latents by label");
+        report.input("--data", of_run.data, "FILE",
+                     "other text than what the run held out; text<TAB>label colours the latents by label");
         report.number("--limit", of_run.limit, 2, 100000, "at most so many lines of it (default: 400)");
         checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it anew");
-        checkpoint.input("path", shown.path, "PATH",
-                   "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's").required();
+        checkpoint
+            .input("path", shown.path, "PATH",
+                   "safetensors file, step folder, run folder, or BERT or RoFormer of Hugging Face's")
+            .required();
         checkpoint.output("--save", shown.save, "DIR", "BERT, RoFormer: written anew to this folder");
-        checkpoint.input("--tokens", shown.tokens, "FILE",
-                   "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold; or 'pad-first', all, [PAD] first");
+        checkpoint.input(
+            "--tokens", shown.tokens, "FILE",
+            "... with these tokens alone: a vocabulary, or 'simplified', those that text can hold; or 'pad-first', all, [PAD] first");
         checkpoint.output("--logits", shown.logits, "FILE",
-                   "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
-                   "parts the two texts of a line");
+                          "BERT, RoFormer: of every token of standard input, into this safetensors file; a tab "
+                          "parts the two texts of a line");
     };
     auto body = [&](const Common& common) {
-        if (mask.chosen() && !svg.empty() && name.empty()) throw BadUsage("--svg draws one mask: give its name or its words");
+        if (mask.chosen() && !svg.empty() && name.empty())
+            throw BadUsage("--svg draws one mask: give its name or its words");
         if (mask.chosen() && !svg.empty()) return replace_file(svg, mask_svg(name, source, target));
         if (mask.chosen()) name.empty() ? list_masks() : say("{}", Lines{draw_mask(name, source, target)});
         if (plot.chosen()) plot_runs(curves);
@@ -123,6 +141,5 @@ int main(int argc, char** argv) {
         if (program.chosen()) print_program(step, common.seed);
         if (checkpoint.chosen()) inspect_checkpoint(shown, common.seed);
     };
-    return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints",
-                       setup, body);
+    return run_program(argc, argv, "inspect", "Looks inside masks, gradients, programs and checkpoints", setup, body);
 }

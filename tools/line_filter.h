@@ -65,8 +65,7 @@ void each_block(Use use) {
             std::string_view block(buffer.data(), whole);
             use(block, number);
             number += std::count(block.begin(), block.end(), '\n');
-            std::copy(buffer.begin() + std::ptrdiff_t(whole), buffer.begin() + std::ptrdiff_t(end),
-                      buffer.begin());
+            std::copy(buffer.begin() + std::ptrdiff_t(whole), buffer.begin() + std::ptrdiff_t(end), buffer.begin());
             held -= whole;
         }
         if (!more) return;

@@ -9,7 +9,8 @@
 
 namespace masquerade {
 
-// The family that the first word names: itself, or one of its objectives. If the first word is a setting: the first family.
+// The family that the first word names: itself, or one of its objectives. If the first word is a setting: the first
+// family.
 inline const ModelKind& kind_of(const std::vector<std::string>& words) {
     if (words.empty() || words[0].find('=') != std::string::npos) return model_kinds().front();
     return find_model(words[0]);

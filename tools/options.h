@@ -21,8 +21,8 @@ class Option {
     Option between(std::int64_t least, std::int64_t most) const;
     Option between(double least, double most) const;
     Option one_of(const std::vector<std::string>& words) const;
-    Option list() const;          // values with commas between
-    Option one_at_a_time() const; // one value each time it is given, brackets a part of it
+    Option list() const;           // values with commas between
+    Option one_at_a_time() const;  // one value each time it is given, brackets a part of it
     Option required() const;
     Option needs(Option other) const;
     Option excludes(Option other) const;
@@ -47,7 +47,8 @@ class Options {
     Option value(const std::string& name, T& value, const std::string& shown, const std::string& what);
     // An option that names a file or a folder, or several: one that is read, or one that is written (tools/outputs.h).
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown, const std::string& what);
+    Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
+                 const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     // A number from `least` to `most`, called `unit` in --help.
     template <class T, class Number>
@@ -61,14 +62,14 @@ class Options {
         return value(name, word, unit, what).one_of(words);
     }
 
-    void heading(const std::string& title);          // of what comes, in --help
+    void heading(const std::string& title);  // of what comes, in --help
     void footer(const std::string& text);
-    Options group(const std::string& title);         // a heading of its own
+    Options group(const std::string& title);  // a heading of its own
     Options command(const std::string& name, const std::string& what);
-    void expect_commands(int least);                 // so many at least, one at most
-    bool chosen() const;                             // the command
-    std::vector<Option> given() const;               // on the command line
-    std::string title() const;                       // of a group
+    void expect_commands(int least);    // so many at least, one at most
+    bool chosen() const;                // the command
+    std::vector<Option> given() const;  // on the command line
+    std::string title() const;          // of a group
 
   private:
     CLI::App* app_;

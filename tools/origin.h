@@ -13,15 +13,16 @@ namespace masquerade {
 
 inline nlohmann::json json_of(const TextOrigin& o) {
     nlohmann::json json = {{"name", json_name(o.name)},
-            {"file", json_name(o.file)},
-            {"held_out_file", json_name(o.held_out_file)},
-            {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
-            {"lines", o.lines},
-            {"hash", fmt::format("{:016x}", o.hash)},
-            {"pairs", o.pairs}};
+                           {"file", json_name(o.file)},
+                           {"held_out_file", json_name(o.held_out_file)},
+                           {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
+                           {"lines", o.lines},
+                           {"hash", fmt::format("{:016x}", o.hash)},
+                           {"pairs", o.pairs}};
     const PairOptions& m = o.made;
     if (m.any())
-        json["made"] = {{"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level}, {"seed", m.seed}};
+        json["made"] = {
+            {"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level}, {"seed", m.seed}};
     return json;
 }
 

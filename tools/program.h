@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts that all programs share: the common options, one `error: ...` line and the exit status (0 success, 1 failure,
-// 2 usage), Ctrl-C, and the size of the terminal.
+// The parts that all programs share: the common options, one `error: ...` line and the exit status (0 success, 1
+// failure, 2 usage), Ctrl-C, and the size of the terminal.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -27,13 +27,13 @@ struct Common {
 bool is_terminal(FILE* file);
 // Columns for a progress line on this stream: those of its terminal as it is now, but at most 80.
 int terminal_width(FILE* file = stderr);
-// True once Ctrl-C, a termination signal or the end of the terminal has come. A second one within half a second is the same
-// press; a later one, or a third one, ends the program at once. A program that never asks is ended by the first. A terminal
-// says its end more than once, and before a termination signal: this never counts as the first. Where nohup started the
-// program, it does not count at all.
+// True once Ctrl-C, a termination signal or the end of the terminal has come. A second one within half a second is the
+// same press; a later one, or a third one, ends the program at once. A program that never asks is ended by the first. A
+// terminal says its end more than once, and before a termination signal: this never counts as the first. Where nohup
+// started the program, it does not count at all.
 bool stop_requested();
-// The same of a program that has asked before; else false, and the first signal still ends the program. For loops that several
-// programs share.
+// The same of a program that has asked before; else false, and the first signal still ends the program. For loops that
+// several programs share.
 bool stopped();
 // All is saved: from here on the next Ctrl-C or termination signal ends the program at once.
 void stop_at_once();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words of a program about its work, on standard output: names, tables, numbers. Text that it makes, one line out for one
-// line in, is written by write_out (tools/program.h) as it is.
+// The words of a program about its work, on standard output: names, tables, numbers. Text that it makes, one line out
+// for one line in, is written by write_out (tools/program.h) as it is.
 #pragma once
 #include <fmt/format.h>
 

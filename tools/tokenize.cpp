@@ -46,8 +46,8 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.output("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
     app.heading("Learning a vocabulary");
-    const Option train = app.number("--train", s.train, 6, 10'000'000,
-                                       "learn SIZE tokens from the text, write --vocab", "SIZE");
+    const Option train =
+        app.number("--train", s.train, 6, 10'000'000, "learn SIZE tokens from the text, write --vocab", "SIZE");
     count("--min-count", s.min_count, "what is seen less often is no token (2)").needs(train);
     app.heading("Options");
 }
@@ -60,8 +60,7 @@ void check(const Options& app, const TokenizeSettings& s) {
     for (const Option& option : app.given())
         if (instead == 1 && option.heading() == written && !(s.decode && option.name() == "--ids"))
             throw BadUsage(text(option.name(), " says how encoded lines are written: leave it out here"));
-    if (s.offsets && s.characters)
-        throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
+    if (s.offsets && s.characters) throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
 }
 
 void run(const TokenizeSettings& s) {

@@ -69,8 +69,8 @@ struct Prepared {
 
 // Changes settings of a run that goes on: those of its optimiser and of its checkpoints.
 json changed(RunSettings& settings, const std::vector<std::string>& words) {
-    static const std::vector<std::string> may_change = {"learning_rate",  "warmup",         "clip",
-                                                        "schedule_start", "schedule_steps", "save_every", "keep"};
+    static const std::vector<std::string> may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
+                                                        "schedule_steps", "save_every", "keep"};
     Config keys;
     settings.declare(keys);
     json changes = json::object();
@@ -104,7 +104,8 @@ Prepared started(const Arguments& a, const Common& common) {
     if (!a.out.empty()) RunFolder::expect_free(a.out);
     p.kind = &kind_of(a.words);
     std::unique_ptr<RunSettings> settings = default_settings(*p.kind, common.device);
-    if (!a.init.empty() && !a.vocab.empty()) throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
+    if (!a.init.empty() && !a.vocab.empty())
+        throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
     const std::unique_ptr<Start> initial = a.init.empty() ? nullptr : Start::open(a.init);
     if (initial) initial->adopt(*settings);
     HuggingFace brought;  // by --vocab
@@ -122,24 +123,34 @@ Prepared started(const Arguments& a, const Common& common) {
     PairOptions made = targets ? targets->made : PairOptions();
     made.seed = settings->train.seed;
     p.text = find_training_text(a.data, a.dev, settings->wants(p.kind->reads), made);
-    if (p.text.sources_alone) log_line("note: ", a.data, " holds pairs, of which the sources alone are read; pairs=true reads both");
+    if (p.text.sources_alone)
+        log_line("note: ", a.data, " holds pairs, of which the sources alone are read; pairs=true reads both");
     if (!a.vocab.empty() && !settings->words().empty())
         throw BadUsage(text("--vocab: the task of ", p.kind->name, " brings its vocabulary"));
     if ((initial || !a.vocab.empty()) && settings->words().empty())
         for (const std::string& word : a.words)
-            if (word.rfind("vocabulary=", 0) == 0) log_line("note: ", word, " is of a vocabulary that is learned, and ", initial ? "--init" : "--vocab", " brings one");
-    if (settings->keep_tokens && !initial) throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
-    if (settings->keep_tokens) initial->keep(p.text);
-    else if (initial && !settings->words().empty()) initial->extend(settings->words(), config.value("task"));
+            if (word.rfind("vocabulary=", 0) == 0)
+                log_line("note: ", word, " is of a vocabulary that is learned, and ", initial ? "--init" : "--vocab",
+                         " brings one");
+    if (settings->keep_tokens && !initial)
+        throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
+    if (settings->keep_tokens)
+        initial->keep(p.text);
+    else if (initial && !settings->words().empty())
+        initial->extend(settings->words(), config.value("task"));
     if (!a.vocab.empty()) {
         if (settings->cased == brought.options.lower) brought = read_tokenizer(a.vocab, settings->cased);
         for (const std::string& note : brought.notes) log_line("note: ", a.vocab, ": ", note);
-        expect_trainable(brought.vocabulary, a.vocab, text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(a.vocab), ") >new-vocab.txt"));
+        expect_trainable(brought.vocabulary, a.vocab,
+                         text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(a.vocab), ") >new-vocab.txt"));
     }
     std::optional<WordPiece> reader;  // that came with the vocabulary
-    if (initial) reader = initial->tokenizer();
-    else if (!a.vocab.empty()) reader = training_tokenizer(std::move(brought));
-    p.run = p.kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, p.text), settings->precision, common.device);
+    if (initial)
+        reader = initial->tokenizer();
+    else if (!a.vocab.empty())
+        reader = training_tokenizer(std::move(brought));
+    p.run = p.kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, p.text),
+                          settings->precision, common.device);
     if (reader) {
         WordPiece::Options options = reader->options();
         options.lower = !settings->cased;  // as it came, unless the user said otherwise
@@ -178,9 +189,10 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     options.steps = a.steps;
     options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
     options.to_schedule_end = resuming && a.minutes < 0 && a.steps == 0;
-    const std::string lines = p.text.train.empty() ? ""
-                                                   : fmt::format("{} {} to train on, {} held out; ", p.text.train.size(),
-                                                                 p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size());
+    const std::string lines = p.text.train.empty()
+                                  ? ""
+                                  : fmt::format("{} {} to train on, {} held out; ", p.text.train.size(),
+                                                p.text.origin.pairs ? "pairs" : "sentences", p.text.held_out.size());
     say("text    {}\n        {}vocabulary {}\n", p.text.origin.name, lines, p.run->tokenizer.vocabulary().size());
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", p.kind->name, p.run->description(),
         double(p.run->parameters.count()) / 1e6, name_of(p.run->common().precision), shown(common.device));
@@ -230,8 +242,7 @@ std::string settings_tables() {
         std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
         Config keys;
         defaults->declare(keys);
-        all += text(all.empty() ? "" : "\n", kind.name, ": ", kind.what, "\nsettings (key=value):\n",
-                    keys.table());
+        all += text(all.empty() ? "" : "\n", kind.name, ": ", kind.what, "\nsettings (key=value):\n", keys.table());
     }
     return all;
 }
@@ -246,21 +257,25 @@ int main(int argc, char** argv) {
         [&](Options& app) {
             a.given = app;
             app.value("words", a.words, "[MODEL] [KEY=VALUE ...]",
-                       "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
+                      "univae (default), unilm, seq2seq, insertion or classify, then settings as key=value");
             app.input("--config", a.config, "FILE", "settings from a file; key=value goes over it");
-            app.input("--data", a.data, "FILE",
-                       "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
+            app.input(
+                "--data", a.data, "FILE",
+                "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
             app.input("--dev", a.dev, "FILE", "held-out text (default: one line in fifty)");
-            app.input("--vocab", a.vocab, "FILE", "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
-            app.input("--init", a.init, "FOLDER",
-                       "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
+            app.input("--vocab", a.vocab, "FILE",
+                      "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
+            app.input(
+                "--init", a.init, "FOLDER",
+                "start with the weights and the vocabulary of this run, or of a BERT or RoFormer of Hugging Face's");
             app.output("--out", a.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR", "go on with this run, to the end of its schedule, or ten minutes more");
+            app.input("--resume", a.resume, "DIR",
+                      "go on with this run, to the end of its schedule, or ten minutes more");
             app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the prior of this run's latents anew");
             app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after so many steps");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after so long (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},
-                          "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
+                       "f32, or bf16 with f32 masters (default: bf16 where the device multiplies it)", "TYPE");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },

@@ -34,7 +34,8 @@ class MadeExamples : public Examples {
             Solved s = kind_.make(options_, random);
             if (is_held_out(s.tokens) == held_out) return s;
         }
-        throw BadUsage(text("task ", name, " has too few examples to hold some out; choose a larger length or vocabulary"));
+        throw BadUsage(
+            text("task ", name, " has too few examples to hold some out; choose a larger length or vocabulary"));
     }
 
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
@@ -42,7 +43,8 @@ class MadeExamples : public Examples {
         for (std::size_t tokens = 0; known.size() < 20000 && tokens < 4000000; tokens += known.back().tokens.size())
             known.push_back(example(known.size(), false));
         std::vector<Baseline> all = {{"majority", "the most frequent answer", right_by_clue(known, asked, nullptr)}};
-        for (const auto& clue : kind_.clues) all.push_back({clue.name, clue.what, right_by_clue(known, asked, clue.of)});
+        for (const auto& clue : kind_.clues)
+            all.push_back({clue.name, clue.what, right_by_clue(known, asked, clue.of)});
         return all;
     }
 
@@ -65,13 +67,40 @@ const std::vector<TaskKind>& task_kinds() {
     static const std::vector<TaskKind> all = {
         {"listops", "the value of nested operators of digits, 500 to 2000 tokens", "A full", false, listops_words,
          rows<2000, 0>, listops, of_listops},
-        {"listops_mini", "the same of 20 to 100 tokens", "A full", false, listops_words, rows<100, 0>, listops_mini, of_listops},
-        {"recall", "pairs of key and value, then keys whose value is asked for", "A causal", true, keys_and_values,
-         rows<1, 1>, recall, {{"last", "the value of the last pair", last_value}}},
-        {"copy", "words, then [SEP] and the same again", "A causal", false, numbered_words, rows<1, 2>, copy_of_words, {}},
-        {"induction", "what followed a word when it came before", "A causal", false, numbered_words, rows<1, 1>, induction, {}},
-        {"pathfinder", "whether two discs lie on one dashed curve, 32 x 32 pixels", "A full", false, grey_levels, rows<1025, 0>,
-         pathfinder, {{"distance", "from the distance of the discs", disc_distance}}},
+        {"listops_mini", "the same of 20 to 100 tokens", "A full", false, listops_words, rows<100, 0>, listops_mini,
+         of_listops},
+        {"recall",
+         "pairs of key and value, then keys whose value is asked for",
+         "A causal",
+         true,
+         keys_and_values,
+         rows<1, 1>,
+         recall,
+         {{"last", "the value of the last pair", last_value}}},
+        {"copy",
+         "words, then [SEP] and the same again",
+         "A causal",
+         false,
+         numbered_words,
+         rows<1, 2>,
+         copy_of_words,
+         {}},
+        {"induction",
+         "what followed a word when it came before",
+         "A causal",
+         false,
+         numbered_words,
+         rows<1, 1>,
+         induction,
+         {}},
+        {"pathfinder",
+         "whether two discs lie on one dashed curve, 32 x 32 pixels",
+         "A full",
+         false,
+         grey_levels,
+         rows<1025, 0>,
+         pathfinder,
+         {{"distance", "from the distance of the discs", disc_distance}}},
     };
     return all;
 }
@@ -81,7 +110,8 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
     for (const TaskKind& kind : task_kinds())
         if (kind.name == options.task) found = std::make_unique<MadeExamples>(kind, options, seed);
     if (!found && !std::filesystem::is_directory(options.task))
-        throw BadUsage(text("there is no task and no folder ", options.task, "; tasks are ", joined(names_of(task_kinds()))));
+        throw BadUsage(
+            text("there is no task and no folder ", options.task, "; tasks are ", joined(names_of(task_kinds()))));
     if (!found) found = open_files(options, seed);
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);
     return found;

@@ -17,7 +17,8 @@ struct Solved {
 };
 
 struct TaskOptions {
-    std::string task = "listops_mini";  // a name of task_kinds(), or a folder with a folder of text files for each class
+    // a name of task_kinds(), or a folder with a folder of text files for each class
+    std::string task = "listops_mini";
     int pairs = 8, length = 64, vocabulary = 64;  // of recall, copy and induction
     int dashes = 14, levels = 16;                 // of pathfinder
     int max_length = 1024;                        // of files, in bytes
@@ -63,7 +64,8 @@ bool is_held_out(const std::vector<int>& tokens);
 class Examples {
   public:
     virtual ~Examples() = default;
-    // The example of this number. Held-out examples are the same for every seed. Training never meets a held-out example.
+    // The example of this number. Held-out examples are the same for every seed. Training never meets a held-out
+    // example.
     virtual Solved example(std::uint64_t number, bool held_out) const = 0;
     virtual std::uint64_t held_out() const { return UINT64_MAX; }  // how many there are
     virtual std::uint64_t hash() const { return 0; }               // of files: their names and sizes
@@ -75,7 +77,7 @@ class Examples {
     bool scattered = false;
     int longest = 0;
     std::uint64_t files = 0, cut = 0;  // that are read; those of them that lose their end
-    WordList vocabulary;  // special tokens first
+    WordList vocabulary;               // special tokens first
 };
 
 // BadUsage: no such task, or options that make no example. BadInput: a folder without classes.

@@ -33,10 +33,10 @@ class FileExamples : public Examples {
         for (const fs::path& folder : sorted(name))
             if (fs::is_directory(folder)) add(folder, classes_++);
         if (classes_ < 2 || train_.empty() || held_out_.empty())
-            throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ", held_out_.size(),
+            throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
+                                held_out_.size(),
                                 " held out; expected a folder of text files for each of two classes or more"));
-        for (std::vector<File>* files : {&train_, &held_out_})
-            std::sort(files->begin(), files->end());
+        for (std::vector<File>* files : {&train_, &held_out_}) std::sort(files->begin(), files->end());
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -96,7 +96,8 @@ class FileExamples : public Examples {
     void add(const fs::path& folder, int kind) {
         const std::string word = "=" + folder.filename().string();
         if (word.find_first_of("\r\n") != word.npos)
-            throw BadInput(text(folder.string(), " has a line end in its name, which is a line of vocab.txt; rename the folder"));
+            throw BadInput(
+                text(folder.string(), " has a line end in its name, which is a line of vocab.txt; rename the folder"));
         vocabulary.push_back(word);
         const std::size_t before = train_.size() + held_out_.size();
         for (const fs::path& file : sorted(folder)) {
@@ -108,7 +109,8 @@ class FileExamples : public Examples {
             (order % 10 == 0 ? held_out_ : train_).push_back({order, file.string(), kind});
         }
         if (train_.size() + held_out_.size() == before)
-            throw BadInput(text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
+            throw BadInput(
+                text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
     }
 
     static std::string bytes_of(const File& file) { return read_input<BadInput>(file.path, SIZE_MAX - 1); }

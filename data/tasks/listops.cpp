@@ -3,8 +3,8 @@
 //
 //   [CLS] max 2 9 min 4 7 end 0 end        asked at [CLS], answer 9
 //
-// An argument is a digit with probability 3/4, and always at the greatest depth; else one of four operators over 2 or more
-// arguments. Brackets are tokens: an operator opens, `end` closes.
+// An argument is a digit with probability 3/4, and always at the greatest depth; else one of four operators over 2 or
+// more arguments. Brackets are tokens: an operator opens, `end` closes.
 #include <algorithm>
 #include <numeric>
 
@@ -24,7 +24,10 @@ int value_of(int op, std::vector<int> v) {
     std::sort(v.begin(), v.end());
     const std::size_t n = v.size();
     const int sum = std::accumulate(v.begin(), v.end(), 0);
-    return op == max_op ? v.back() : op == min_op ? v.front() : op == sum_op ? sum % 10 : (v[(n - 1) / 2] + v[n / 2]) / 2;
+    return op == max_op   ? v.back()
+           : op == min_op ? v.front()
+           : op == sum_op ? sum % 10
+                          : (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
 // Appends an expression; its value.

@@ -37,12 +37,14 @@ const StarLevel& level_of(const PairOptions& o) { return find_named(star_levels(
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
     if (o.words > 0 && o.words < s.nodes)
-        throw BadUsage(text("level ", s.name, " of star_graph has graphs of up to ", s.nodes, " nodes, found ", o.words, " words to name them"));
+        throw BadUsage(text("level ", s.name, " of star_graph has graphs of up to ", s.nodes, " nodes, found ", o.words,
+                            " words to name them"));
     return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
-// Arms point through the centre. Source: the edges in random order, two words and a bar each, then where the first arm starts and
-// ends; target: the nodes of that arm. Without bars nothing near a word would say which of its neighbours shares its edge.
+// Arms point through the centre. Source: the edges in random order, two words and a bar each, then where the first arm
+// starts and ends; target: the nodes of that arm. Without bars nothing near a word would say which of its neighbours
+// shares its edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));
@@ -53,7 +55,8 @@ WordPair star_graph(const PairOptions& o, Sequence& random) {
     std::vector<std::pair<int, int>> edges;
     WordPair p;
     for (int arm = 0; arm < s.degree; arm++) {
-        std::vector<int> nodes(std::size_t(s.shortest) + random.below(std::uint32_t(s.longest - s.shortest + 1)), centre);
+        std::vector<int> nodes(std::size_t(s.shortest) + random.below(std::uint32_t(s.longest - s.shortest + 1)),
+                               centre);
         const std::size_t place = random.below(std::uint32_t(nodes.size()) - std::uint32_t(s.ahead));
         for (std::size_t i = 0; i < nodes.size(); i++) {
             if (i != place) nodes[i] = names.back(), names.pop_back();
@@ -87,14 +90,17 @@ const std::vector<PairTask>& pair_tasks() {
 
 // The sizes of Patel et al. 2025, "Insertion Language Models"; the first form is that of Bachmann and Nagarajan 2024.
 const std::vector<StarLevel>& star_levels() {
-    static const std::vector<StarLevel> all = {{"easy", 3, 5, 5, 4, 20}, {"medium", 3, 3, 6, 2, 20}, {"hard", 5, 6, 12, 5, 56}};
+    static const std::vector<StarLevel> all = {{"easy", 3, 5, 5, 4, 20},
+                                               {"medium", 3, 3, 6, 2, 20},
+                                               {"hard", 5, 6, 12, 5, 56}};
     return all;
 }
 
 const PairTask& find_pair_task(const PairOptions& o) {
     if (o.length < 0 || o.length > 4096 || o.words < 0 || o.words == 1 || o.words > 65536)
-        throw BadUsage(text("task ", o.task, " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length, ", ",
-                            o.words));
+        throw BadUsage(text("task ", o.task,
+                            " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length,
+                            ", ", o.words));
     return find_named(pair_tasks(), o.task, "task of pairs");
 }
 

@@ -18,8 +18,8 @@ struct PairOptions {
 
 using WordPair = std::pair<std::vector<int>, std::vector<int>>;  // numbers of the words of source and target
 
-// A row of the table. `size` says how many words there are, beside | where it has bars, and how many a source and a target have
-// at most.
+// A row of the table. `size` says how many words there are, beside | where it has bars, and how many a source and a
+// target have at most.
 struct PairTask {
     struct Size {
         int words, source, target;
@@ -32,8 +32,8 @@ struct PairTask {
 const std::vector<PairTask>& pair_tasks();
 const PairTask& find_pair_task(const PairOptions& o);  // BadUsage
 
-// Star graphs: `degree` arms meet in one node, the centre. An arm has shortest..longest nodes, the centre among them, and
-// `ahead` of them at least lie behind the centre. Nodes have names from `nodes`.
+// Star graphs: `degree` arms meet in one node, the centre. An arm has shortest..longest nodes, the centre among them,
+// and `ahead` of them at least lie behind the centre. Nodes have names from `nodes`.
 struct StarLevel {
     const char* name;
     int degree, shortest, longest, ahead, nodes;

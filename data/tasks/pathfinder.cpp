@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pathfinder of 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, a disc on a tip of each or on
-// both tips of one, and short curves that mean nothing. The pixels are tokens, line by line.
+// Pathfinder of 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, a disc on a tip of
+// each or on both tips of one, and short curves that mean nothing. The pixels are tokens, line by line.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,8 @@ namespace masquerade {
 namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// In pixels: a dash, the gap behind it, the least distance to other dashes and to the border, between the seeds, of a disc.
+// In pixels: a dash, the gap behind it, the least distance to other dashes and to the border, between the seeds, of a
+// disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 
@@ -48,8 +49,8 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     return own.empty() || std::all_of(own.begin(), own.end() - 1, clear);
 }
 
-// A curve of so many dashes from this middle on, or an empty one: the next dash turns by t with probability ~ cos^2 t where it
-// is free.
+// A curve of so many dashes from this middle on, or an empty one: the next dash turns by t with probability ~ cos^2 t
+// where it is free.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};

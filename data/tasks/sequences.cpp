@@ -20,13 +20,14 @@ WordList numbered_words(const TaskOptions& o) {
 
 WordList keys_and_values(const TaskOptions& o) {
     WordList words;
-    for (int i = 0; i < o.vocabulary; i++) words.push_back(i < o.vocabulary / 2 ? text("k", i) : text("v", i - o.vocabulary / 2));
+    for (int i = 0; i < o.vocabulary; i++)
+        words.push_back(i < o.vocabulary / 2 ? text("k", i) : text("v", i - o.vocabulary / 2));
     return words;
 }
 
-// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key once more, at every second place,
-// where its value is asked for. A query g places behind the pairs has probability ~ g^(a-1), a = 0.01; between queries stand
-// random words.
+// Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key once more, at every second
+// place, where its value is asked for. A query g places behind the pairs has probability ~ g^(a-1), a = 0.01; between
+// queries stand random words.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -74,9 +75,11 @@ Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w stands there twice, every other word anywhere.
+// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w stands there twice, every other word
+// anywhere.
 Solved induction(const TaskOptions& o, Sequence& random) {
-    if (o.length < 4 || o.vocabulary < 3) throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");
+    if (o.length < 4 || o.vocabulary < 3)
+        throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");
     Solved s{{cls_id}, {o.length}, {}};
     const int trigger = random_word(o, random), place = 1 + int(random.below(std::uint32_t(o.length - 2)));
     for (int i = 1; i < o.length; i++) {

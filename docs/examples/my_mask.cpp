@@ -25,12 +25,14 @@ int main() {
     std::printf("%s", picture.c_str());
 
     // The same, asked of every pair of rows: slow, and what it means.
-    const SegmentGraph rule = bits_mask(one, [](int row, int key) { return key <= row && (row - key <= 2 || key == 0 || row == 0); });
+    const SegmentGraph rule =
+        bits_mask(one, [](int row, int key) { return key <= row && (row - key <= 2 || key == 0 || row == 0); });
     if (draw_graph(rule, names, {names}) != picture) return std::printf("the two differ\n"), 1;
 
     Parameters parameters;
     BackboneOptions options;
-    options.vocabulary = 12, options.width = 32, options.heads = 2, options.inner = 64, options.layers = 2, options.positions = 9;
+    options.vocabulary = 12, options.width = 32, options.heads = 2, options.inner = 64, options.layers = 2,
+    options.positions = 9;
     const Backbone stack(parameters, options);
     parameters.allocate(1);
     AdamW optimiser(parameters, {0.9, 0.98, 1e-8, 0, 1});

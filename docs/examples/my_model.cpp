@@ -18,7 +18,7 @@ struct TwoWords {
           mix(p, "mix", C, C, 0.3) {}
 
     Tensor* loss(Tape& tape, const std::vector<int>& a, const std::vector<int>& b, const std::vector<int>& next) const {
-        Tensor* x = before(tape, embedding(tape, tape.ints(a), words, "a"), "before");           // (N,C)
+        Tensor* x = before(tape, embedding(tape, tape.ints(a), words, "a"), "before");            // (N,C)
         x = add(tape, x, last(tape, embedding(tape, tape.ints(b), words, "b"), "last"), "both");  // (N,C)
         x = mix(tape, gelu(tape, x, GeluKind::erf, "gelu"), "mix");                               // (N,C)
         const std::vector<double> each(next.size(), 1.0 / double(next.size()));

@@ -50,13 +50,13 @@ void swish_backward(View dy, View x, Grad dx) {
 // One row of a table, as the engine's own ops have it.
 ladder::Op swish() {
     return {"swish", [](ladder::Sizes n) {
-        ladder::Case c;
-        c.input("x", {n.rows, n.columns}).by_row();
-        c.output("y", {n.rows, n.columns}).by_row();
-        c.forward = [](const ladder::Call& a) { swish_forward(a("x"), a("y")); };
-        c.backward = [](const ladder::Call& a) { swish_backward(a.d("y"), a("x"), a.grad("x")); };
-        return c;
-    }};
+                ladder::Case c;
+                c.input("x", {n.rows, n.columns}).by_row();
+                c.output("y", {n.rows, n.columns}).by_row();
+                c.forward = [](const ladder::Call& a) { swish_forward(a("x"), a("y")); };
+                c.backward = [](const ladder::Call& a) { swish_backward(a.d("y"), a("x"), a.grad("x")); };
+                return c;
+            }};
 }
 
 int main() {
@@ -66,8 +66,8 @@ int main() {
     ladder::check_precision(swish(), findings);
     ladder::check_contract(swish(), findings);
     for (const auto& [tensor, errors] : findings.tensors)
-        std::printf("swish %-3s complex step %8.1e  f32 %8.1e  bf16 %8.1e\n", tensor.c_str(), errors.complex_step, errors.f32,
-                    errors.bf16);
+        std::printf("swish %-3s complex step %8.1e  f32 %8.1e  bf16 %8.1e\n", tensor.c_str(), errors.complex_step,
+                    errors.f32, errors.bf16);
     for (const std::string& fault : findings.faults) std::printf("wrong: %s\n", fault.c_str());
     std::printf("%ld checks, %zu wrong\n", findings.checks, findings.faults.size());
     return findings.faults.empty() ? 0 : 1;

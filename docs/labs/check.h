@@ -22,8 +22,8 @@ struct Beside {
 };
 inline Beside beside;
 
-// Where the student's functions run in another process: the seconds that they took there beyond those that this process took
-// to call them, and what measures their memory.
+// Where the student's functions run in another process: the seconds that they took there beyond those that this process
+// took to call them, and what measures their memory.
 inline double elsewhere = 0;
 inline std::size_t (*memory_elsewhere)(const std::function<void()>&) = nullptr;
 
@@ -59,14 +59,18 @@ inline std::string wrong(const std::string& name, const Result& any, const std::
     std::string s;
     for (std::size_t i = 0; i < found.size() && s.empty(); i++)
         if (!(std::fabs(found[i] - right[i]) <= 1e-9))
-            s = name + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " + number(right[i]) + "\n";
+            s = name + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " +
+                number(right[i]) + "\n";
     if (alike(found, right, 1, stood_before)) return s + "what stood in memory before is still in it\n";
-    if (const double f = any.factor(); f != 0 && alike(found, right, f)) return s + "everywhere " + number(f) + " times what it should be\n";
+    if (const double f = any.factor(); f != 0 && alike(found, right, f))
+        return s + "everywhere " + number(f) + " times what it should be\n";
     bool anywhere = false;
     for (const Result& c : cases) {
         const double f = c.factor();
-        if (alike(c.found, c.right)) s += "right where " + c.where + "\n", anywhere = true;
-        else if (f != 0 && alike(c.found, c.right, f)) s += number(f) + " times what it should be where " + c.where + "\n", anywhere = true;
+        if (alike(c.found, c.right))
+            s += "right where " + c.where + "\n", anywhere = true;
+        else if (f != 0 && alike(c.found, c.right, f))
+            s += number(f) + " times what it should be where " + c.where + "\n", anywhere = true;
     }
     return anywhere ? s : s + "wrong in all special cases that were tried\n";
 }
@@ -104,11 +108,14 @@ class Lab {
         const std::string wrong = seen();
         all_ += points;
         if (wrong.empty()) got_ += points;
-        std::printf("%-9s%-8s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0, points);
+        std::printf("%-9s%-8s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0,
+                    points);
         std::string line;
         for (char c : wrong + "\n") {
-            if (c != '\n') line += c;
-            else if (!line.empty()) std::printf("         %s\n", line.c_str()), line.clear();
+            if (c != '\n')
+                line += c;
+            else if (!line.empty())
+                std::printf("         %s\n", line.c_str()), line.clear();
         }
     }
 

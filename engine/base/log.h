@@ -12,7 +12,8 @@ namespace masquerade {
 // Called before each line where it is set: it clears a line that is rewritten in place, such as a progress bar.
 inline void (*before_log_line)() = nullptr;
 
-// log_line("warning: ", path, ": ", count, " lines were truncated"); from any thread, lines never mix. Whatever the parts hold, it is one line.
+// log_line("warning: ", path, ": ", count, " lines were truncated"); from any thread, lines never mix. Whatever the
+// parts hold, it is one line.
 template <class... Parts>
 void log_line(const Parts&... parts) {
     const std::string line = printable(text(parts...)) + '\n';

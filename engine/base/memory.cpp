@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t vector_bytes = 64, large_page = std::size_t(2) << 20, own_pages = std::size_t(64) << 20;
 
-std::size_t rounded_up(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
 
 #ifdef __linux__
 // Asks the system itself for pages, and gives back those before and behind the aligned part.

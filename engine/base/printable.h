@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words from outside (names of files, folders and tensors, keys, messages) in forms that can neither end a line nor steer
-// what shows them: for a terminal, for a page or a picture, and for a shell.
+// Words from outside (names of files, folders and tensors, keys, messages) in forms that can neither end a line nor
+// steer what shows them: for a terminal, for a page or a picture, and for a shell.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -31,8 +31,7 @@ inline std::string printable(std::string_view words, std::size_t most = 4000) {
         std::size_t left_out = most / 2, go_on = words.size() - most / 2;
         while (left_out > 0 && !starts_code_point(words[left_out])) left_out--;
         while (go_on < words.size() && !starts_code_point(words[go_on])) go_on++;
-        words = short_form =
-            std::string(words.substr(0, left_out)).append(" ... ").append(words.substr(go_on));
+        words = short_form = std::string(words.substr(0, left_out)).append(" ... ").append(words.substr(go_on));
     }
     std::string s;
     for (std::size_t at = 0, bytes; at < words.size(); at += bytes) {
@@ -70,11 +69,7 @@ inline std::string printable_lines(std::string_view lines) {
 inline std::string letters(std::string_view words) {
     std::string s;
     for (char c : printable(words, words.size()))
-        s += c == '&'   ? "&amp;"
-             : c == '<' ? "&lt;"
-             : c == '>' ? "&gt;"
-             : c == '"' ? "&quot;"
-                        : std::string(1, c);
+        s += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : std::string(1, c);
     return s;
 }
 

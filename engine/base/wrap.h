@@ -20,8 +20,9 @@ inline std::string wrapped(const std::string& text, int columns) {
         while (at < end) {
             const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
             const std::size_t after = std::min(text.find(' ', word), end);
-            const int length = int(std::count_if(text.begin() + std::ptrdiff_t(word), text.begin() + std::ptrdiff_t(after),
-                                                 [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+            const int length =
+                int(std::count_if(text.begin() + std::ptrdiff_t(word), text.begin() + std::ptrdiff_t(after),
+                                  [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
             if (used + int(word - at) + length > columns && at > begin + margin && word < after) {
                 out += next_margin;
                 used = int(margin) + 2;

@@ -139,8 +139,7 @@ void fill_folder(const std::string& folder, const std::function<void(const std::
     write_as(folder, fresh.string(), write);
     std::vector<fs::path> names;
     for (const fs::directory_entry& one : fs::directory_iterator(fresh)) names.push_back(one.path().filename());
-    std::stable_partition(names.begin(), names.end(),
-                          [](const fs::path& name) { return name != "config.json"; });
+    std::stable_partition(names.begin(), names.end(), [](const fs::path& name) { return name != "config.json"; });
     for (const fs::path& name : names) {
         const fs::path place = folder / name;
         if (::rename((fresh / name).c_str(), place.c_str()) != 0) fail_to("write", place.string());

@@ -27,8 +27,9 @@ class FileWriter {
 
 void write_file(const std::string& path, const std::string& bytes);
 
-// A folder for what is not finished, ".new-" and a random end, beside the place where it will be. Nobody else may enter it,
-// so nobody puts a link or a file of their own under the name that is written next. It goes away with what is still in it.
+// A folder for what is not finished, ".new-" and a random end, beside the place where it will be. Nobody else may enter
+// it, so nobody puts a link or a file of their own under the name that is written next. It goes away with what is still
+// in it.
 class PrivateFolder {
   public:
     // It is made in the folder `in`; where that fails, the error is that `path` cannot be written.
@@ -47,7 +48,8 @@ void replace_file(const std::string& path, const std::string& bytes);
 // The same, where write(place) makes the file; errors name `path`, not the place beside it.
 void replace_file(const std::string& path, const std::function<void(const std::string& place)>& write);
 
-// Makes a folder with those above it, and flushes each folder that has got a new name. Returns whether it was not there.
+// Makes a folder with those above it, and flushes each folder that has got a new name. Returns whether it was not
+// there.
 bool make_folder(const std::string& path);
 // Files that belong together: write(place) makes them in a folder inside `folder`, then they move up, config.json last.
 // Where write fails, nothing is left of them.

@@ -95,13 +95,11 @@ View Guarded::there() const {
 }
 
 void Guarded::send() const {
-    if (there_.data())
-        copy_bytes(memory_.data(), Device::cpu, there_.data(), there_.device(), memory_.bytes());
+    if (there_.data()) copy_bytes(memory_.data(), Device::cpu, there_.data(), there_.device(), memory_.bytes());
 }
 
 void Guarded::fetch() const {
-    if (there_.data())
-        copy_bytes(there_.data(), there_.device(), memory_.data(), Device::cpu, memory_.bytes());
+    if (there_.data()) copy_bytes(there_.data(), there_.device(), memory_.data(), Device::cpu, memory_.bytes());
 }
 
 bool lies_apart(Device device) { return device == Device::cuda && has_cuda_runtime(); }
@@ -127,26 +125,29 @@ bool Guarded::has_nan() const {
     return false;
 }
 
-std::string Guarded::bytes() const {
-    return std::string(static_cast<const char*>(view_.data), view_.bytes());
-}
+std::string Guarded::bytes() const { return std::string(static_cast<const char*>(view_.data), view_.bytes()); }
 
 std::string at(Sizes s) { return text(" at ", s.rows, "x", s.columns, "x", s.other); }
 
 complex number(const View& view, std::int64_t i) {
     return with_numbers(view, [&](auto* numbers) {
         using T = std::remove_pointer_t<decltype(numbers)>;
-        if constexpr (std::is_same_v<T, complex>) return numbers[i];
-        else return complex(double(numbers[i]));
+        if constexpr (std::is_same_v<T, complex>)
+            return numbers[i];
+        else
+            return complex(double(numbers[i]));
     });
 }
 
 void set_number(const View& view, std::int64_t i, complex x) {
     with_numbers(view, [&](auto* numbers) {
         using T = std::remove_pointer_t<decltype(numbers)>;
-        if constexpr (std::is_same_v<T, complex>) numbers[i] = x;
-        else if constexpr (std::is_same_v<T, double>) numbers[i] = x.real();
-        else numbers[i] = T(float(x.real()));
+        if constexpr (std::is_same_v<T, complex>)
+            numbers[i] = x;
+        else if constexpr (std::is_same_v<T, double>)
+            numbers[i] = x.real();
+        else
+            numbers[i] = T(float(x.real()));
     });
 }
 
@@ -166,8 +167,7 @@ Call::Call(const Case& c, DType type, DType like, Device device)
         if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
         bool second = op.backward && (o.role == Role::input || o.role == Role::output);
         DType other = o.weight ? arithmetic_of(type) : own;
-        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device)
-                                : nullptr);
+        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device) : nullptr);
         if (second && o.role == Role::output) others.back()->fill(numbers);
     }
     for (const Indices& i : op.indices) {
@@ -239,8 +239,7 @@ Errors& Findings::of(const std::string& tensor) {
     return tensors.back().second;
 }
 
-void Findings::expect(bool good, const std::string& tensor, const std::string& kind,
-                      const std::string& details) {
+void Findings::expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details) {
     checks++;
     if (good || !kinds_.insert(tensor + ":" + kind).second) return;
     faults.push_back(text(op, " ", tensor, ": ", kind, " ", details));

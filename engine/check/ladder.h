@@ -57,14 +57,39 @@ struct Operand {
     double factor = 2;       // how many roundings meet at a term of it
     double floor = 0;        // errors are relative to the largest number, at least to this: terms that cancel
 
-    Operand& as_weight() { weight = true; return *this; }
-    Operand& from_rounded() { rounded = true; return *this; }
-    Operand& by_row() { of_row = true; return *this; }
-    Operand& with_any_rows() { any_rows = true; return *this; }
-    Operand& with_any_shape() { any_shape = true; return *this; }
-    Operand& drawn(Draw d) { draw = std::move(d); return *this; }
-    Operand& sums(double n, double times = 2) { length = n; factor = times; return *this; }
-    Operand& at_least(double size) { floor = size; return *this; }
+    Operand& as_weight() {
+        weight = true;
+        return *this;
+    }
+    Operand& from_rounded() {
+        rounded = true;
+        return *this;
+    }
+    Operand& by_row() {
+        of_row = true;
+        return *this;
+    }
+    Operand& with_any_rows() {
+        any_rows = true;
+        return *this;
+    }
+    Operand& with_any_shape() {
+        any_shape = true;
+        return *this;
+    }
+    Operand& drawn(Draw d) {
+        draw = std::move(d);
+        return *this;
+    }
+    Operand& sums(double n, double times = 2) {
+        length = n;
+        factor = times;
+        return *this;
+    }
+    Operand& at_least(double size) {
+        floor = size;
+        return *this;
+    }
     bool written() const { return role == Role::output || role == Role::statistic || role == Role::updated; }
 };
 
@@ -116,7 +141,8 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
-std::vector<Sizes> far_sizes();  // beyond the first tile of everything, in the third thousand, and of no multiple of two
+// beyond the first tile of everything, in the third thousand, and of no multiple of two
+std::vector<Sizes> far_sizes();
 
 struct Op {
     std::string name;  // that of ops.h; after a comma, which use of it
@@ -170,12 +196,12 @@ class Call {
     Call(const Case& of, DType type) : Call(of, type, type) {}
 
     // For the rows of the table.
-    View operator()(const std::string& name) const;   // the value
-    View d(const std::string& name) const;            // the cotangent of an output
-    Grad grad(const std::string& name) const;         // of an input
+    View operator()(const std::string& name) const;  // the value
+    View d(const std::string& name) const;           // the cotangent of an output
+    Grad grad(const std::string& name) const;        // of an input
     Ints ints(const std::string& name) const;
-    RowNames rows() const;                            // by the lists "document" and "position", if there are any
-    bool has(const std::string& name) const;          // a tensor of this name
+    RowNames rows() const;                    // by the lists "document" and "position", if there are any
+    bool has(const std::string& name) const;  // a tensor of this name
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
@@ -209,7 +235,7 @@ struct Errors {
 struct Findings {
     std::string op;
     std::vector<std::pair<std::string, Errors>> tensors;  // "y", "dx", in the order of the row
-    std::vector<std::string> faults;  // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
+    std::vector<std::string> faults;                      // "layernorm dx: complex step 0.03 > 1e-12 at 5x4x3"
     long checks = 0;
 
     Errors& of(const std::string& tensor);

@@ -52,7 +52,8 @@ struct Contract {
         each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
     }
 
-    // Results hold no NaN any more; everything else holds what it held, and so do the guards. Returns the call, with all results.
+    // Results hold no NaN any more; everything else holds what it held, and so do the guards. Returns the call, with
+    // all results.
     Call check_writes() const {
         const Call fresh(c, type, type, device);
         Call call(c, type, type, device);
@@ -60,25 +61,21 @@ struct Contract {
         auto untouched = [&](bool after_backward) {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
-                if (!o.written())
-                    expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
+                if (!o.written()) expect(call.values[i].bytes() == fresh.values[i].bytes(), o.name, "is written to");
                 if (call.others[i] && (o.role == Role::output || !after_backward))
-                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name,
-                           "is written to");
+                    expect(call.others[i]->bytes() == fresh.others[i]->bytes(), "d" + o.name, "is written to");
             }
         };
         untouched(false);
         for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (c.operands[i].written())
-                expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
+            if (c.operands[i].written()) expect(!call.values[i].has_nan(), c.operands[i].name, "is not fully written");
         std::vector<std::string> results;
         for (const Guarded& value : call.values) results.push_back(value.bytes());
         if (c.backward) {
             call.backward();
             untouched(true);
             for (std::size_t i = 0; i < results.size(); i++)
-                expect(call.values[i].bytes() == results[i], c.operands[i].name,
-                       "is written to by the backward");
+                expect(call.values[i].bytes() == results[i], c.operands[i].name, "is written to by the backward");
             each_gradient([&](std::size_t i, const std::string& name) {
                 expect(!call.others[i]->has_nan(), name, "is not fully stored");
             });
@@ -126,8 +123,8 @@ struct Contract {
         });
     }
 
-    // Gradients give the bits that all together give where one is absent, where one is alone, where none is wanted; with `every`, in
-    // every set of them. The absent ones are left alone.
+    // Gradients give the bits that all together give where one is absent, where one is alone, where none is wanted;
+    // with `every`, in every set of them. The absent ones are left alone.
     void check_absent(const Call& all, bool every) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -198,8 +195,7 @@ struct Contract {
         }
     }
 
-    void expect_refused(const Call& wrong, bool backward, const std::string& tensor,
-                        const std::string& how) const {
+    void expect_refused(const Call& wrong, bool backward, const std::string& tensor, const std::string& how) const {
         std::string said, where = (backward ? "in the backward" : "in the forward") + how;
         try {
             backward ? wrong.backward() : wrong.forward();
@@ -207,10 +203,8 @@ struct Contract {
             said = e.what();
         }
         expect(!said.empty(), tensor, where + " is not refused");
-        bool named =
-            said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
-        expect(said.empty() || named, tensor,
-               where + " is refused without saying what is wrong (" + said + ")");
+        bool named = said.find("path.of.") != std::string::npos || said.find(" expected ") != std::string::npos;
+        expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
     // One tensor at a time too wide or too long, one list at a time too short.

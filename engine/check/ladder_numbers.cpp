@@ -97,8 +97,7 @@ Call exact_call(const Case& c, DType type) {
 }
 
 // The same in `type` on the device, by the form that `how` says: every result within its bound.
-void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how,
-             Findings& findings) {
+void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
     const Case& c = exact.op;
     Call fast(c, type, type, device);
     fast.forward();
@@ -114,8 +113,7 @@ void compare(const Call& exact, Sizes sizes, DType type, Device device, const st
     for (std::size_t i = 0; i < c.operands.size(); i++) {
         const Operand& o = c.operands[i];
         if (o.written()) near_enough(o.name, o, fast.values[i], exact.values[i]);
-        if (o.role == Role::input && c.backward)
-            near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
+        if (o.role == Role::input && c.backward) near_enough("d" + o.name, o, *fast.others[i], *exact.others[i]);
     }
 }
 
@@ -165,7 +163,8 @@ void check_precision(const Op& op, Findings& findings) {
 }
 
 bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
-    return !op.costly || lies_apart(Device::cuda) || (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);
+    return !op.costly || lies_apart(Device::cuda) ||
+           (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);
 }
 
 bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }

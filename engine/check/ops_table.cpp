@@ -390,7 +390,8 @@ Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
     Case c;
     c.input("x", {n.rows, n.columns}, arithmetic).drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = least + (random.uniform_double() < 0.5 ? -1 : 1) * (0.1 + random.uniform_double());
+        for (double& x : numbers)
+            x = least + (random.uniform_double() < 0.5 ? -1 : 1) * (0.1 + random.uniform_double());
     });
     c.output("y", {n.rows, n.columns}, arithmetic);
     c.forward = by_names(at_least_forward, least);
@@ -406,8 +407,7 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
-        for (std::size_t i = 0; i < numbers.size(); i++)
-            numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 1;
+        for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 1;
     };
     Case c;
     Operand& h = c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1);
@@ -492,9 +492,7 @@ Case adamw_case(Sizes n, double clip) {
     c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4);
     c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-    c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) {
-        x = {0.01, 1.9, 1.2};
-    });
+    c.constant("control", {3}, arithmetic).drawn([](std::vector<double>& x, Sequence&) { x = {0.01, 1.9, 1.2}; });
     AdamWRule rule;
     rule.decay = 0.1;
     rule.clip = clip;
@@ -547,7 +545,10 @@ const std::vector<Op>& ops_table() {
             {"linear", [](Sizes n) { return linear_case(n, true, Kind::storage); }},
             {"linear, no bias", [](Sizes n) { return linear_case(n, false, Kind::storage); }},
             {"linear, y unrounded", [](Sizes n) { return linear_case(n, true, arithmetic); }},
-            {"linear, no columns", [](Sizes n) { return linear_case({n.rows, 0, n.other}, true, Kind::storage); }},
+            {"linear, no columns",
+             [](Sizes n) {
+                 return linear_case({n.rows, 0, n.other}, true, Kind::storage);
+             }},
             {"layernorm", layernorm_case},
             {"gelu, erf", kind_of_gelu(gelu_case, GeluKind::erf)},
             {"gelu, tanh", kind_of_gelu(gelu_case, GeluKind::tanh)},
@@ -600,8 +601,10 @@ const std::vector<Op>& ops_table() {
             {"apollo, clipped", [](Sizes n) { return apollo_case(n, 1); }},
         };
         for (Op& op : all)
-            if (op.name == "embedding") op.far.push_back({4700, 2, 3});  // rows are sorted by a scan over counts of 512 rows each
-        for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()}) all.insert(all.end(), more.begin(), more.end());
+            if (op.name == "embedding")
+                op.far.push_back({4700, 2, 3});  // rows are sorted by a scan over counts of 512 rows each
+        for (const auto& more : {attention_ops(), state_ops(), bucket_ops(), insertion_ops(), code_ops()})
+            all.insert(all.end(), more.begin(), more.end());
         return all;
     }();
     return table;

@@ -45,16 +45,23 @@ inline std::vector<std::string> names_in(const std::string& parameters) {
 }
 
 // A case's argument for the parameter `name`: x the tensor, Grad dx its gradient, View dy the cotangent of y, absent if
-// the case has no such tensor; the row names "document" and "position"; any other parameter is found in `others`, by type.
+// the case has no such tensor; the row names "document" and "position"; any other parameter is found in `others`, by
+// type.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);
-    if constexpr (std::is_same_v<T, Grad>) return a.has(without_d) ? a.grad(without_d) : Grad{};
-    else if constexpr (std::is_same_v<T, Ints>) return a.ints(name);
-    else if constexpr (std::is_same_v<T, RowNames>) return a.rows();
-    else if constexpr (!std::is_same_v<T, View>) return std::get<T>(others);
-    else if (a.has(name)) return a(name);
-    else return name[0] == 'd' && a.has(without_d) ? a.d(without_d) : View{};
+    if constexpr (std::is_same_v<T, Grad>)
+        return a.has(without_d) ? a.grad(without_d) : Grad{};
+    else if constexpr (std::is_same_v<T, Ints>)
+        return a.ints(name);
+    else if constexpr (std::is_same_v<T, RowNames>)
+        return a.rows();
+    else if constexpr (!std::is_same_v<T, View>)
+        return std::get<T>(others);
+    else if (a.has(name))
+        return a(name);
+    else
+        return name[0] == 'd' && a.has(without_d) ? a.d(without_d) : View{};
 }
 
 template <auto slot, class... Parameters, class Others>

@@ -54,8 +54,7 @@ Build by_rule(Rule rule) {
             if (rule != Rule::bits) return;
             int n = q.end - q.begin;
             Sequence random(std::uint64_t(q.begin), "bits");
-            for (int word = 0; word < (n * n + 7) / 32 + 1; word++)
-                layout.graph.bits.push_back(random.bits());
+            for (int word = 0; word < (n * n + 7) / 32 + 1; word++) layout.graph.bits.push_back(random.bits());
         });
         for (int i = 0; i < rows; i++) {
             all.graph.query_rank.push_back(i * 7 % 5 - 1);
@@ -137,45 +136,43 @@ Layout cached(int rows) {
 
 Op attention_op(const std::string& use, const Build& build, float dropout = 0) {
     Op op{"attention, " + use, [=](Sizes n) {
-        const int N = n.rows, D = n.columns, H = n.other, C = H * D;
-        auto layout = std::make_shared<Layout>(build(N));
-        const bool two = layout->keys[1] > 0;
-        const int longest = (N > 1000 ? N : std::min(N, 140)) + 1;
-        Case c;
-        c.input("q", {N, C}).sums(D + longest);
-        c.input("kv", {layout->keys[0], 2 * C}).with_any_rows().sums(D + longest);
-        if (two) c.input("kv1", {layout->keys[1], 2 * C}).with_any_rows().sums(D + longest);
-        c.output("y", {N, C}).sums(D + longest);
-        c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
-        if (dropout > 0) {
-            c.ints("document", some_below(N, 1 << 20, 6), false);
-            c.ints("position", some_below(N, 512, 7), false);
-        }
-        auto rule = [=](const Call& a) {
-            return AttentionRule{H, dropout, make_stream(5, "ladder", 2), a.rows()};
-        };
-        c.forward = [=](const Call& a) {
-            Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
-            attention_forward(a("q"), kv, layout->graph, rule(a), a("y"), a("lse"));
-        };
-        c.backward = [=](const Call& a) {
-            Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
-            Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
-            attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
-                               dkv);
-        };
-        c.record = [=](const OnTape& a) {
-            attention(a.tape, a("q"), two ? std::vector{a("kv"), a("kv1")} : std::vector{a("kv")}, layout->graph, H,
-                      dropout, a.rows(), "ladder");
-        };
-        return c;
-    }};
+              const int N = n.rows, D = n.columns, H = n.other, C = H * D;
+              auto layout = std::make_shared<Layout>(build(N));
+              const bool two = layout->keys[1] > 0;
+              const int longest = (N > 1000 ? N : std::min(N, 140)) + 1;
+              Case c;
+              c.input("q", {N, C}).sums(D + longest);
+              c.input("kv", {layout->keys[0], 2 * C}).with_any_rows().sums(D + longest);
+              if (two) c.input("kv1", {layout->keys[1], 2 * C}).with_any_rows().sums(D + longest);
+              c.output("y", {N, C}).sums(D + longest);
+              c.statistic("lse", {N, H}).sums(D + longest).at_least(1);
+              if (dropout > 0) {
+                  c.ints("document", some_below(N, 1 << 20, 6), false);
+                  c.ints("position", some_below(N, 512, 7), false);
+              }
+              auto rule = [=](const Call& a) {
+                  return AttentionRule{H, dropout, make_stream(5, "ladder", 2), a.rows()};
+              };
+              c.forward = [=](const Call& a) {
+                  Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
+                  attention_forward(a("q"), kv, layout->graph, rule(a), a("y"), a("lse"));
+              };
+              c.backward = [=](const Call& a) {
+                  Views kv = two ? Views{a("kv"), a("kv1")} : Views{a("kv")};
+                  Grads dkv = two ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
+                  attention_backward(a.d("y"), a("q"), kv, a("y"), a("lse"), layout->graph, rule(a), a.grad("q"), dkv);
+              };
+              c.record = [=](const OnTape& a) {
+                  attention(a.tape, a("q"), two ? std::vector{a("kv"), a("kv1")} : std::vector{a("kv")}, layout->graph,
+                            H, dropout, a.rows(), "ladder");
+              };
+              return c;
+          }};
     op.costly = true;
     op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
     op.middle = {{70, 8, 3}};
-    op.all = {{1, 1, 1}, {2, 4, 2}, {31, 8, 1}, {32, 33, 2}, {33, 32, 2}, {63, 2, 3}, {65, 31, 1},
-              {127, 16, 2}, {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {5, 130, 1}, {4, 161, 2}, {260, 4, 1},
-              {1000, 4, 1}, {260, 32, 2}};
+    op.all = {{1, 1, 1},   {2, 4, 2},   {31, 8, 1},  {32, 33, 2}, {33, 32, 2}, {63, 2, 3},  {65, 31, 1},  {127, 16, 2},
+              {129, 8, 5}, {9, 64, 12}, {50, 65, 1}, {5, 130, 1}, {4, 161, 2}, {260, 4, 1}, {1000, 4, 1}, {260, 32, 2}};
     op.far = {{1291, 3, 1}, {3, 259, 2}};
     return op;
 }

@@ -61,7 +61,8 @@ Case reshape_case(Sizes n) {
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
-    if (themselves) std::sort(one.begin(), one.end()), other = one;
+    if (themselves)
+        std::sort(one.begin(), one.end()), other = one;
     else
         for (int& row : other) row = (row + 1) % N;
     for (std::size_t m = 0; m < one.size(); m++) {
@@ -86,12 +87,14 @@ Case side_by_side_case(Sizes n, bool themselves) {
         for (const char* half : {"first", "second"})
             replace_rows_backward(halves(a.d("y")), a.ints(half), Grad{}, Grad{dx.view, true});
     };
-    c.record = [=](const OnTape& a) { themselves ? twice(a.tape, a("x"), "y") : side_by_side(a.tape, a("x"), one, other, "y"); };
+    c.record = [=](const OnTape& a) {
+        themselves ? twice(a.tape, a("x"), "y") : side_by_side(a.tape, a("x"), one, other, "y");
+    };
     return c;
 }
 
-// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike, so that gradients of logits reach 3 and
-// cancel; nothing flows into every third lse.
+// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike, so that gradients of logits
+// reach 3 and cancel; nothing flows into every third lse.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -104,9 +107,13 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     input(c, "w", {V, E}, Kind::storage).as_weight().from_rounded().at_least(3).any_rows = !biases;
     if (biases) input(c, "b", {V}, arithmetic), input(c, "bias", {G, V}, arithmetic).with_any_rows();
     c.output("z", {J, K}, arithmetic).sums(E).at_least(1);
-    c.output("lse", {M, K}, arithmetic).sums(E + V).at_least(1).drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 0.6;
-    });
+    c.output("lse", {M, K}, arithmetic)
+        .sums(E + V)
+        .at_least(1)
+        .drawn([](std::vector<double>& numbers, Sequence& random) {
+            for (std::size_t i = 0; i < numbers.size(); i++)
+                numbers[i] = i % 3 == 1 ? 0 : 2 * random.uniform_double() - 0.6;
+        });
     c.ints("groups", groups, false);
     c.ints("slots", slots, false);
     c.ints("tokens", some_below(J, V < 3 ? V : V / 2, 3), false);
@@ -122,28 +129,28 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
 // `rows` documents of up to `columns` slots, `other` softmaxes, up to three choices a slot.
 Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     Op op{text("slot_loss", use), [=](Sizes n) {
-        const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
-        const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, mixes = joint ? B : M;
-        const int sum = 3 * n.columns + K;
-        Case c;
-        for (const auto& [name, shape] : {std::pair<const char*, Shape>{"z", {J, K}}, {"lse", {M, K}}})
-            c.input(name, shape, arithmetic).sums(sum, 6).at_least(1);
-        if (mixed) c.input("mix", {mixes, K}, arithmetic).sums(sum, 6).at_least(1);
-        if (placed) c.input("place", {M}, arithmetic).sums(sum, 6).at_least(1);
-        c.constant("shares", {J}, arithmetic).drawn(uniform(0, 1));
-        c.output("loss", {B}, arithmetic).sums(sum, 6).at_least(3);
-        c.statistic("base", {mixes, K}).sums(sum, 4).at_least(3);
-        c.statistic("inner", {J}).sums(sum, 4).at_least(3);
-        c.ints("first", first, false);
-        c.ints("begin", begin, false);
-        c.forward = by_names(slot_loss_forward, joint);
-        c.backward = by_names(slot_loss_backward, joint);
-        c.record = [=](const OnTape& a) {
-            slot_loss(a.tape, {a("z"), a("lse")}, mixed ? a("mix") : nullptr, placed ? a("place") : nullptr,
-                      {a.ints("first"), a.ints("begin"), a("shares")}, joint, "ladder");
-        };
-        return c;
-    }};
+              const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
+              const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, mixes = joint ? B : M;
+              const int sum = 3 * n.columns + K;
+              Case c;
+              for (const auto& [name, shape] : {std::pair<const char*, Shape>{"z", {J, K}}, {"lse", {M, K}}})
+                  c.input(name, shape, arithmetic).sums(sum, 6).at_least(1);
+              if (mixed) c.input("mix", {mixes, K}, arithmetic).sums(sum, 6).at_least(1);
+              if (placed) c.input("place", {M}, arithmetic).sums(sum, 6).at_least(1);
+              c.constant("shares", {J}, arithmetic).drawn(uniform(0, 1));
+              c.output("loss", {B}, arithmetic).sums(sum, 6).at_least(3);
+              c.statistic("base", {mixes, K}).sums(sum, 4).at_least(3);
+              c.statistic("inner", {J}).sums(sum, 4).at_least(3);
+              c.ints("first", first, false);
+              c.ints("begin", begin, false);
+              c.forward = by_names(slot_loss_forward, joint);
+              c.backward = by_names(slot_loss_backward, joint);
+              c.record = [=](const OnTape& a) {
+                  slot_loss(a.tape, {a("z"), a("lse")}, mixed ? a("mix") : nullptr, placed ? a("place") : nullptr,
+                            {a.ints("first"), a.ints("begin"), a("shares")}, joint, "ladder");
+              };
+              return c;
+          }};
     op.small = {{3, 4, 3}, {2, 3, 2}, {1, 1, 1}};
     op.middle = {{17, 9, 3}};
     op.all = {{1, 1, 1}, {2, 33, 2}, {31, 5, 3}, {65, 3, 15}, {3, 129, 2}, {400, 2, 1}};

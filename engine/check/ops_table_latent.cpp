@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of latents that are codes, and of flows. Sizes are documents, numbers of a group or of a latent, rows of a group's part
-// of the codes.
+// The rows of latents that are codes, and of flows. Sizes are documents, numbers of a group or of a latent, rows of a
+// group's part of the codes.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -49,7 +49,9 @@ Case nearest_level_case(Sizes n, int levels) {
         for (std::int64_t i = 0; i < a("t").count(); i++) {
             double best = -1;
             for (int k = 1; k < levels; k++)
-                if (const double at = -1 + 2.0 * k / (levels - 1), t = a("t").as<double>()[i]; std::fabs(at - t) < std::fabs(best - t)) best = at;
+                if (const double at = -1 + 2.0 * k / (levels - 1), t = a("t").as<double>()[i];
+                    std::fabs(at - t) < std::fabs(best - t))
+                    best = at;
             a("q").as<double>()[i] = best;
         }
     };
@@ -99,7 +101,8 @@ Case learn_codes_case(Sizes n) {
         const double *y = a("y").as<double>(), *code = a("code").as<double>();
         for (int r = 0; r < groups * M; r++) {
             const int g = r / M;
-            double *row = a("codes").as<double>() + r * D, *sum = a("sums").as<double>() + r * D, &count = a("counts").as<double>()[r];
+            double *row = a("codes").as<double>() + r * D, *sum = a("sums").as<double>() + r * D,
+                   &count = a("counts").as<double>()[r];
             std::vector<double> near(std::size_t(D), 0);
             double met = 0;
             for (int b = 0; b < there; b++) {
@@ -109,7 +112,9 @@ Case learn_codes_case(Sizes n) {
             }
             count = rule.decay * count + (1 - rule.decay) * met;
             const double even = double(there) / M;
-            const int drawn = std::min(there - 1, int(masquerade::uniform(rule.stream.at(std::uint32_t(r % M), std::uint32_t(g), 0)[0]) * float(there)));
+            const int drawn = std::min(
+                there - 1,
+                int(masquerade::uniform(rule.stream.at(std::uint32_t(r % M), std::uint32_t(g), 0)[0]) * float(there)));
             const bool dead = count < rule.dead * even;
             if (dead) count = even;
             for (int i = 0; i < D; i++) {
@@ -140,7 +145,8 @@ Case log_det_case(Sizes n) {
     const int Z = n.columns;
     Case c;
     c.input("w", {Z, Z}, arithmetic).sums(Z, 16).at_least(1).drawn([Z](std::vector<double>& numbers, Sequence& random) {
-        for (int i = 0; i < Z * Z; i++) numbers[std::size_t(i)] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
+        for (int i = 0; i < Z * Z; i++)
+            numbers[std::size_t(i)] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
     });
     c.output("log_det", {1}, arithmetic).sums(Z, 16).at_least(1);
     c.statistic("left", {Z, Z}).sums(Z, 16).at_least(1);
@@ -178,7 +184,12 @@ std::vector<Op> code_ops() {
             {"distance", distance_case},
             {"learn_codes", learn_codes_case},
             {"coupling", coupling_case},
-            {"log_det", log_det_case, {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}}, {{1, 12, 1}}, {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}}, {{1, 129, 1}}},
+            {"log_det",
+             log_det_case,
+             {{1, 4, 1}, {1, 1, 1}, {1, 7, 1}},
+             {{1, 12, 1}},
+             {{1, 1, 1}, {1, 2, 1}, {1, 31, 1}, {1, 33, 1}, {1, 64, 1}},
+             {{1, 129, 1}}},
             {"flow_kl", flow_kl_case}};
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention that sorts rows by what they hold. Sizes are rows, head size, heads; some rows belong to nobody.
+// The rows of attention that sorts rows by what they hold. Sizes are rows, head size, heads; some rows belong to
+// nobody.
 #include "engine/check/ops_table.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade::ladder {
 namespace {
 
-// Documents that see themselves, and a row of nobody after them. `some`: of each document, rows 1, 2, 3 and those from 6 on ask.
+// Documents that see themselves, and a row of nobody after them. `some`: of each document, rows 1, 2, 3 and those from
+// 6 on ask.
 Layout whole(int rows, bool some) {
     Layout all = by_rule(Rule::full)(rows);
     all.keys[0]++;
@@ -42,20 +44,25 @@ Op lsh_op(const std::string& use, int rounds, int buckets, int chunk, bool some,
         const auto layout = std::make_shared<Layout>(whole(n.rows, some));
         const int N = layout->keys[0], M = some ? asking(*layout) : N;
         Case c;
-        for (const char* name : {"q", "k", "v"}) c.input(name, {N, C}).from_rounded().sums(D + 4 * rounds * chunk, 4).at_least(1);
+        for (const char* name : {"q", "k", "v"})
+            c.input(name, {N, C}).from_rounded().sums(D + 4 * rounds * chunk, 4).at_least(1);
         c.constant("rotations", {rounds * buckets / 2, C}, Kind::arithmetic);
         c.output("y", {M, C}).with_any_rows().sums(D + 4 * rounds * chunk, 4).at_least(1);
         c.statistic("lse", {M, n.other}).sums(D + 4 * rounds * chunk, 4).at_least(1);
-        if (dropout > 0) c.ints("document", some_below(M, 1 << 20, 6), false), c.ints("position", some_below(M, 512, 7), false);
+        if (dropout > 0)
+            c.ints("document", some_below(M, 1 << 20, 6), false), c.ints("position", some_below(M, 512, 7), false);
         const auto rule = [=](const Call& a) {
-            return LshRule{{n.other, dropout, make_stream(5, "ladder", 2), dropout > 0 ? a.rows() : RowNames{}}, rounds, buckets, chunk};
+            return LshRule{{n.other, dropout, make_stream(5, "ladder", 2), dropout > 0 ? a.rows() : RowNames{}},
+                           rounds,
+                           buckets,
+                           chunk};
         };
         c.forward = [=](const Call& a) {
             lsh_attention_forward(a("q"), a("k"), a("v"), a("rotations"), layout->graph, rule(a), a("y"), a("lse"));
         };
         c.backward = [=](const Call& a) {
-            lsh_attention_backward(a.d("y"), a("q"), a("k"), a("v"), a("rotations"), a("y"), a("lse"), layout->graph, rule(a), a.grad("q"),
-                                   a.grad("k"), a.grad("v"));
+            lsh_attention_backward(a.d("y"), a("q"), a("k"), a("v"), a("rotations"), a("y"), a("lse"), layout->graph,
+                                   rule(a), a.grad("q"), a.grad("k"), a.grad("v"));
         };
         c.record = [=](const OnTape& a) {
             lsh_attention(a.tape, a("q"), a("k"), a("v"), a("rotations"), layout->graph, M, rule(a.memory), "ladder");
@@ -72,7 +79,9 @@ Case sinkhorn_case(Sizes n) {
     Case c;
     c.input("q", {N, C}).sums(n.columns + 40, 8).at_least(1);
     c.input("kv", {N, 2 * C}).sums(n.columns + 40, 8).at_least(1);
-    c.output("y", {whole_blocks(layout->graph, N, rule_of(n).block) * rule_of(n).block, 2 * C}).sums(n.columns + 40, 8).at_least(1);
+    c.output("y", {whole_blocks(layout->graph, N, rule_of(n).block) * rule_of(n).block, 2 * C})
+        .sums(n.columns + 40, 8)
+        .at_least(1);
     c.forward = [=](const Call& a) { sinkhorn_forward(a("q"), a("kv"), layout->graph, rule_of(n), a("y")); };
     c.backward = [=](const Call& a) {
         sinkhorn_backward(a.d("y"), a("q"), a("kv"), layout->graph, rule_of(n), a.grad("q"), a.grad("kv"));
@@ -85,10 +94,8 @@ Case sinkhorn_case(Sizes n) {
 
 std::vector<Op> bucket_ops() {
     return {
-        lsh_op("one round", 1, 4, 3, false, 0),
-        lsh_op("rounds", 3, 6, 2, false, 0),
-        lsh_op("some rows ask", 2, 2, 4, true, 0),
-        lsh_op("dropout", 2, 4, 4, false, 0.25f),
+        lsh_op("one round", 1, 4, 3, false, 0),    lsh_op("rounds", 3, 6, 2, false, 0),
+        lsh_op("some rows ask", 2, 2, 4, true, 0), lsh_op("dropout", 2, 4, 4, false, 0.25f),
         with_sizes("sinkhorn", sinkhorn_case),
     };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of state_attention and local_lambda in the op table: every way to pack and to read, and the rules that a state honours. Sizes are
-// query rows, head size, heads.
+// The rows of state_attention and local_lambda in the op table: every way to pack and to read, and the rules that a
+// state honours. Sizes are query rows, head size, heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -8,48 +8,64 @@
 namespace masquerade::ladder {
 namespace {
 
-Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0, bool tied = false,
-            int piece = 256) {
+Op state_op(const std::string& use, StatePack pack, StateRead read, const Build& build, double floor = 0,
+            bool tied = false, int piece = 256) {
     Op op{"state_attention, " + use, [=](Sizes n) {
-        const int N = n.rows, D = n.columns, H = n.other, C = H * D, R = D % 3 + 2;
-        const bool attends = read == StateRead::attend, kernel = read == StateRead::kernel;
-        const bool gated = pack == StatePack::gated, positive = (gated || pack == StatePack::sum) && kernel;
-        auto layout = std::make_shared<Layout>(build(N));
-        const int sources = layout->keys[1] > 0 ? 2 : 1, longest = (N > 1000 ? N : std::min(N, 140)) + 1;
-        Case c;
-        auto& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
-        if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
-        for (int s = 0; s < sources; s++) {
-            auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
-            if (positive) w.drawn(uniform(0.2, 1.2));
-            c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C}).from_rounded().sums(D + 2 * longest, 4).at_least(1);
-            if (gated) c.input(s ? "gate1" : "gate", {layout->keys[s], H}, Kind::arithmetic).sums(D + 2 * longest, 4).at_least(1);
-        }
-        c.output("y", {N, C}).sums(D + 2 * longest, 4).at_least(1);
-        const StateRule rule{H, R, pack, read, 0.7, floor, piece};
-        const auto packs = [=](const Call& a) { return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")}; };
-        const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };
-        const auto gates = [=](const Call& a) {
-            return !gated ? Views{} : sources > 1 ? Views{a("gate"), a("gate1")} : Views{a("gate")};
-        };
-        c.forward = [=](const Call& a) {
-            state_attention_forward(a("x"), packs(a), kvs(a), gates(a), layout->graph, rule, View{}, a("y"), View{});
-        };
-        c.backward = [=](const Call& a) {
-            const Grads dpack = sources > 1 ? Grads{a.grad("pack"), a.grad("pack1")} : Grads{a.grad("pack")};
-            const Grads dkv = sources > 1 ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
-            const Grads dgate = !gated ? Grads{} : sources > 1 ? Grads{a.grad("gate"), a.grad("gate1")} : Grads{a.grad("gate")};
-            state_attention_backward(a.d("y"), a("x"), packs(a), kvs(a), gates(a), layout->graph, rule, a.grad("x"), dpack, dkv, dgate);
-        };
-        c.record = [=](const OnTape& a) {
-            std::vector<Tensor*> p{a("pack")}, kv{a("kv")}, gate;
-            if (gated) gate.push_back(a("gate"));
-            if (sources > 1) p.push_back(a("pack1")), kv.push_back(a("kv1"));
-            if (sources > 1 && gated) gate.push_back(a("gate1"));
-            state_attention(a.tape, a("x"), p, kv, C, layout->graph, rule, "ladder", nullptr, nullptr, gate);
-        };
-        return c;
-    }};
+              const int N = n.rows, D = n.columns, H = n.other, C = H * D, R = D % 3 + 2;
+              const bool attends = read == StateRead::attend, kernel = read == StateRead::kernel;
+              const bool gated = pack == StatePack::gated, positive = (gated || pack == StatePack::sum) && kernel;
+              auto layout = std::make_shared<Layout>(build(N));
+              const int sources = layout->keys[1] > 0 ? 2 : 1, longest = (N > 1000 ? N : std::min(N, 140)) + 1;
+              Case c;
+              auto& x = c.input("x", {N, attends ? C : H * R}, attends ? Kind::storage : Kind::arithmetic)
+                            .sums(D + 2 * longest, 4)
+                            .at_least(1);
+              if (positive && floor == 0) x.drawn(uniform(0.2, 1.2));
+              for (int s = 0; s < sources; s++) {
+                  auto& w = c.input(s ? "pack1" : "pack", {layout->keys[s], H * R}, Kind::arithmetic)
+                                .sums(D + 2 * longest, 4)
+                                .at_least(1);
+                  if (positive) w.drawn(uniform(0.2, 1.2));
+                  c.input(s ? "kv1" : "kv", {layout->keys[s], attends && !tied ? 2 * C : C})
+                      .from_rounded()
+                      .sums(D + 2 * longest, 4)
+                      .at_least(1);
+                  if (gated)
+                      c.input(s ? "gate1" : "gate", {layout->keys[s], H}, Kind::arithmetic)
+                          .sums(D + 2 * longest, 4)
+                          .at_least(1);
+              }
+              c.output("y", {N, C}).sums(D + 2 * longest, 4).at_least(1);
+              const StateRule rule{H, R, pack, read, 0.7, floor, piece};
+              const auto packs = [=](const Call& a) {
+                  return sources > 1 ? Views{a("pack"), a("pack1")} : Views{a("pack")};
+              };
+              const auto kvs = [=](const Call& a) { return sources > 1 ? Views{a("kv"), a("kv1")} : Views{a("kv")}; };
+              const auto gates = [=](const Call& a) {
+                  return !gated ? Views{} : sources > 1 ? Views{a("gate"), a("gate1")} : Views{a("gate")};
+              };
+              c.forward = [=](const Call& a) {
+                  state_attention_forward(a("x"), packs(a), kvs(a), gates(a), layout->graph, rule, View{}, a("y"),
+                                          View{});
+              };
+              c.backward = [=](const Call& a) {
+                  const Grads dpack = sources > 1 ? Grads{a.grad("pack"), a.grad("pack1")} : Grads{a.grad("pack")};
+                  const Grads dkv = sources > 1 ? Grads{a.grad("kv"), a.grad("kv1")} : Grads{a.grad("kv")};
+                  const Grads dgate = !gated        ? Grads{}
+                                      : sources > 1 ? Grads{a.grad("gate"), a.grad("gate1")}
+                                                    : Grads{a.grad("gate")};
+                  state_attention_backward(a.d("y"), a("x"), packs(a), kvs(a), gates(a), layout->graph, rule,
+                                           a.grad("x"), dpack, dkv, dgate);
+              };
+              c.record = [=](const OnTape& a) {
+                  std::vector<Tensor*> p{a("pack")}, kv{a("kv")}, gate;
+                  if (gated) gate.push_back(a("gate"));
+                  if (sources > 1) p.push_back(a("pack1")), kv.push_back(a("kv1"));
+                  if (sources > 1 && gated) gate.push_back(a("gate1"));
+                  state_attention(a.tape, a("x"), p, kv, C, layout->graph, rule, "ladder", nullptr, nullptr, gate);
+              };
+              return c;
+          }};
     op.costly = true;
     op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
     op.middle = {{70, 8, 3}};
@@ -69,27 +85,29 @@ Layout goes_on(int rows) {
 
 Op local_op(const std::string& use, const Build& build) {
     Op op{"local_lambda, " + use, [=](Sizes n) {
-        const int N = n.rows, D = n.columns, H = n.other, C = H * D, W = 2 * (D % 3) + 3;
-        auto layout = std::make_shared<Layout>(build(N));
-        const int sources = layout->keys[1] > 0 ? 2 : 1;
-        Case c;
-        c.input("q", {N, C}, Kind::arithmetic).sums(D + W, 4).at_least(1);
-        c.input("e", {W, C}).as_weight().sums(D + N, 4).at_least(1);
-        for (int s = 0; s < sources; s++) c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows().sums(D + W, 4).at_least(1);
-        c.output("y", {N, C}).sums(D + W, 4).at_least(1);
-        const auto vs = [=](const Call& a) { return sources > 1 ? Views{a("v"), a("v1")} : Views{a("v")}; };
-        c.forward = [=](const Call& a) { local_lambda_forward(a("q"), a("e"), vs(a), layout->graph, H, a("y")); };
-        c.backward = [=](const Call& a) {
-            const Grads dv = sources > 1 ? Grads{a.grad("v"), a.grad("v1")} : Grads{a.grad("v")};
-            local_lambda_backward(a.d("y"), a("q"), a("e"), vs(a), layout->graph, H, a.grad("q"), a.grad("e"), dv);
-        };
-        c.record = [=](const OnTape& a) {
-            std::vector<Tensor*> v{a("v")};
-            if (sources > 1) v.push_back(a("v1"));
-            local_lambda(a.tape, a("q"), a("e"), v, layout->graph, H, "ladder");
-        };
-        return c;
-    }};
+              const int N = n.rows, D = n.columns, H = n.other, C = H * D, W = 2 * (D % 3) + 3;
+              auto layout = std::make_shared<Layout>(build(N));
+              const int sources = layout->keys[1] > 0 ? 2 : 1;
+              Case c;
+              c.input("q", {N, C}, Kind::arithmetic).sums(D + W, 4).at_least(1);
+              c.input("e", {W, C}).as_weight().sums(D + N, 4).at_least(1);
+              for (int s = 0; s < sources; s++)
+                  c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows().sums(D + W, 4).at_least(1);
+              c.output("y", {N, C}).sums(D + W, 4).at_least(1);
+              const auto vs = [=](const Call& a) { return sources > 1 ? Views{a("v"), a("v1")} : Views{a("v")}; };
+              c.forward = [=](const Call& a) { local_lambda_forward(a("q"), a("e"), vs(a), layout->graph, H, a("y")); };
+              c.backward = [=](const Call& a) {
+                  const Grads dv = sources > 1 ? Grads{a.grad("v"), a.grad("v1")} : Grads{a.grad("v")};
+                  local_lambda_backward(a.d("y"), a("q"), a("e"), vs(a), layout->graph, H, a.grad("q"), a.grad("e"),
+                                        dv);
+              };
+              c.record = [=](const OnTape& a) {
+                  std::vector<Tensor*> v{a("v")};
+                  if (sources > 1) v.push_back(a("v1"));
+                  local_lambda(a.tape, a("q"), a("e"), v, layout->graph, H, "ladder");
+              };
+              return c;
+          }};
     op.costly = true;
     op.small = {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}};
     op.middle = {{70, 8, 3}};

@@ -47,8 +47,9 @@ void write_model(const std::string& folder, std::int64_t step, const Parameters&
     const OnHost values(parameters.values());
     std::vector<StoredTensor> weights;
     for (const Tensor& p : parameters.all()) weights.push_back(stored(p.path, parameters.slice(values.view(), p)));
-    write_safetensors(folder + "/model.safetensors", weights,
-                      {{"format", "pt"}, {"step", std::to_string(step)}, {"config", digits_of(folder + "/config.json")}});
+    write_safetensors(
+        folder + "/model.safetensors", weights,
+        {{"format", "pt"}, {"step", std::to_string(step)}, {"config", digits_of(folder + "/config.json")}});
 }
 
 Metadata state_of(const Parameters& parameters) { return {{"model", hexadecimal(checksum_of(parameters))}}; }
@@ -60,20 +61,22 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step) {
         throw BadInput(text(model.path(), " holds the weights of step ", clipped(said), "; those of step ", step,
                             " are expected: put the file back, or rename its folder as it was"));
     if (differ(said_by(model, "config"), digits_of(config)))
-        throw BadInput(text(config, " is not the one that was saved with the weights beside it: put that back, or use another step"));
+        throw BadInput(text(
+            config, " is not the one that was saved with the weights beside it: put that back, or use another step"));
     const std::string ours = std::filesystem::exists(record) ? said_by(read_json(record), "salt", record) : "",
                       saved_in = said_by(read_json(config), "salt", config);
     if (differ(ours, saved_in))
-        throw BadInput(text(config, " was saved in the run ", clipped(saved_in), ", and ", record, " is of the run ", clipped(ours),
-                            "; a run reads its own steps alone: put the step back into its folder"));
+        throw BadInput(text(config, " was saved in the run ", clipped(saved_in), ", and ", record, " is of the run ",
+                            clipped(ours), "; a run reads its own steps alone: put the step back into its folder"));
     return model;
 }
 
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters) {
     TensorFile state(folder.step_folder(step) + "/state.safetensors");
     if (differ(said_by(state, "model"), hexadecimal(checksum_of(parameters))))
-        throw BadInput(text(state.path(), " belongs to other weights than model.safetensors beside it: put back the file that was "
-                                          "saved with them, use another step, or start a new run with --init ",
+        throw BadInput(text(state.path(),
+                            " belongs to other weights than model.safetensors beside it: put back the file that was "
+                            "saved with them, use another step, or start a new run with --init ",
                             folder.step_folder(step)));
     return state;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files of a checkpoint, and what ties them together, so that files of another step, seed or run are refused by name:
+// The files of a checkpoint, and what ties them together, so that files of another step, seed or run are refused by
+// name:
 //
 //   run.json            salt: a name of the run
 //   config.json         salt: that of the run it was saved in
@@ -26,8 +27,8 @@ TensorFile open_model(const RunFolder& folder, std::int64_t step);
 // Opens state.safetensors of a step; BadInput if it belongs to other weights than these.
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters);
 
-// BadInput unless the file holds every parameter in its shape and type. No memory is asked for: sizes that no file bears out
-// could ask for any amount.
+// BadInput unless the file holds every parameter in its shape and type. No memory is asked for: sizes that no file
+// bears out could ask for any amount.
 void expect_shapes(const TensorFile& file, const Parameters& parameters);
 // Reads every parameter; BadInput if a number is not finite.
 void read_weights(const TensorFile& file, Parameters& parameters);

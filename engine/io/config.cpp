@@ -90,7 +90,8 @@ void Config::add(const std::string& key, std::string* value, const std::string& 
     declare({key, help, expected, [value] { return *value; }, assign, nullptr});
 }
 
-void Config::add_path(const std::string& key, std::string* value, const std::string& help, const std::vector<std::string>& names) {
+void Config::add_path(const std::string& key, std::string* value, const std::string& help,
+                      const std::vector<std::string>& names) {
     const auto assign = [=](const std::string& word) {
         const bool name = std::count(names.begin(), names.end(), word) > 0;
         if (!word.empty()) *value = name ? word : std::filesystem::absolute(word).string();
@@ -108,9 +109,8 @@ const Config::Entry* Config::find(const std::string& key) const {
 const Config::Entry& Config::at(const std::string& key) const {
     if (const Entry* entry = find(key)) return *entry;
     std::string meant = nearest(clipped(key), keys());
-    throw BadUsage(
-        text("unknown setting ", clipped(key),
-             meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?"));
+    throw BadUsage(text("unknown setting ", clipped(key),
+                        meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?"));
 }
 
 void Config::follows(const std::string& key, std::function<void()> write) { at(key).follow = std::move(write); }
@@ -118,8 +118,7 @@ void Config::follows(const std::string& key, std::function<void()> write) { at(k
 void Config::set(const std::string& key, const std::string& value) {
     Entry& entry = at(key);
     if (!entry.assign(value))
-        throw BadUsage(text(key, "=", clipped(value), ": ", entry.expected, " is expected (",
-                            entry.help, ")"));
+        throw BadUsage(text(key, "=", clipped(value), ": ", entry.expected, " is expected (", entry.help, ")"));
     entry.follow = nullptr;
     for (const Entry& other : entries_)
         if (other.follow) other.follow();
@@ -155,8 +154,8 @@ void Config::from_json(const nlohmann::json& object, const std::string& path) {
         throw BadInput(text(path, ": an object of settings is expected, found ", in_words(object)));
     for (const auto& [key, value] : object.items()) {
         if (!value.is_primitive() || value.is_null())
-            throw BadInput(text(path, ": ", clipped(key), " is ", in_words(value),
-                                "; text, a number, true or false is expected"));
+            throw BadInput(
+                text(path, ": ", clipped(key), " is ", in_words(value), "; text, a number, true or false is expected"));
         try {
             set(key, value.is_string() ? name_in_json(value.get<std::string>()) : value.dump());
         } catch (const BadUsage& e) {
@@ -168,8 +167,10 @@ void Config::from_json(const nlohmann::json& object, const std::string& path) {
 nlohmann::json Config::to_json() const {
     nlohmann::json object = nlohmann::json::object();
     for (const Entry& entry : entries_)
-        if (entry.put) entry.put(object[entry.key]);
-        else object[entry.key] = json_name(entry.text());
+        if (entry.put)
+            entry.put(object[entry.key]);
+        else
+            object[entry.key] = json_name(entry.text());
     return object;
 }
 
@@ -191,8 +192,8 @@ std::string Config::table() const {
     for (const Entry& entry : entries_) {
         std::string value = entry.text();
         bool changed = value != entry.start;
-        all += fmt::format("{:<{}}  {:<{}}{}{} ({}", entry.key, key_width, value, value_width, changed ? " * " : "   ", entry.help,
-                           entry.expected);
+        all += fmt::format("{:<{}}  {:<{}}{}{} ({}", entry.key, key_width, value, value_width, changed ? " * " : "   ",
+                           entry.help, entry.expected);
         if (changed) all += ", default " + (entry.start.empty() ? "none" : entry.start);
         all += ")\n";
     }

@@ -30,14 +30,16 @@ class Config {
   public:
     // A number: int, std::int64_t, std::uint64_t or double.
     template <class T, class = If<std::is_arithmetic<T>>>
-    void add(const std::string& key, T* value, const std::string& help,
-             Bound<T> low = std::numeric_limits<T>::lowest(), Bound<T> high = std::numeric_limits<T>::max());
+    void add(const std::string& key, T* value, const std::string& help, Bound<T> low = std::numeric_limits<T>::lowest(),
+             Bound<T> high = std::numeric_limits<T>::max());
     void add(const std::string& key, bool* value, const std::string& help);
     // One of the choices; any text where there are none.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
-    // One of the names, or a path. A relative one is kept as an absolute one: a later program may run in another folder.
-    void add_path(const std::string& key, std::string* value, const std::string& help, const std::vector<std::string>& names);
+    // One of the names, or a path. A relative one is kept as an absolute one: a later program may run in another
+    // folder.
+    void add_path(const std::string& key, std::string* value, const std::string& help,
+                  const std::vector<std::string>& names);
     // One of the named values of an enumeration: add("gelu", &gelu, "...", {{"erf", GeluKind::erf}, ...})
     template <class E, class = If<std::is_enum<E>>>
     void add(const std::string& key, E* value, const std::string& help,

@@ -51,5 +51,4 @@ void FileReader::read(std::uint64_t offset, void* data, std::size_t bytes) const
     }
 }
 
-
 }  // namespace masquerade

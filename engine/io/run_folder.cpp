@@ -38,7 +38,8 @@ std::int64_t step_of(const std::string& name) {
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
     try {  // not increment(error_code): it ends the program if memory is exhausted
-        for (const fs::directory_entry& one : fs::directory_iterator(folder)) names.push_back(one.path().filename().string());
+        for (const fs::directory_entry& one : fs::directory_iterator(folder))
+            names.push_back(one.path().filename().string());
     } catch (const fs::filesystem_error&) {
     }
     return names;
@@ -61,7 +62,8 @@ bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 
 // A folder that a killed program has left: a PrivateFolder, ".new-" and six random characters.
 bool is_killed_work(const std::string& folder, const std::string& name) {
     std::error_code error;
-    return name.size() == 11 && name.rfind(".new-", 0) == 0 && fs::is_directory(fs::symlink_status(folder + "/" + name, error));
+    return name.size() == 11 && name.rfind(".new-", 0) == 0 &&
+           fs::is_directory(fs::symlink_status(folder + "/" + name, error));
 }
 
 // run.json until there is a checkpoint, and all that may lie beside it then.
@@ -83,8 +85,9 @@ bool same_step(const std::string& a, const std::string& b) {
 }
 
 [[noreturn]] void refuse_copy(const std::string& place) {
-    throw BadInput(text(place, " is a folder, and its files are those of no step beside it; expected a link to a step: rename it to ",
-                        "step-NNNNNN, after the step that its model.safetensors names"));
+    throw BadInput(text(
+        place, " is a folder, and its files are those of no step beside it; expected a link to a step: rename it to ",
+        "step-NNNNNN, after the step that its model.safetensors names"));
 }
 
 // Throws BadInput about the first file of a step folder that is missing or not whole.
@@ -136,7 +139,8 @@ void move_into_place(const std::string& fresh, const std::string& place) {
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
 
 bool RunFolder::keeps(const std::string& name) {
-    const char* const names[] = {"run.json", record_before.c_str(), "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt", "latest", "best"};
+    const char* const names[] = {"run.json",  record_before.c_str(), "vocab.txt", "tokenizer.json",
+                                 "log.jsonl", "samples.txt",         "latest",    "best"};
     return std::count(std::begin(names), std::end(names), name) > 0 || step_of(name) >= 0;
 }
 
@@ -145,12 +149,16 @@ void RunFolder::expect_free(const std::string& path) {
     if (step_of(name) >= 0 || is_link(name))
         throw BadInput(text(path, " is the name of a checkpoint in a run folder; choose another --out"));
     std::error_code error;
-    if (fs::exists(path, error) && !fs::is_directory(path, error)) throw BadInput(text("cannot make the folder ", path, ": a file has that name"));
+    if (fs::exists(path, error) && !fs::is_directory(path, error))
+        throw BadInput(text("cannot make the folder ", path, ": a file has that name"));
     const std::vector<std::string> names = names_in(path);
     const bool begun = std::count(names.begin(), names.end(), record_before) > 0;
     for (const std::string& other : names)
-        if (!is_killed_work(path, other) && !(begun && (is_temporary(other) || std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0)))
-            throw BadInput(text(path, " holds something already; go on with --resume ", shell_word(path), ", or choose another --out"));
+        if (!is_killed_work(path, other) &&
+            !(begun &&
+              (is_temporary(other) || std::count(std::begin(before_a_step), std::end(before_a_step), other) > 0)))
+            throw BadInput(text(path, " holds something already; go on with --resume ", shell_word(path),
+                                ", or choose another --out"));
 }
 
 RunFolder RunFolder::create(const std::string& path) {
@@ -171,7 +179,8 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     int last = 0;
     for (const std::string& name : names_in(parent)) {
         int number = 0;
-        if (name.rfind(model + "-", 0) == 0 && read_number(std::string_view(name).substr(model.size() + 1), number) && number < 100000000)
+        if (name.rfind(model + "-", 0) == 0 && read_number(std::string_view(name).substr(model.size() + 1), number) &&
+            number < 100000000)
             last = std::max(last, number);
     }
     for (;;) {
@@ -192,7 +201,8 @@ RunFolder RunFolder::open(const std::string& path) {
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
     // A step folder lies in its run folder; `best` and `latest` lie there too and lead to a step folder.
     const bool linked = fs::is_symlink(given, error);
-    const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) && has_step(given.parent_path().string());
+    const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) &&
+                       has_step(given.parent_path().string());
     run.chosen_ = step_of((linked ? fs::read_symlink(given, error) : given).filename().string());
     const fs::path folder = run.chosen_ < 0 && !named ? given : given.parent_path();
     run.path_ = folder.empty() ? "." : folder.string();
@@ -227,8 +237,7 @@ void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        throw BadInput(
-            text("another program is training into ", path_, "; stop it first, or choose another --out"));
+        throw BadInput(text("another program is training into ", path_, "; stop it first, or choose another --out"));
 }
 
 void RunFolder::remove_leftovers() const {
@@ -242,14 +251,16 @@ void RunFolder::remove_leftovers() const {
 void RunFolder::begin(const std::string& record) const { write(record_before, record); }
 
 void RunFolder::promote_record() const {
-    if (::rename(file(record_before).c_str(), file("run.json").c_str()) != 0 && errno != ENOENT) fail_to("write", file("run.json"));
+    if (::rename(file(record_before).c_str(), file("run.json").c_str()) != 0 && errno != ENOENT)
+        fail_to("write", file("run.json"));
 }
 
-// The step that `latest` or `best` leads to; -1: to none. If a copy of the run holds a folder in place of the link, the step whose files
-// these are.
+// The step that `latest` or `best` leads to; -1: to none. If a copy of the run holds a folder in place of the link, the
+// step whose files these are.
 std::int64_t RunFolder::led_to(const std::string& name) const {
     std::error_code error;
-    if (!fs::is_directory(fs::symlink_status(file(name), error))) return step_of(fs::read_symlink(file(name), error).filename().string());
+    if (!fs::is_directory(fs::symlink_status(file(name), error)))
+        return step_of(fs::read_symlink(file(name), error).filename().string());
     for (std::int64_t step : steps())
         if (same_step(file(name), step_folder(step))) return step;
     return -1;
@@ -282,7 +293,8 @@ std::int64_t RunFolder::latest_step() const {
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
     if (const std::int64_t copied = error ? led_to("latest") : -1; copied >= 0) target = step_name(copied);
     const bool leads_to_a_step = step_of(target) >= 0 && fs::exists(file(target), error);
-    if (leads_to_a_step) problem = problem_of(file(target), with_state);
+    if (leads_to_a_step)
+        problem = problem_of(file(target), with_state);
     else if (target.empty())
         problem = text(file("latest"), " is missing or no link");
     else
@@ -297,14 +309,12 @@ std::int64_t RunFolder::latest_step() const {
         return *step;
     }
     if (all.empty())
-        throw BadInput(
-            text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
-                 fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : ""));
+        throw BadInput(text(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
+                            fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : ""));
     throw BadInput(text(path_, " holds no complete checkpoint: ", problem));
 }
 
-void RunFolder::save_step(std::int64_t step, const std::function<void(const std::string&)>& write_files,
-                          bool best) {
+void RunFolder::save_step(std::int64_t step, const std::function<void(const std::string&)>& write_files, bool best) {
     if (lock_ < 0) throw Error(text(path_, " was opened for reading; a step cannot be saved into it"));
     const std::string name = step_name(step);
     try {
@@ -328,7 +338,9 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
     } catch (const BadInput& e) {
         std::error_code error;
         std::string earlier = fs::read_symlink(file("latest"), error).filename().string();
-        if (steps().empty()) throw BadInput(text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
+        if (steps().empty())
+            throw BadInput(
+                text(e.what(), "; there is no earlier checkpoint: make room and start again with the same --out"));
         if (error) earlier = step_name(steps().back());
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and go on with --resume ", shell_word(path_)));
@@ -351,8 +363,7 @@ void RunFolder::prune(std::int64_t saved) const {
     std::error_code error;
     const std::int64_t best = led_to("best");
     std::vector<std::int64_t> all = steps();
-    std::int64_t older =
-        std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });
+    std::int64_t older = std::count_if(all.begin(), all.end(), [&](std::int64_t step) { return step <= saved; });
     for (std::int64_t i = 0; i < std::int64_t(all.size()); i++) {
         std::int64_t step = all[std::size_t(i)];
         if (step == best || step == saved || (step < saved && i >= older - keep)) continue;

@@ -51,8 +51,7 @@ class RunFolder {
     // `write` puts config.json, model.safetensors and state.safetensors into the folder it is given.
     // Afterwards `latest` (and `best`) lead to this step, and all but the last `keep` steps and the best one
     // are removed. Throws BadInput when the disk is full; what was there before is then still there.
-    void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write,
-                   bool best = false);
+    void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
     // Writes run.json of a new run, whose name it gets with the first checkpoint.
@@ -82,7 +81,8 @@ class RunFolder {
     int lock_ = -1;             // of a writer
 };
 
-// Puts a whole folder of a PrivateFolder where another may be, which ends in there: at every moment one of the two is in place.
+// Puts a whole folder of a PrivateFolder where another may be, which ends in there: at every moment one of the two is
+// in place.
 // Flushed.
 void move_into_place(const std::string& fresh, const std::string& place);
 

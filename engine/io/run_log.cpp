@@ -30,15 +30,12 @@ Fate fate_of_log_line(const std::string& line, std::int64_t last) {
     nlohmann::json entry;
     if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
     auto step = entry.find("step");
-    return step != entry.end() && step->is_number() && step->get<double>() > double(last) ? Fate::later
-                                                                                          : Fate::keep;
+    return step != entry.end() && step->is_number() && step->get<double>() > double(last) ? Fate::later : Fate::keep;
 }
 
 }  // namespace
 
-void RunFolder::write(const std::string& name, const std::string& bytes) const {
-    replace_file(file(name), bytes);
-}
+void RunFolder::write(const std::string& name, const std::string& bytes) const { replace_file(file(name), bytes); }
 
 // One call of write, so that lines are whole; what a full disk let through of them is taken back.
 void RunFolder::append(const std::string& name, const std::string& lines) const {
@@ -61,8 +58,7 @@ void RunFolder::append(const std::string& name, const std::string& lines) const 
 }
 
 void RunFolder::append_log(const std::string& json_line) const {
-    if (json_line.find('\n') != json_line.npos)
-        throw Error("an entry of log.jsonl is one line: " + json_line);
+    if (json_line.find('\n') != json_line.npos) throw Error("an entry of log.jsonl is one line: " + json_line);
     append("log.jsonl", json_line + "\n");
 }
 
@@ -92,8 +88,7 @@ void RunFolder::rewind(std::int64_t step) const {
         damaged += fate == Fate::damaged;
         return fate == Fate::keep;
     });
-    if (damaged > 0)
-        log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
+    if (damaged > 0) log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
     bool keep_block = true;
     keep_lines("samples.txt", [&](const std::string& line) {
         if (line.substr(0, 5) == "step ") keep_block = std::strtoll(line.c_str() + 5, nullptr, 10) <= step;

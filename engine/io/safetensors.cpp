@@ -58,8 +58,7 @@ void convert(const std::string& path, const StoredTensor& tensor, T* to) {
         case Element::f32: return convert_elements<float>(tensor.data, count, to);
         case Element::f64: return convert_elements<double>(tensor.data, count, to);
         default:
-            throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ",
-                                name_of(tensor.element),
+            throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
                                 "; real numbers are expected: F16, BF16, F32 or F64"));
     }
 }
@@ -67,8 +66,8 @@ void convert(const std::string& path, const StoredTensor& tensor, T* to) {
 template <class T>
 std::vector<T> numbers(const std::string& path, const StoredTensor& tensor, Element expected) {
     if (tensor.element != expected)
-        throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ",
-                            name_of(tensor.element), "; ", name_of(expected), " is expected"));
+        throw BadInput(text(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element), "; ",
+                            name_of(expected), " is expected"));
     std::vector<T> all(std::size_t(tensor.shape.count()));
     if (!all.empty()) std::memcpy(all.data(), tensor.data, tensor.bytes());
     return all;
@@ -132,8 +131,8 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
     if (said.empty()) return;
     std::string found = checksum_found(header.json, tensors_);
     if (said != found)
-        throw BadInput(text(path, " is damaged: its bytes add up to the checksum ", found,
-                            ", its header says ", said, ". Use another checkpoint, or copy it again"));
+        throw BadInput(text(path, " is damaged: its bytes add up to the checksum ", found, ", its header says ", said,
+                            ". Use another checkpoint, or copy it again"));
 }
 
 const StoredTensor* TensorFile::find(const std::string& name) const {
@@ -165,8 +164,8 @@ const StoredTensor& TensorFile::shaped(const std::string& name, const Shape& sha
 const StoredTensor& TensorFile::expect(const std::string& name, const Shape& shape, DType dtype) const {
     const StoredTensor& tensor = shaped(name, shape);
     if (tensor.element != element_of(dtype))
-        throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element),
-                            "; ", name_of(element_of(dtype)), " is expected"));
+        throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", name_of(tensor.element), "; ",
+                            name_of(element_of(dtype)), " is expected"));
     return tensor;
 }
 
@@ -195,8 +194,9 @@ void TensorFile::expect_finite(const std::string& name, DType type) const {
         convert(path_, part, row.data());
         for (std::int64_t i = 0; i < part.shape[0]; i++)
             if (const double x = row[std::size_t(i)]; !std::isfinite(type == DType::f64 ? x : double(float(x))))
-                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i, " of 0 to ",
-                                    count - 1, "; weights are finite", std::isfinite(x) ? ", and at most 3.4e38 in float" : "",
+                throw BadInput(text(path_, ": tensor ", name, " ", tensor.shape, " holds ", x, " as number ", begin + i,
+                                    " of 0 to ", count - 1, "; weights are finite",
+                                    std::isfinite(x) ? ", and at most 3.4e38 in float" : "",
                                     ". Use another checkpoint"));
     }
 }

@@ -29,8 +29,8 @@ struct StoredTensor {
     Element element = Element::f32;
     Shape shape;
     const void* data = nullptr;  // need not be aligned in other people's files
-    // "C64 (2,3)" of a tensor in other people's files that no View can hold: here it is a row of bytes. Asking for it is
-    // BadInput.
+    // "C64 (2,3)" of a tensor in other people's files that no View can hold: here it is a row of bytes. Asking for it
+    // is BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
@@ -43,8 +43,7 @@ StoredTensor stored(const std::string& name, const std::vector<double>& numbers)
 using Metadata = std::map<std::string, std::string>;
 
 // Writes the file and flushes it to the disk. Wide elements come first, so that all of them are aligned.
-void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors,
-                       const Metadata& metadata = {});
+void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
 
 // A file read into memory. Throws BadInput: the path, the tensor, the byte, what was expected, what was
 // found.

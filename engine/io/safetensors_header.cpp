@@ -27,8 +27,9 @@ std::size_t digits_place(const std::string& json) {
 
 // The bits of a number of the format's other dtypes, which no View can hold; 0: not known.
 int bits_of(const std::string& dtype) {
-    static const std::map<std::string, int> bits = {{"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E5M2", 8},
-                                                    {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"C64", 64}};
+    static const std::map<std::string, int> bits = {{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
+                                                    {"F8_E5M2", 8},     {"F8_E4M3", 8},     {"F8_E8M0", 8},
+                                                    {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"C64", 64}};
     const auto found = bits.find(dtype);
     return found == bits.end() ? 0 : found->second;
 }
@@ -71,8 +72,7 @@ class HeaderReader {
 
     const std::string& read_json_text() {
         if (file_.size() == 0) refuse("it is empty");
-        if (file_.size() < 8)
-            refuse("it has ", file_.size(), " bytes; its first 8 tell the length of the header");
+        if (file_.size() < 8) refuse("it has ", file_.size(), " bytes; its first 8 tell the length of the header");
         unsigned char bytes[8];
         file_.read(0, bytes, 8);
         std::uint64_t length = 0;
@@ -91,8 +91,7 @@ class HeaderReader {
     }
 
     void read_metadata(const nlohmann::json& entry) {
-        if (!entry.is_object())
-            refuse("__metadata__ is ", in_words(entry), "; an object of strings is expected");
+        if (!entry.is_object()) refuse("__metadata__ is ", in_words(entry), "; an object of strings is expected");
         for (const auto& [key, value] : entry.items()) {
             if (!value.is_string())
                 refuse("__metadata__ ", clipped(key), " is ", in_words(value), "; a string is expected");
@@ -112,28 +111,29 @@ class HeaderReader {
         const nlohmann::json &dtype = part("dtype"), &shape = part("shape"), &offsets = part("data_offsets");
         Extent extent{};
         extent.tensor.name = full_name;
-        if (!dtype.is_string()) refuse("tensor ", name, " has the unknown dtype ", in_words(dtype), "; F32, BF16, F64 and the like are expected");
+        if (!dtype.is_string())
+            refuse("tensor ", name, " has the unknown dtype ", in_words(dtype),
+                   "; F32, BF16, F64 and the like are expected");
         const std::string word = dtype.get<std::string>();
         int element = 0;
         while (element <= int(Element::f64) && word != name_of(Element(element))) element++;
         const bool known = element <= int(Element::f64);
         if (known) extent.tensor.element = Element(element);
-        std::optional<std::uint64_t> bytes = read_shape(name, shape, known ? 8 * int(bytes_of(Element(element))) : bits_of(word), extent.tensor);
+        std::optional<std::uint64_t> bytes =
+            read_shape(name, shape, known ? 8 * int(bytes_of(Element(element))) : bits_of(word), extent.tensor);
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
             !offsets[1].is_number_unsigned())
-            refuse("tensor ", name, " has data_offsets ", in_words(offsets),
-                   "; two byte offsets are expected");
+            refuse("tensor ", name, " has data_offsets ", in_words(offsets), "; two byte offsets are expected");
         extent.begin = offsets[0].get<std::uint64_t>();
         extent.end = offsets[1].get<std::uint64_t>();
         if (extent.begin > extent.end)
-            refuse("tensor ", name, " ends at byte ", extent.end, " of the data, before its begin at ",
-                   extent.begin);
+            refuse("tensor ", name, " ends at byte ", extent.end, " of the data, before its begin at ", extent.begin);
         if (bytes && extent.end - extent.begin != *bytes)
-            refuse("tensor ", name, " ", in_words_of(shape), " of ", clipped(word), " takes ", *bytes, " bytes, but ", extent.end - extent.begin,
-                   " are given to it, from byte ", extent.begin, " of the data");
+            refuse("tensor ", name, " ", in_words_of(shape), " of ", clipped(word), " takes ", *bytes, " bytes, but ",
+                   extent.end - extent.begin, " are given to it, from byte ", extent.begin, " of the data");
         if (extent.end > header_.data_bytes)
-            refuse("tensor ", name, " ends at byte ", extent.end, " of the data, which has only ",
-                   header_.data_bytes, " bytes. It was cut off: copy or download it again");
+            refuse("tensor ", name, " ends at byte ", extent.end, " of the data, which has only ", header_.data_bytes,
+                   " bytes. It was cut off: copy or download it again");
         if (!known || shape.size() > 4) {
             extent.tensor.unreadable = text(printable(clipped(word)), " ", in_words_of(shape));
             extent.tensor.element = Element::u8;
@@ -149,7 +149,8 @@ class HeaderReader {
         return '(' + clipped(all) + ')';
     }
 
-    // The bytes that the shape takes; none if the dtype is not known. The sizes of more than four dimensions are not kept.
+    // The bytes that the shape takes; none if the dtype is not known. The sizes of more than four dimensions are not
+    // kept.
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();
@@ -167,7 +168,8 @@ class HeaderReader {
         fits = fits && (empty || !__builtin_mul_overflow(all, std::max(bits, 1), &all));
         if (!fits) refuse("tensor ", name, " has shape ", in_words_of(shape), ", more than any file can hold");
         if (bits == 0) return std::nullopt;
-        if (!empty && all % 8 != 0) refuse("tensor ", name, " ", in_words_of(shape), " takes ", all, " bits, which are no whole bytes");
+        if (!empty && all % 8 != 0)
+            refuse("tensor ", name, " ", in_words_of(shape), " takes ", all, " bits, which are no whole bytes");
         return empty ? 0 : std::uint64_t(all) / 8;
     }
 
@@ -176,12 +178,11 @@ class HeaderReader {
         std::uint64_t end = 0;
         for (Extent& extent : extents) {
             if (extent.begin < end)
-                refuse("tensor ", extent.tensor.name, " begins at byte ", extent.begin,
-                       " of the data, inside tensor ", header_.tensors.back().name, ", which ends at byte ",
-                       end);
+                refuse("tensor ", extent.tensor.name, " begins at byte ", extent.begin, " of the data, inside tensor ",
+                       header_.tensors.back().name, ", which ends at byte ", end);
             if (extent.begin > end)
-                refuse("bytes ", end, " to ", extent.begin, " of the data, before tensor ",
-                       extent.tensor.name, ", belong to no tensor");
+                refuse("bytes ", end, " to ", extent.begin, " of the data, before tensor ", extent.tensor.name,
+                       ", belong to no tensor");
             end = extent.end;
             header_.begin.push_back(extent.begin);
             header_.tensors.push_back(std::move(extent.tensor));

@@ -72,8 +72,10 @@ struct FeatureRows {
 
     template <class Lanes>
     HD A half(Lanes lanes, std::int64_t n) const {
-        if constexpr (!has_norm(kind)) return A(0);
-        else return A(0.5) * scale * scale * sum(lanes, D, [&](int i) { return A(x[n * D + i]) * A(x[n * D + i]); });
+        if constexpr (!has_norm(kind))
+            return A(0);
+        else
+            return A(0.5) * scale * scale * sum(lanes, D, [&](int i) { return A(x[n * D + i]) * A(x[n * D + i]); });
     }
 };
 template <FeatureKind kind, class S, class A>
@@ -115,9 +117,8 @@ struct FeatureBackward {
                 return is_logarithm(kind) ? -g[part * R + r] : g[part * R + r] * of_half(r, part).first;
             });
         if (has_norm(kind) || !add_x)
-            store(lanes, D, dx + n * D, add_x, [&](int i) {
-                return has_norm(kind) ? dhalf * of.scale * of.scale * A(of.x[n * D + i]) : A(0);
-            });
+            store(lanes, D, dx + n * D, add_x,
+                  [&](int i) { return has_norm(kind) ? dhalf * of.scale * of.scale * A(of.x[n * D + i]) : A(0); });
     }
 };
 

@@ -77,8 +77,9 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
-// Sixteen partial sums, the i-th term in the (i modulo 16)-th, then in pairs: the order is written down, so that the bits
-// do not depend on how wide the compiler makes its vectors, and the loop does not wait for one addition after another.
+// Sixteen partial sums, the i-th term in the (i modulo 16)-th, then in pairs: the order is written down, so that the
+// bits do not depend on how wide the compiler makes its vectors, and the loop does not wait for one addition after
+// another.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)

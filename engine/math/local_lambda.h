@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Local positional lambda (Bello 2021, equation 2, over the keys nearby): e_o is a learned vector for the distance o of a key.
+// Local positional lambda (Bello 2021, equation 2, over the keys nearby): e_o is a learned vector for the distance o of
+// a key.
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// A row here is one head of one row n, and `keys` names its W = 2 reach + 1 keys: 4 row + source, or -1 where it sees none.
+// A row here is one head of one row n, and `keys` names its W = 2 reach + 1 keys: 4 row + source, or -1 where it sees
+// none.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -13,9 +15,9 @@ template <class S, class A>
 struct LocalRows {
     const int* keys;  // (N,W)
     int W, H, D;
-    const A* q;       // (N,C)
-    const S* e;       // (W,C)
-    const S* v[4];    // (Nk,C)
+    const A* q;     // (N,C)
+    const S* e;     // (W,C)
+    const S* v[4];  // (Nk,C)
     HD std::int64_t C() const { return std::int64_t(H) * D; }
     // D numbers of the key at place o of a row; null: it sees none there.
     HD const S* value(std::int64_t row, int o) const {
@@ -28,7 +30,8 @@ struct LocalRows {
     HD void weigh(Lanes lanes, std::int64_t row, A* weights) const {
         for (int o = 0; o < W; o++) {
             const S* at = distance(row, o);
-            const A w = keys[row / H * W + o] < 0 ? A(0) : sum(lanes, D, [&](int i) { return A(at[i]) * q[row * D + i]; });
+            const A w =
+                keys[row / H * W + o] < 0 ? A(0) : sum(lanes, D, [&](int i) { return A(at[i]) * q[row * D + i]; });
             if (first(lanes)) weights[o] = w;
         }
         meet(lanes);

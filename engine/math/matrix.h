@@ -10,8 +10,7 @@ namespace masquerade {
 
 // y(M,O) = x(M,I) w(O,I)^T + b(O);  b may be null
 template <class S, class A>
-void linear_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* x, const S* w, const A* b,
-                      S* y) {
+void linear_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* x, const S* w, const A* b, S* y) {
     for (std::int64_t m = 0; m < M; m++)
         for (std::int64_t o = 0; o < O; o++) {
             A s(0);
@@ -22,8 +21,7 @@ void linear_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* x
 
 // dx(M,I) = dy(M,O) w(O,I)
 template <class S, class A>
-void linear_dx_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* w, S* dx,
-                         bool add) {
+void linear_dx_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* w, S* dx, bool add) {
     for (std::int64_t m = 0; m < M; m++)
         for (std::int64_t i = 0; i < I; i++) {
             A s(0);
@@ -34,8 +32,7 @@ void linear_dx_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S
 
 // dw(O,I) = dy(M,O)^T x(M,I)
 template <class S, class A>
-void linear_dw_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* x, S* dw,
-                         bool add) {
+void linear_dw_reference(std::int64_t M, std::int64_t I, std::int64_t O, const S* dy, const S* x, S* dw, bool add) {
     for (std::int64_t o = 0; o < O; o++)
         for (std::int64_t i = 0; i < I; i++) {
             A s(0);
@@ -95,9 +92,8 @@ void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A
 // zero where the weight is,
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>
-void cross_entropy_gradient_reference(std::int64_t C, std::int64_t V, A weight, const A* h, const A* w,
-                                      const A* b, int target, const SmoothLabel<A>& label, A lse, A* dh,
-                                      A* dw, A* db) {
+void cross_entropy_gradient_reference(std::int64_t C, std::int64_t V, A weight, const A* h, const A* w, const A* b,
+                                      int target, const SmoothLabel<A>& label, A lse, A* dh, A* dw, A* db) {
     if (weight == A(0)) return;
     for (std::int64_t v = 0; v < V; v++) {
         A p = exp_of(logit_reference(C, h, w, b, v) - lse);

@@ -47,8 +47,8 @@ HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
     return bits >= threshold ? x * scale : A(0);
 }
 
-// The numbers that all parameters share in one step: the gradients' scale, rate = learning rate, c1 = 1 / (1 - beta1^t),
-// c2 = 1 / (1 - beta2^t).
+// The numbers that all parameters share in one step: the gradients' scale, rate = learning rate, c1 = 1 / (1 -
+// beta1^t), c2 = 1 / (1 - beta2^t).
 template <class A>
 struct AdamWFactors {
     A scale, beta1, beta2, rate, c1, c2, eps, decay;

@@ -29,8 +29,8 @@ struct LayerNormGrad {
 // The gradient of one row, a function of the column.
 template <class S, class A, class Lanes>
 HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
-    Two<A> total = sums(lanes, C, [&](int i) { return A(dy[i]) * w[i]; },
-                        [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
+    Two<A> total = sums(
+        lanes, C, [&](int i) { return A(dy[i]) * w[i]; }, [&](int i) { return A(dy[i]) * w[i] * ((A(x[i]) - m) * r); });
     A mean_g = total.first / A(C), mean_gx = total.second / A(C);
     return {dy, x, w, m, r, mean_g, mean_gx};
 }
@@ -57,10 +57,8 @@ HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, 
 }
 // The heads of the first `columns` columns turned, by one row of D numbers for all, the other columns as they are.
 template <class S, class A, class Lanes>
-HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D,
-                   int C) {
-    for (int head = 0; head < columns; head += D)
-        rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
+HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
+    for (int head = 0; head < columns; head += D) rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
     store(lanes, C - columns, y + columns, add, [&](int i) { return A(x[columns + i]); });
 }
 
@@ -93,7 +91,8 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
 }
 // h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - w/c g.nu,   g = dz, s = e.mu.  dw may be null
 template <class A, class Lanes>
-HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w, int Z) {
+HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w,
+                            int Z) {
     A s = sum(lanes, Z, [&](int i) { return e[i] * mu[i]; });
     A uu = sum(lanes, Z, [&](int i) { return (e[i] - s * mu[i]) * (e[i] - s * mu[i]); });
     A room = A(1) - w * w;
@@ -137,7 +136,8 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p; 0 | 0 where it is null
+// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p; 0 | 0 where
+// it is null
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p
@@ -161,8 +161,8 @@ HD void gaussian_kl_row(Lanes lanes, const A* x, const A* prior, A* kl, int kls,
 // dmu = dkl (mu - m) exp(-p),   dl = dkl (exp(l - p) - 1) / 2
 // dm = -dmu,   dp = dkl (1 - (mu - m)^2 exp(-p) - exp(l - p)) / 2
 template <class A, class Lanes>
-HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add, A* dprior,
-                             bool add_prior, int Z) {
+HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, const A* prior, A* dx, bool add,
+                             A* dprior, bool add_prior, int Z) {
     each(lanes, Z, [&](int i) {
         const GaussianTerm<A> t(x, prior, i, Z);
         const A dkl = dkls[kls == Z ? i : 0], dmu = dkl * t.apart * t.narrow, variance = exp_of(t.ratio);
@@ -172,7 +172,8 @@ HD void gaussian_kl_row_grad(Lanes lanes, const A* dkls, int kls, const A* x, co
         }
         if (!dprior) return;
         put(dprior[i], -dmu, add_prior);
-        put(dprior[Z + i], inside_clamp(prior[Z + i]) * dkl * A(0.5) * (A(1) - t.apart * t.apart * t.narrow - variance), add_prior);
+        put(dprior[Z + i], inside_clamp(prior[Z + i]) * dkl * A(0.5) * (A(1) - t.apart * t.apart * t.narrow - variance),
+            add_prior);
     });
 }
 

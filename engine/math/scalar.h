@@ -43,9 +43,7 @@ HD float float_of(std::uint32_t bits) {
     return x;
 }
 HD float magnitude(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
-HD float with_sign_of(float x, float positive) {
-    return float_of(bits_of(positive) | (bits_of(x) & 0x80000000u));
-}
+HD float with_sign_of(float x, float positive) { return float_of(bits_of(positive) | (bits_of(x) & 0x80000000u)); }
 // 2^n, n in [-126, 127] modulo 2^32
 HD float power_of_two(std::uint32_t n) { return float_of((n + 127u) << 23); }
 
@@ -57,9 +55,7 @@ HD float choose(bool condition, float yes, float no) {
 }
 
 // x held in [low, high] by its real part; NaN stays NaN.
-HD float clamp_of(float x, float low, float high) {
-    return choose(x < low, low, choose(x > high, high, x));
-}
+HD float clamp_of(float x, float low, float high) { return choose(x < low, low, choose(x > high, high, x)); }
 HD double clamp_of(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 inline Complex clamp_of(const Complex& x, double low, double high) {
     return x.real() < low ? low : x.real() > high ? high : x;
@@ -103,8 +99,8 @@ HD float log_of(float x) {
     float k = float(std::int32_t(shifted) >> 23) - choose(tiny, 23.0f, 0.0f);
     float f = float_of((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
     float square = f * f;
-    float p = polynomial(f, 0.333333135f, -0.250001669f, 0.200022221f, -0.16659373f, 0.142096385f,
-                         -0.125490785f, 0.121105984f, -0.109189399f, 0.0532318056f);
+    float p = polynomial(f, 0.333333135f, -0.250001669f, 0.200022221f, -0.16659373f, 0.142096385f, -0.125490785f,
+                         0.121105984f, -0.109189399f, 0.0532318056f);
     float tail = mul_add(square * f, p, k * -2.12194440e-4f);
     float y = mul_add(k, 0.693359375f, f + mul_add(square, -0.5f, tail));
     y = choose(x < INFINITY, y, x);
@@ -115,8 +111,7 @@ HD float log_of(float x) {
 HD float tanh_of(float x) {
     float a = magnitude(x);
     float square = a * a;
-    float p = polynomial(square, -0.333332807f, 0.133314058f, -0.0537365153f, 0.0206281673f,
-                         -0.0056922962f);
+    float p = polynomial(square, -0.333332807f, 0.133314058f, -0.0537365153f, 0.0206281673f, -0.0056922962f);
     float small = mul_add(a * square, p, a);
     float large = 1.0f - 2.0f / (exp_inside(2.0f * choose(a > 10.0f, 10.0f, a)) + 1.0f);
     return with_sign_of(x, choose(a < 0.625f, small, large));
@@ -129,8 +124,8 @@ HD float erf_of(float x) {
     float p = polynomial(square, 0.128379166f, -0.376126289f, 0.112836257f, -0.0268557407f, 0.00519246049f,
                          -0.000805080403f, 8.00277485e-05f);
     float small = mul_add(a, p, a);
-    float q = polynomial(choose(a > 3.95f, 3.95f, a), 0.000211312406f, 1.12761116f, 0.637290597f,
-                         0.103836656f, -0.022181211f, 0.00303175999f, -0.000194769746f);
+    float q = polynomial(choose(a > 3.95f, 3.95f, a), 0.000211312406f, 1.12761116f, 0.637290597f, 0.103836656f,
+                         -0.022181211f, 0.00303175999f, -0.000194769746f);
     float large = 1.0f - exp_inside(-q);
     return with_sign_of(x, choose(a < 0.9375f, small, large));
 }
@@ -139,15 +134,15 @@ HD float erf_of(float x) {
 HD float exp2_inside(float x) {
     float shifted = x + 12582912.0f;
     float r = x - (shifted - 12582912.0f);
-    float p = polynomial(r, 1.0f, 0.693147182f, 0.240226477f, 0.0555035993f, 0.00961850584f, 0.00133908063f,
-                         0.000153264642f);
+    float p =
+        polynomial(r, 1.0f, 0.693147182f, 0.240226477f, 0.0555035993f, 0.00961850584f, 0.00133908063f, 0.000153264642f);
     return p * power_of_two(bits_of(shifted) - 0x4b400000u);
 }
 
-// The normal distribution function, (1 + erf(x / sqrt 2)) / 2. With a = |x|:   Phi(-a) = 2^-Q(a),   Phi(a) = 1 - Phi(-a)
+// The normal distribution function, (1 + erf(x / sqrt 2)) / 2. With a = |x|:  Phi(-a) = 2^-Q(a),   Phi(a) = 1 - Phi(-a)
 HD float normal_cdf(float x) {
-    float q = polynomial(magnitude(x), 1.0f, 1.15110612f, 0.459196806f, 0.0525418185f, -0.00714615965f,
-                         0.000213760766f, 0.000148523977f, -3.01645377e-05f, 1.95353209e-06f);
+    float q = polynomial(magnitude(x), 1.0f, 1.15110612f, 0.459196806f, 0.0525418185f, -0.00714615965f, 0.000213760766f,
+                         0.000148523977f, -3.01645377e-05f, 1.95353209e-06f);
     float below = exp2_inside(-choose(q > 127.0f, 127.0f, q));
     return choose(x > 0.0f, 1.0f - below, below);
 }
@@ -206,8 +201,6 @@ inline Complex normal_pdf(const Complex& x) { return 0.3989422804014327 * std::e
 inline void sine_and_cosine(const Complex& x, Complex& sine, Complex& cosine) {
     sine = std::sin(x), cosine = std::cos(x);
 }
-inline Complex normal_cdf(const Complex& x) {
-    return {normal_cdf(x.real()), x.imag() * normal_pdf(x.real())};
-}
+inline Complex normal_cdf(const Complex& x) { return {normal_cdf(x.real()), x.imag() * normal_pdf(x.real())}; }
 
 }  // namespace masquerade

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The loss of an insertion decoder, one document at a time: log p of the tokens that its slots ask for, factorised or joint, by
-// one softmax a slot or a mixture of K.                                        Stern et al. 2019, equations 2-4; Yang et al. 2018
+// The loss of an insertion decoder, one document at a time: log p of the tokens that its slots ask for, factorised or
+// joint, by one softmax a slot or a mixture of K.                                        Stern et al. 2019, equations
+// 2-4; Yang et al. 2018
 #pragma once
 #include "engine/math/row.h"
 
 namespace masquerade {
 
-// All documents: first (B+1) parts the slots, begin (M+1) the choices. z (J,K), lse (M,K), shares, inner (J); mix and base have a
-// row for every slot or, joint, for every document; mix and place (M) may be null.
+// All documents: first (B+1) parts the slots, begin (M+1) the choices. z (J,K), lse (M,K), shares, inner (J); mix and
+// base have a row for every slot or, joint, for every document; mix and place (M) may be null.
 template <class A>
 struct SlotDocuments {
     const A *z, *lse, *mix, *place, *shares;
@@ -60,15 +61,15 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     meet(lanes);
     const A all = d.place_sum(lanes, from, slots);
     return A(0) - sum(lanes, slots, [&](int i) {
-        const std::int64_t m = from + i, row = d.joint ? g : m;
-        const A where = d.place ? d.place[m] - all : A(0);
-        A s(0);
-        for (std::int64_t j = d.begin[m]; j < d.begin[m + 1]; j++) {
-            d.inner[j] = log_sum_exp(OneLane{}, K, [&](int k) { return d.base[row * K + k] + d.z[j * K + k]; });
-            s += d.shares[j] * (d.inner[j] + where);
-        }
-        return s;
-    });
+               const std::int64_t m = from + i, row = d.joint ? g : m;
+               const A where = d.place ? d.place[m] - all : A(0);
+               A s(0);
+               for (std::int64_t j = d.begin[m]; j < d.begin[m + 1]; j++) {
+                   d.inner[j] = log_sum_exp(OneLane{}, K, [&](int k) { return d.base[row * K + k] + d.z[j * K + k]; });
+                   s += d.shares[j] * (d.inner[j] + where);
+               }
+               return s;
+           });
 }
 
 // Null pointers are gradients that are not wanted.
@@ -78,11 +79,13 @@ struct SlotGradients {
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// With w = sum share_j and t_k = sum share_j rho_jk, over the choices of a slot or, joint, of the document, and dloss = g:
+// With w = sum share_j and t_k = sum share_j rho_jk, over the choices of a slot or, joint, of the document, and dloss =
+// g:
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k, or joint g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>
-HD void slot_loss_row_grad(Lanes lanes, const SlotDocuments<A>& d, std::int64_t document, A g, const SlotGradients<A>& to) {
+HD void slot_loss_row_grad(Lanes lanes, const SlotDocuments<A>& d, std::int64_t document, A g,
+                           const SlotGradients<A>& to) {
     const std::int64_t from = d.first[document];
     const int slots = int(d.first[document + 1] - from), K = d.K;
     const A w = sum(lanes, slots, [&](int i) { return d.weight(from + i); });

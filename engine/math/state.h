@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state, of one head: R slots of D numbers take up the keys that are seen, one after the other,
-// and a query reads the slots. With the scaled pack s_j (R) of key j, its weight in slot r is
+// Attention through a bounded state, of one head: R slots of D numbers take up the keys that are seen, one after the
+// other, and a query reads the slots. With the scaled pack s_j (R) of key j, its weight in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr               gated: keys i after j fade it, g = sigmoid(a)
-//     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)          exponential, with a running maximum for each slot
+//     w_jr = exp(s_jr)                     n_r = sum_j exp(s_jr)      exponential, with a running maximum for each slot
 //     K_r = sum_j w_jr k_j / n_r,  V_r = sum_j w_jr v_j / n_r
 //
 // and the query reads y = sum_r p_r V_r with
 //
-//     linear    p_r = x_r                                                 content lambda           Bello 2021, equation 1
-//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)     Choromanski et al. 2020;
+//     linear    p_r = x_r                                                 content lambda         Bello 2021, equation 1
+//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)  Choromanski et al. 2020;
 //                                                                         gated                   Peng et al. 2021, 3.2
-//     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna              Ma et al. 2021, section 3
+//     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //
-// where the kernel of a sum has n_r = sum_j w_jr. A query that sees nothing reads 0. Derivations: docs/ops/state_attention.md.
+// where the kernel of a sum has n_r = sum_j w_jr. A query that sees nothing reads 0. Derivations:
+// docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -25,8 +26,8 @@ struct StateShape {
     bool exponential, gated, attends, kernel;
     double scale;  // of the packs
     double floor;  // of the magnitude of a kernel's sum, a key (gated: in all); below it the sum is held
-    // Numbers of a state: keys it holds, running maxima or products of gates (R), sums of weights (R), values and keys (R,D)
-    // times weights.
+    // Numbers of a state: keys it holds, running maxima or products of gates (R), sums of weights (R), values and keys
+    // (R,D) times weights.
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
@@ -63,8 +64,10 @@ inline Complex larger(const Complex& most, const Complex& x) { return x.real() >
 // to[d] = a to[d] + b from[d]
 template <class Lanes, class A, class S>
 HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict from) {
-    if (a == A(1)) each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), to[d]); });
-    else each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
+    if (a == A(1))
+        each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), to[d]); });
+    else
+        each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
 // A key as a state takes it up: its pack (R), its key and value (D), and the logit of its gate, null without gates.
@@ -83,12 +86,14 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     const A scale = A(n.scale), g = n.gated ? gate_of(met.gate) : A(1), fresh = n.gated ? A(1) - g : A(1);
     meet(lanes);
     // A loop for each kind of pack: one with a branch in it does not vectorise.
-    if (n.exponential) each(lanes, R, [&](int r) {
-        const A scaled = scale * met.pack[r], top = larger(to.top[r], scaled);
-        old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
-        to.top[r] = top;
-    });
-    else each(lanes, R, [&](int r) { old[r] = g, now[r] = fresh * (scale * met.pack[r]), to.top[r] *= g; });
+    if (n.exponential)
+        each(lanes, R, [&](int r) {
+            const A scaled = scale * met.pack[r], top = larger(to.top[r], scaled);
+            old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
+            to.top[r] = top;
+        });
+    else
+        each(lanes, R, [&](int r) { old[r] = g, now[r] = fresh * (scale * met.pack[r]), to.top[r] *= g; });
     each(lanes, R, [&](int r) { to.total[r] = old[r] * to.total[r] + now[r]; });
     if (first(lanes)) *to.count += A(1);
     meet(lanes);
@@ -158,8 +163,10 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
     if (n.attends || (n.kernel && n.exponential)) {
         const auto score = [&](int r) { return n.attends ? scores[r] : A(x[r]) + state.top[r]; };
         const A most = A(top(lanes, R, score));
-        if (n.attends) each(lanes, R, [&](int r) { weights[r] = exp_of(scores[r] - most); });
-        else each(lanes, R, [&](int r) { weights[r] = exp_of(A(x[r]) + state.top[r] - most); });
+        if (n.attends)
+            each(lanes, R, [&](int r) { weights[r] = exp_of(scores[r] - most); });
+        else
+            each(lanes, R, [&](int r) { weights[r] = exp_of(A(x[r]) + state.top[r] - most); });
         reading.sum = sum(lanes, R, [&](int r) { return n.attends ? weights[r] : weights[r] * state.total[r]; });
         each(lanes, R, [&](int r) { weights[r] /= n.attends ? reading.sum * divisor(n, state, r) : reading.sum; });
     } else if (n.kernel) {
@@ -183,9 +190,9 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// The trace of a query that the backward keeps for its keys: for each slot r what multiplies dy in the gradient of V_r's
-// sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs; for gates, what the
-// loss gains if all weights grow alike, which is 0 but at the floor.
+// The trace of a query that the backward keeps for its keys: for each slot r what multiplies dy in the gradient of
+// V_r's sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs; for
+// gates, what the loss gains if all weights grow alike, which is 0 but at the floor.
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
@@ -214,8 +221,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
             lost = weights[r] * u + db * scores[r];
         } else if (n.kernel) {
             lost = reading.held ? A(0) : along * weights[r];
-            if (n.exponential) lost *= total, key = weights[r] * u - lost;
-            else key = (u - (reading.held ? A(0) : along * state.total[r])) / reading.sum;
+            if (n.exponential)
+                lost *= total, key = weights[r] * u - lost;
+            else
+                key = (u - (reading.held ? A(0) : along * state.total[r])) / reading.sum;
         } else {
             key = u / total;
             lost = n.exponential ? weights[r] * u : A(0);
@@ -225,8 +234,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
         trace.lost[r] = lost;
         if (n.attends && !n.exponential) trace.key[r] /= total, trace.lost[r] = A(0);
     });
-    if (n.exponential) each(lanes, R, [&](int r) { trace.log_total[r] = state.top[r] + log_of(state.total[r]); });
-    else each(lanes, R, [&](int r) { trace.log_total[r] = reading.held ? along : A(0); });
+    if (n.exponential)
+        each(lanes, R, [&](int r) { trace.log_total[r] = state.top[r] + log_of(state.total[r]); });
+    else
+        each(lanes, R, [&](int r) { trace.log_total[r] = reading.held ? along : A(0); });
     meet(lanes);
     if (dx && !n.attends) store(lanes, R, dx, add, [&](int r) { return trace.key[r]; });
     if (!dx || !n.attends) return;
@@ -236,9 +247,10 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The reverse state: what the queries so far, from the last one back, want of a key. Its numbers lie as those of a State:
-// `top` is log n_r of the last query that was taken up, to which everything is relative, or the product of gates since the
-// start, `total` what the normalisers lose.
+// The reverse state: what the queries so far, from the last one back, want of a key. Its numbers lie as those of a
+// State:
+// `top` is log n_r of the last query that was taken up, to which everything is relative, or the product of gates since
+// the start, `total` what the normalisers lose.
 template <class Lanes, class A>
 HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
     clear_numbers(lanes, n, at, INFINITY);
@@ -282,11 +294,13 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
                   const S* dy, A* scratch) {
     const int R = n.slots, D = n.columns;
     meet(lanes);
-    if (n.exponential) each(lanes, R, [&](int r) {
-        scratch[r] = exp_of(trace.log_total[r] - to.top[r]);
-        to.top[r] = A(real_of(trace.log_total[r]));
-    });
-    else each(lanes, R, [&](int r) { scratch[r] = A(1); });
+    if (n.exponential)
+        each(lanes, R, [&](int r) {
+            scratch[r] = exp_of(trace.log_total[r] - to.top[r]);
+            to.top[r] = A(real_of(trace.log_total[r]));
+        });
+    else
+        each(lanes, R, [&](int r) { scratch[r] = A(1); });
     each(lanes, R, [&](int r) { to.total[r] = scratch[r] * to.total[r] + trace.lost[r]; });
     meet(lanes);
     for (int r = 0; r < R; r++) {
@@ -295,16 +309,19 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. Returns what the loss gains if all its weights
-// grow alike. `row` (R + 2D).
+// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. Returns what the loss gains if all its
+// weights grow alike. `row` (R + 2D).
 template <class Lanes, class S, class A>
-HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv, A* row) {
+HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv,
+              A* row) {
     const int R = n.slots, D = n.columns;
     A *weights = row, *to_v = row + R, *to_k = to_v + D, along(0);
     const A scale = A(n.scale), fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
     meet(lanes);
-    if (n.exponential) each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - wishes.top[r]); });
-    else each(lanes, R, [&](int r) { weights[r] = fresh * (scale * met.pack[r]); });
+    if (n.exponential)
+        each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - wishes.top[r]); });
+    else
+        each(lanes, R, [&](int r) { weights[r] = fresh * (scale * met.pack[r]); });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {

@@ -6,17 +6,18 @@ namespace masquerade {
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
       path(block_path),
-      attention_(self_attention(s.attention, s.cross).make(p, path, "attention",
-                                                           {s.width, s.heads, s.deviation, s.rotary_value, s.positions,
-                                                            s.attention_options, s.pre_norm, s.eps})),
+      attention_(self_attention(s.attention, s.cross)
+                     .make(p, path, "attention",
+                           {s.width, s.heads, s.deviation, s.rotary_value, s.positions, s.attention_options, s.pre_norm,
+                            s.eps})),
       up_(p, path + ".ffn.up", s.width, s.inner, s.deviation),
       down_(p, path + ".ffn.down", s.inner, s.width, s.deviation),
       norm1_(p, path + ".norm1", s.width, s.eps),
       norm2_(p, path + ".norm2", s.width, s.eps) {
     if (!s.cross) return;
-    cross_ = find_attention(s.attention).make(p, path, "cross",
-                                              {s.width, s.heads, s.deviation, false, s.positions, s.attention_options,
-                                               s.pre_norm, s.eps});
+    cross_ = find_attention(s.attention)
+                 .make(p, path, "cross",
+                       {s.width, s.heads, s.deviation, false, s.positions, s.attention_options, s.pre_norm, s.eps});
     norm_cross_ = LayerNorm(p, path + ".norm_cross", s.width, s.eps);
 }
 
@@ -28,8 +29,13 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    const Site site{names, pass.graph, pass.turns, pass.attention_dropout, pass.cache && pass.cache->self ? &pass.cache->self : nullptr,
-                    pass.packed, pass.dropout};
+    const Site site{names,
+                    pass.graph,
+                    pass.turns,
+                    pass.attention_dropout,
+                    pass.cache && pass.cache->self ? &pass.cache->self : nullptr,
+                    pass.packed,
+                    pass.dropout};
     Tensor* a = (*attention_)(tape, queries, keys, site);  // (Nq,C)
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, norm1_, {"attention.dropout", "residual1", "norm1"});
@@ -47,7 +53,8 @@ Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const Row
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, norm_cross_, x, "norm_cross")};
-    const Site site{names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout, cache, pass.packed, pass.dropout};
+    const Site site{names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout,
+                    cache, pass.packed,      pass.dropout};
     Tensor* a = (*cross_)(tape, queries, keys, site);  // (Nq,C)
     return join(tape, x, a, names, pass.dropout, norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
 }

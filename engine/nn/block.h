@@ -14,7 +14,7 @@ struct LayerCache {
 struct Pass {
     RowNames rows;                        // of x
     const SegmentGraph* graph = nullptr;  // may change from layer to layer
-    Tensor* turns = nullptr;  // rotary table (P,D), or null: positions were added to the embedding
+    Tensor* turns = nullptr;              // rotary table (P,D), or null: positions were added to the embedding
     float dropout = 0, attention_dropout = 0;
     // Only these rows go on through the layer (the others are read as keys and end here); null data: all.
     Ints query_rows;
@@ -25,8 +25,8 @@ struct Pass {
     // With cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
-    Ints encoder_positions;     // of the encoder's rows
-    bool rotates_cross = false;  // rotary: cross-attention is rotated
+    Ints encoder_positions;        // of the encoder's rows
+    bool rotates_cross = false;    // rotary: cross-attention is rotated
     PackedRows* packed = nullptr;  // the second stream of a kind that has one
     Tensor* cross_turns() const { return rotates_cross ? turns : nullptr; }
 };
@@ -37,8 +37,8 @@ struct BlockShape {
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
     double deviation = 0.02;
-    bool rotary_value = false;  // a rotary table turns values as it turns keys
-    bool cross = false;         // a decoder's layer, which attends to an encoder as well
+    bool rotary_value = false;          // a rotary table turns values as it turns keys
+    bool cross = false;                 // a decoder's layer, which attends to an encoder as well
     std::string attention = "softmax";  // a name of attention_kinds()
     AttentionOptions attention_options = {};
     int positions = 0;  // P

@@ -31,8 +31,7 @@ void linear_backward(const Record& r) {
 }
 
 void layernorm_forward(const Record& r) {
-    masquerade::layernorm_forward(r.x(0), r.x(1), r.x(2), r.as<LayerNormAttributes>().eps, r.y(0), r.y(1),
-                                  r.y(2));
+    masquerade::layernorm_forward(r.x(0), r.x(1), r.x(2), r.as<LayerNormAttributes>().eps, r.y(0), r.y(1), r.y(2));
 }
 void layernorm_backward(const Record& r) {
     Grad dx = r.dx(0), dw = r.dx(1), db = r.dx(2);
@@ -40,9 +39,7 @@ void layernorm_backward(const Record& r) {
 }
 
 void gelu_forward(const Record& r) { masquerade::gelu_forward(r.x(), r.as<GeluAttributes>().kind, r.y()); }
-void gelu_backward(const Record& r) {
-    masquerade::gelu_backward(r.dy(), r.x(), r.as<GeluAttributes>().kind, r.dx());
-}
+void gelu_backward(const Record& r) { masquerade::gelu_backward(r.dy(), r.x(), r.as<GeluAttributes>().kind, r.dx()); }
 
 void linear_gelu_forward(const Record& r) {
     masquerade::linear_gelu_forward(r.x(0), r.x(1), r.x(2), r.as<GeluAttributes>().kind, r.y(0), r.y(1));
@@ -103,7 +100,8 @@ void residual_norm_backward(const Record& r) {
 namespace {
 Tensor* linear(Tape& t, Tensor* x, Tensor* w, Tensor* b, DType type, const std::string& name) {
     Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, type);
-    return t.run(Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(record::linear_forward, record::linear_backward));
+    return t.run(
+        Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(record::linear_forward, record::linear_backward));
 }
 }  // namespace
 
@@ -118,56 +116,78 @@ Tensor* layernorm(Tape& t, Tensor* x, Tensor* w, Tensor* b, double eps, const st
     DType a = arithmetic_of(x->dtype);
     Tensor *y = t.declare(name, x->shape, x->dtype), *mean = t.declare(name + ".mean", {x->rows()}, a),
            *rstd = t.declare(name + ".rstd", {x->rows()}, a);
-    return t.run(Record("layernorm").reads({x, w, b}).makes({y, mean, rstd}).keeps({x, w, mean, rstd})
-              .by(record::layernorm_forward, record::layernorm_backward, LayerNormAttributes{eps}));
+    return t.run(Record("layernorm")
+                     .reads({x, w, b})
+                     .makes({y, mean, rstd})
+                     .keeps({x, w, mean, rstd})
+                     .by(record::layernorm_forward, record::layernorm_backward, LayerNormAttributes{eps}));
 }
 
 Tensor* gelu(Tape& t, Tensor* x, GeluKind kind, const std::string& name) {
-    return t.run(Record("gelu").reads({x}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x})
-              .by(record::gelu_forward, record::gelu_backward, GeluAttributes{kind}));
+    return t.run(Record("gelu")
+                     .reads({x})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .keeps({x})
+                     .by(record::gelu_forward, record::gelu_backward, GeluAttributes{kind}));
 }
 
 Activation linear_gelu(Tape& t, Tensor* x, Tensor* w, Tensor* b, GeluKind kind, const std::string& name,
                        const std::string& gelu_name) {
     Shape shape{x->rows(), w->shape[0]};
     Tensor *u = t.declare(name, shape, x->dtype), *a = t.declare(gelu_name, shape, x->dtype);
-    t.run(Record("linear_gelu").reads({x, w, b}).makes({u, a}).keeps({x, w})
+    t.run(Record("linear_gelu")
+              .reads({x, w, b})
+              .makes({u, a})
+              .keeps({x, w})
               .by(record::linear_gelu_forward, record::linear_backward, GeluAttributes{kind}));
     return {u, a, kind};
 }
 
 Tensor* gelu_linear(Tape& t, const Activation& x, Tensor* w, Tensor* b, const std::string& name) {
-    return t.run(Record("gelu_linear").reads({x.u, x.a, w, b})
-              .makes({t.declare(name, {x.u->rows(), w->shape[0]}, x.u->dtype)}).keeps({x.u, x.a, w})
-              .by(record::gelu_linear_forward, record::gelu_linear_backward, GeluAttributes{x.kind}));
+    return t.run(Record("gelu_linear")
+                     .reads({x.u, x.a, w, b})
+                     .makes({t.declare(name, {x.u->rows(), w->shape[0]}, x.u->dtype)})
+                     .keeps({x.u, x.a, w})
+                     .by(record::gelu_linear_forward, record::gelu_linear_backward, GeluAttributes{x.kind}));
 }
 
 Tensor* convert(Tape& t, Tensor* x, DType type, const std::string& name) {
     if (x->dtype == type) return x;
-    return t.run(Record("convert").reads({x}).makes({t.declare(name, x->shape, type)})
-              .by(record::convert_forward, record::convert_backward));
+    return t.run(Record("convert")
+                     .reads({x})
+                     .makes({t.declare(name, x->shape, type)})
+                     .by(record::convert_forward, record::convert_backward));
 }
 
 Tensor* scale_columns(Tape& t, Tensor* x, Tensor* w, const std::string& name) {
-    return t.run(Record("scale_columns").reads({x, w}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x, w})
-              .by(record::scale_columns_forward, record::scale_columns_backward));
+    return t.run(Record("scale_columns")
+                     .reads({x, w})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .keeps({x, w})
+                     .by(record::scale_columns_forward, record::scale_columns_backward));
 }
 
 Tensor* reshape(Tape& t, Tensor* x, const Shape& shape, const std::string& name) {
     Tensor* y = t.declare(name, shape, x->dtype);
-    if (shape.count() != x->shape.count()) throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
+    if (shape.count() != x->shape.count())
+        throw Error(text("reshape: ", x->path, " ", x->shape, " does not have the numbers of ", shape));
     return t.run(Record("reshape").reads({x}).makes({y}).by(record::reshape_forward, record::reshape_backward));
 }
 
 Tensor* add(Tape& t, Tensor* a, Tensor* b, const std::string& name) {
-    return t.run(Record("add").reads({a, b}).makes({t.declare(name, a->shape, a->dtype)})
-              .by(record::add_forward, record::add_backward));
+    return t.run(Record("add")
+                     .reads({a, b})
+                     .makes({t.declare(name, a->shape, a->dtype)})
+                     .by(record::add_forward, record::add_backward));
 }
 
 Tensor* dropout(Tape& t, Tensor* x, const RowNames& rows, float rate, const std::string& name) {
     if (!t.training() || rate == 0) return x;
-    return t.run(Record("dropout").reads({x}).makes({t.declare(name, x->shape, x->dtype)})
-              .by(record::dropout_forward, record::dropout_backward, DropoutAttributes{rows, {rate, t.stream(name)}}));
+    return t.run(
+        Record("dropout")
+            .reads({x})
+            .makes({t.declare(name, x->shape, x->dtype)})
+            .by(record::dropout_forward, record::dropout_backward, DropoutAttributes{rows, {rate, t.stream(name)}}));
 }
 
 Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,
@@ -177,8 +197,12 @@ Tensor* residual_norm(Tape& t, Tensor* x, Tensor* f, const RowNames& rows, float
            *mean = t.declare(names.norm + ".mean", {x->rows()}, a),
            *rstd = t.declare(names.norm + ".rstd", {x->rows()}, a);
     const DropoutRule rule{t.training() ? rate : 0, t.stream(names.dropout)};
-    return t.run(Record("residual_norm").reads({x, f, w, b}).makes({y, s, mean, rstd}).keeps({s, w, mean, rstd})
-              .by(record::residual_norm_forward, record::residual_norm_backward, ResidualNormAttributes{rows, rule, eps}));
+    return t.run(Record("residual_norm")
+                     .reads({x, f, w, b})
+                     .makes({y, s, mean, rstd})
+                     .keeps({s, w, mean, rstd})
+                     .by(record::residual_norm_forward, record::residual_norm_backward,
+                         ResidualNormAttributes{rows, rule, eps}));
 }
 
 }  // namespace masquerade

@@ -18,8 +18,8 @@ Tensor* reshape(Tape& tape, Tensor* x, const Shape& shape, const std::string& na
 Tensor* layernorm(Tape& tape, Tensor* x, Tensor* w, Tensor* b, double eps, const std::string& name);
 Tensor* tanh(Tape& tape, Tensor* x, const std::string& name);
 Tensor* gelu(Tape& tape, Tensor* x, GeluKind kind, const std::string& name);
-// The two halves of a feed-forward network, with the gelu between them inside: u(N,F) = x w^T + b with a = gelu(u), then
-// y(N,C) = a w^T + b, whose gradient goes to u.
+// The two halves of a feed-forward network, with the gelu between them inside: u(N,F) = x w^T + b with a = gelu(u),
+// then y(N,C) = a w^T + b, whose gradient goes to u.
 struct Activation {
     Tensor *u, *a;
     GeluKind kind;
@@ -36,8 +36,8 @@ Tensor* dropout(Tape& tape, Tensor* x, const RowNames& rows, float rate, const s
 struct ResidualNames {
     std::string dropout, sum, norm;
 };
-Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b, double eps,
-                      const ResidualNames& names);
+Tensor* residual_norm(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, Tensor* w, Tensor* b,
+                      double eps, const ResidualNames& names);
 Tensor* embedding(Tape& tape, Ints ids, Tensor* w, const std::string& name);
 // Rotates the first `columns` columns; turns (P,D) from rotary_turns().
 Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name);
@@ -47,21 +47,22 @@ Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints position
 // q (Nq,C), every kv (Nk,2C). The graph must outlive the step.
 Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name);
-// y (N,width) of x through a state of its keys; pack[s], kv[s] and, of a gated pack, gate[s] of one source each. `before` (B, state_numbers): the state
-// that the rows of each document find, `after` receives the one that they leave; null where there is none. The graph must
-// outlive the step.
-Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,
-                        const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before = nullptr,
-                        Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
+// y (N,width) of x through a state of its keys; pack[s], kv[s] and, of a gated pack, gate[s] of one source each.
+// `before` (B, state_numbers): the state that the rows of each document find, `after` receives the one that they leave;
+// null where there is none. The graph must outlive the step.
+Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv,
+                        int width, const SegmentGraph& graph, const StateRule& rule, const std::string& name,
+                        Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
 int state_numbers(int width, const StateRule& rule);
 // y (Nq,C) of q (Nq,C), unrounded, e (2 reach + 1,C) and v[s] (Nk,C). The graph must outlive the step.
-Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph, int heads,
-                     const std::string& name);
+Tensor* local_lambda(Tape& tape, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph,
+                     int heads, const std::string& name);
 // y (Nq,C), Nq the rows that the graph asks for; q, k, v (N,C). The graph must outlive the step.
-Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph, std::int64_t rows,
-                      const LshRule& rule, const std::string& name);
+Tensor* lsh_attention(Tape& tape, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
+                      std::int64_t rows, const LshRule& rule, const std::string& name);
 // (B block,2C) the rows of sorted blocks. The graph must outlive the step.
-Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule, const std::string& name);
+Tensor* sinkhorn(Tape& tape, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
+                 const std::string& name);
 Tensor* gather_rows(Tape& tape, Tensor* x, Ints rows, const std::string& name);
 Tensor* replace_rows(Tape& tape, Tensor* x, Ints which, Tensor* u, const std::string& name);
 // y (M,2C) = [x[first[m]] x[second[m]]]; neither list names a row of x twice.
@@ -74,7 +75,8 @@ Tensor* normalise(Tape& tape, Tensor* x, const std::string& name, int heads = 1)
 // (N,heads R), unrounded
 Tensor* head_scores(Tape& tape, Tensor* x, Tensor* p, int heads, double scale, const std::string& name);
 // t from head_scores of the same scale; x null where the kind has no norm.
-Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name);
+Tensor* feature_map(Tape& tape, Tensor* t, Tensor* x, int heads, double scale, FeatureKind kind,
+                    const std::string& name);
 Tensor* vmf_sample(Tape& tape, Tensor* mu, Tensor* w, Tensor* e, const std::string& name);
 Tensor* gaussian_sample(Tape& tape, Tensor* x, Tensor* e, const std::string& name);
 // prior may be null: N(0, 1). (B); `apart`: (B,Z), of each number.
@@ -86,7 +88,9 @@ struct Coupled {
 };
 Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
-Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det, const std::string& name);  // (B)
+// (B)
+Tensor* flow_kl(Tape& tape, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det,
+                const std::string& name);
 // q (B,Z) of y (B,Z), through which nothing flows; code (B,groups).
 struct NearestCode {
     Tensor *q, *code;
@@ -96,30 +100,32 @@ Tensor* nearest_level(Tape& tape, Tensor* t, int levels, const std::string& name
 Tensor* straight_through(Tape& tape, Tensor* y, Tensor* q, const std::string& name);
 // (B): weight |y - q|^2; nothing flows to q.
 Tensor* distance(Tape& tape, Tensor* y, Tensor* q, double weight, const std::string& name);
-// (1): sum_n weight_n loss_n, weights (N) constants; b may be null. The gradients of h, w and b are made by the forward,
-// for those of them that need one: where only losses are read, token_losses() is three times cheaper. `losses`, if not
-// null, receives (N), for reading: nothing flows through it. Label smoothing is part of both.
+// (1): sum_n weight_n loss_n, weights (N) constants; b may be null. The gradients of h, w and b are made by the
+// forward, for those of them that need one: where only losses are read, token_losses() is three times cheaper.
+// `losses`, if not null, receives (N), for reading: nothing flows through it. Label smoothing is part of both.
 Tensor* cross_entropy(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
                       const std::string& name, Tensor** losses = nullptr, double smoothing = 0);
 // (N): the loss of every row without smoothing, through which nothing flows.
 Tensor* token_losses(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name);
-// z (J,K): the logits of choices, a slot (a row of h) and a token each; lse (M,K): each row's log of the sum of exp of all its logits.
-// h (M,E); or (M,K E), K rows for each slot. slots (J) and groups (M) ascend. b, bias (G,V) may be null; groups are read with bias
-// alone.
+// z (J,K): the logits of choices, a slot (a row of h) and a token each; lse (M,K): each row's log of the sum of exp of
+// all its logits.
+// h (M,E); or (M,K E), K rows for each slot. slots (J) and groups (M) ascend. b, bias (G,V) may be null; groups are
+// read with bias alone.
 struct ChosenLogits {
     Tensor *z, *lse;
 };
-ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints slots, Ints tokens,
-                           const std::string& name);
-// (B): each document's loss over the tokens that its slots ask for. Document g has the slots [first[g], first[g+1]), slot m
-// the choices [begin[m], begin[m+1]): first (B+1) from 0 to M, begin (M+1) from 0 to J. shares (J) are constants.
+ChosenLogits chosen_logits(Tape& tape, Tensor* h, Tensor* w, Tensor* b, Tensor* bias, Ints groups, Ints slots,
+                           Ints tokens, const std::string& name);
+// (B): each document's loss over the tokens that its slots ask for. Document g has the slots [first[g], first[g+1]),
+// slot m the choices [begin[m], begin[m+1]): first (B+1) from 0 to M, begin (M+1) from 0 to J. shares (J) are
+// constants.
 struct SlotChoices {
     Ints first, begin;
     Tensor* shares;
 };
 // mix (M,K), or (B,K) where joint, may be null where K is 1; place (M), or null, and null where joint.
-Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices, bool joint,
-                  const std::string& name);
+Tensor* slot_loss(Tape& tape, const ChosenLogits& logits, Tensor* mix, Tensor* place, const SlotChoices& choices,
+                  bool joint, const std::string& name);
 // (1)
 Tensor* weighted_sum(Tape& tape, Tensor* x, Tensor* weights, const std::string& name);
 

@@ -40,16 +40,22 @@ void feature_map_backward(const Record& r) {
 }  // namespace record
 
 Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, const std::string& name) {
-    return t.run(Record("head_scores").reads({x, p})
-              .makes({t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype))}).keeps({x, p})
-              .by(record::head_scores_forward, record::head_scores_backward, FeatureAttributes{heads, scale, {}}));
+    return t.run(
+        Record("head_scores")
+            .reads({x, p})
+            .makes({t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype))})
+            .keeps({x, p})
+            .by(record::head_scores_forward, record::head_scores_backward, FeatureAttributes{heads, scale, {}}));
 }
 
 // The slope of a logarithm is 1, whatever t is; only a norm has a gradient in x.
 Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
     const std::int64_t columns = heads * features_of(kind, int(s->columns() / heads));
-    Record r = Record("feature_map").reads({s, x}).makes({t.declare(name, {s->rows(), columns}, s->dtype)})
-              .by(record::feature_map_forward, record::feature_map_backward, FeatureAttributes{heads, scale, kind});
+    Record r =
+        Record("feature_map")
+            .reads({s, x})
+            .makes({t.declare(name, {s->rows(), columns}, s->dtype)})
+            .by(record::feature_map_forward, record::feature_map_backward, FeatureAttributes{heads, scale, kind});
     if (!is_logarithm(kind)) r.keep.push_back(s);
     if (has_norm(kind)) r.keep.push_back(x);
     return t.run(std::move(r));

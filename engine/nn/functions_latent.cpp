@@ -49,9 +49,7 @@ void coupling_backward(const Record& r) {
 }
 void log_det_forward(const Record& r) { masquerade::log_det_forward(r.x(), r.y(1), r.y(2), r.y(0)); }
 void log_det_backward(const Record& r) { masquerade::log_det_backward(r.dy(), r.y(2), r.dx()); }
-void flow_kl_forward(const Record& r) {
-    masquerade::flow_kl_forward(r.x(0), r.x(1), r.x(2), r.x(3), r.x(4), r.y());
-}
+void flow_kl_forward(const Record& r) { masquerade::flow_kl_forward(r.x(0), r.x(1), r.x(2), r.x(3), r.x(4), r.y()); }
 void flow_kl_backward(const Record& r) {
     const Grad dx = r.dx(0), du = r.dx(2), dlog_dets = r.dx(3), dlog_det = r.dx(4);
     masquerade::flow_kl_backward(r.dy(), r.x(0), r.x(2), dx, du, dlog_dets, dlog_det);
@@ -62,29 +60,44 @@ void flow_kl_backward(const Record& r) {
 Tensor* normalise(Tape& t, Tensor* x, const std::string& name, int heads) {
     Tensor *y = t.declare(name, x->shape, x->dtype),
            *inverse = t.declare(name + ".inverse", {x->rows(), heads}, arithmetic_of(x->dtype));
-    return t.run(Record("normalise").reads({x}).makes({y, inverse}).keeps({y, inverse})
-              .by(record::normalise_forward, record::normalise_backward, heads));
+    return t.run(Record("normalise")
+                     .reads({x})
+                     .makes({y, inverse})
+                     .keeps({y, inverse})
+                     .by(record::normalise_forward, record::normalise_backward, heads));
 }
 
 Tensor* vmf_sample(Tape& t, Tensor* mu, Tensor* w, Tensor* e, const std::string& name) {
-    return t.run(Record("vmf_sample").reads({mu, w, e}).makes({t.declare(name, mu->shape, mu->dtype)}).keeps({mu, w, e})
-              .by(record::vmf_sample_forward, record::vmf_sample_backward));
+    return t.run(Record("vmf_sample")
+                     .reads({mu, w, e})
+                     .makes({t.declare(name, mu->shape, mu->dtype)})
+                     .keeps({mu, w, e})
+                     .by(record::vmf_sample_forward, record::vmf_sample_backward));
 }
 
 Tensor* gaussian_sample(Tape& t, Tensor* x, Tensor* e, const std::string& name) {
-    return t.run(Record("gaussian_sample").reads({x, e}).makes({t.declare(name, e->shape, x->dtype)}).keeps({x, e})
-              .by(record::gaussian_sample_forward, record::gaussian_sample_backward));
+    return t.run(Record("gaussian_sample")
+                     .reads({x, e})
+                     .makes({t.declare(name, e->shape, x->dtype)})
+                     .keeps({x, e})
+                     .by(record::gaussian_sample_forward, record::gaussian_sample_backward));
 }
 
 Tensor* gaussian_kl(Tape& t, Tensor* x, Tensor* prior, const std::string& name, bool apart) {
     const Shape shape = apart ? Shape{x->rows(), x->shape[1] / 2} : Shape{x->rows()};
-    return t.run(Record("gaussian_kl").reads({x, prior}).makes({t.declare(name, shape, x->dtype)}).keeps({x, prior})
-              .by(record::gaussian_kl_forward, record::gaussian_kl_backward));
+    return t.run(Record("gaussian_kl")
+                     .reads({x, prior})
+                     .makes({t.declare(name, shape, x->dtype)})
+                     .keeps({x, prior})
+                     .by(record::gaussian_kl_forward, record::gaussian_kl_backward));
 }
 
 Tensor* at_least(Tape& t, Tensor* x, double least, const std::string& name) {
-    return t.run(Record("at_least").reads({x}).makes({t.declare(name, x->shape, x->dtype)}).keeps({x})
-              .by(record::at_least_forward, record::at_least_backward, least));
+    return t.run(Record("at_least")
+                     .reads({x})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .keeps({x})
+                     .by(record::at_least_forward, record::at_least_backward, least));
 }
 
 NearestCode nearest_code(Tape& t, Tensor* y, Tensor* codes, int groups, const std::string& name) {
@@ -94,36 +107,53 @@ NearestCode nearest_code(Tape& t, Tensor* y, Tensor* codes, int groups, const st
 }
 
 Tensor* nearest_level(Tape& t, Tensor* x, int levels, const std::string& name) {
-    return t.run(Record("nearest_level").reads({x}).makes({t.declare(name, x->shape, x->dtype)})
-              .by(record::nearest_level_forward, nullptr, levels));
+    return t.run(Record("nearest_level")
+                     .reads({x})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .by(record::nearest_level_forward, nullptr, levels));
 }
 
 Tensor* straight_through(Tape& t, Tensor* y, Tensor* q, const std::string& name) {
-    return t.run(Record("straight_through").reads({y, q}).makes({t.declare(name, y->shape, y->dtype)})
-              .by(record::straight_through_forward, record::straight_through_backward));
+    return t.run(Record("straight_through")
+                     .reads({y, q})
+                     .makes({t.declare(name, y->shape, y->dtype)})
+                     .by(record::straight_through_forward, record::straight_through_backward));
 }
 
 Tensor* distance(Tape& t, Tensor* y, Tensor* q, double weight, const std::string& name) {
-    return t.run(Record("distance").reads({y, q}).makes({t.declare(name, {y->rows()}, y->dtype)}).keeps({y, q})
-              .by(record::distance_forward, record::distance_backward, weight));
+    return t.run(Record("distance")
+                     .reads({y, q})
+                     .makes({t.declare(name, {y->rows()}, y->dtype)})
+                     .keeps({y, q})
+                     .by(record::distance_forward, record::distance_backward, weight));
 }
 
 Coupled coupling(Tape& t, Tensor* x, Tensor* st, const std::string& name) {
     Tensor *y = t.declare(name, x->shape, x->dtype), *log_det = t.declare(name + ".log_det", {x->rows()}, x->dtype);
-    t.run(Record("coupling").reads({x, st}).makes({y, log_det}, 2).keeps({x, st}).by(record::coupling_forward, record::coupling_backward));
+    t.run(Record("coupling")
+              .reads({x, st})
+              .makes({y, log_det}, 2)
+              .keeps({x, st})
+              .by(record::coupling_forward, record::coupling_backward));
     return {y, log_det};
 }
 
 Tensor* log_det(Tape& t, Tensor* w, const std::string& name) {
     Tensor *y = t.declare(name, {1}, w->dtype), *left = t.declare(name + ".left", w->shape, w->dtype),
            *inverse = t.declare(name + ".inverse", w->shape, w->dtype);
-    return t.run(Record("log_det").reads({w}).makes({y, left, inverse}).keeps({inverse})
-              .by(record::log_det_forward, record::log_det_backward));
+    return t.run(Record("log_det")
+                     .reads({w})
+                     .makes({y, left, inverse})
+                     .keeps({inverse})
+                     .by(record::log_det_forward, record::log_det_backward));
 }
 
 Tensor* flow_kl(Tape& t, Tensor* x, Tensor* e, Tensor* u, Tensor* log_dets, Tensor* log_det, const std::string& name) {
-    return t.run(Record("flow_kl").reads({x, e, u, log_dets, log_det}).makes({t.declare(name, {u->rows()}, u->dtype)}).keeps({x, u})
-              .by(record::flow_kl_forward, record::flow_kl_backward));
+    return t.run(Record("flow_kl")
+                     .reads({x, e, u, log_dets, log_det})
+                     .makes({t.declare(name, {u->rows()}, u->dtype)})
+                     .keeps({x, u})
+                     .by(record::flow_kl_forward, record::flow_kl_backward));
 }
 
 }  // namespace masquerade

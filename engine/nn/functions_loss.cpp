@@ -18,8 +18,8 @@ namespace record {
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
 void cross_entropy_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), a.smoothing, r.y(1), r.y(2),
-                                      r.y(0), share(r, a.h1), share(r, a.w1), share(r, a.b1));
+    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), a.smoothing, r.y(1), r.y(2), r.y(0),
+                                      share(r, a.h1), share(r, a.w1), share(r, a.b1));
 }
 void cross_entropy_backward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
@@ -28,8 +28,8 @@ void cross_entropy_backward(const Record& r) {
 }
 void token_losses_forward(const Record& r) {
     const View absent;
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<Ints>(), absent, 0, r.y(0),
-                                      r.y(1), absent, absent, absent, absent);
+    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<Ints>(), absent, 0, r.y(0), r.y(1), absent, absent,
+                                      absent, absent);
 }
 
 void weighted_sum_forward(const Record& r) { masquerade::weighted_sum_forward(r.x(0), r.x(1), r.y()); }
@@ -37,13 +37,15 @@ void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(
 
 }  // namespace record
 
-Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights,
-                      const std::string& name, Tensor** losses, double smoothing) {
+Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights, const std::string& name,
+                      Tensor** losses, double smoothing) {
     DType a = arithmetic_of(h->dtype);
     Tensor *total = t.declare(name, {1}, a), *loss = t.declare(name + ".losses", {h->rows()}, a),
            *lse = t.declare(name + ".lse", {h->rows()}, a);
-    Record r = Record("cross_entropy").reads({h, w, b, weights}).makes({total, loss, lse})
-              .by(record::cross_entropy_forward, record::cross_entropy_backward);
+    Record r = Record("cross_entropy")
+                   .reads({h, w, b, weights})
+                   .makes({total, loss, lse})
+                   .by(record::cross_entropy_forward, record::cross_entropy_backward);
     auto share = [&](const Tensor* of, const char* suffix, DType type) {
         if (!of || !of->needs_grad) return 0;
         r.out.push_back(t.declare(name + suffix, of->shape, type));
@@ -59,13 +61,16 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
 Tensor* token_losses(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, const std::string& name) {
     DType a = arithmetic_of(h->dtype);
     Tensor *loss = t.declare(name, {h->rows()}, a), *lse = t.declare(name + ".lse", {h->rows()}, a);
-    return t.run(Record("token_losses").reads({h, w, b}).makes({loss, lse})
-              .by(record::token_losses_forward, nullptr, targets));
+    return t.run(
+        Record("token_losses").reads({h, w, b}).makes({loss, lse}).by(record::token_losses_forward, nullptr, targets));
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {
-    return t.run(Record("weighted_sum").reads({x, weights}).makes({t.declare(name, {1}, x->dtype)}).keeps({weights})
-              .by(record::weighted_sum_forward, record::weighted_sum_backward));
+    return t.run(Record("weighted_sum")
+                     .reads({x, weights})
+                     .makes({t.declare(name, {1}, x->dtype)})
+                     .keeps({weights})
+                     .by(record::weighted_sum_forward, record::weighted_sum_backward));
 }
 
 }  // namespace masquerade

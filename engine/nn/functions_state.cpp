@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention that is no softmax over all keys, as calls on the tape: through a bounded state, with the local lambda beside it;
+// Attention that is no softmax over all keys, as calls on the tape: through a bounded state, with the local lambda
+// beside it;
 // or of rows that are sorted by what they hold.
 #include "engine/nn/functions.h"
 #include "engine/ops/whole.h"
@@ -41,18 +42,20 @@ namespace record {
 void state_attention_forward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
-    const View before = int(r.in.size()) > a.before() ? r.x(a.before()) : View{}, after = r.out.size() > 1 ? r.y(1) : View{};
-    masquerade::state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph, a.rule,
-                                        before, r.y(0), after);
+    const View before = int(r.in.size()) > a.before() ? r.x(a.before()) : View{},
+               after = r.out.size() > 1 ? r.y(1) : View{};
+    masquerade::state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates),
+                                        *a.graph, a.rule, before, r.y(0), after);
 }
 void state_attention_backward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
-    if (int(r.in.size()) > a.before()) throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
+    if (int(r.in.size()) > a.before())
+        throw Error(text("state_attention ", r.path, ": a state that was given has no gradient"));
     const Grad dx = r.dx(0);
     const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S), dgate = grads(r, 1 + 2 * S, a.gates);
-    masquerade::state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph,
-                                         a.rule, dx, dpack, dkv, dgate);
+    masquerade::state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S),
+                                         views(r, 1 + 2 * S, a.gates), *a.graph, a.rule, dx, dpack, dkv, dgate);
 }
 
 void local_lambda_forward(const Record& r) {
@@ -68,7 +71,8 @@ void local_lambda_backward(const Record& r) {
 }
 
 void lsh_attention_forward(const Record& r) {
-    masquerade::lsh_attention_forward(r.x(0), r.x(1), r.x(2), r.x(3), *r.as<LshOf>().graph, r.as<LshOf>().rule, r.y(0), r.y(1));
+    masquerade::lsh_attention_forward(r.x(0), r.x(1), r.x(2), r.x(3), *r.as<LshOf>().graph, r.as<LshOf>().rule, r.y(0),
+                                      r.y(1));
 }
 void lsh_attention_backward(const Record& r) {
     const Grad dq = r.dx(0), dk = r.dx(1), dv = r.dx(2);
@@ -94,43 +98,55 @@ int state_numbers(int width, const StateRule& rule) {
 Tensor* state_attention(Tape& t, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,
                         const SegmentGraph& graph, const StateRule& rule, const std::string& name, Tensor* before,
                         Tensor** after, const std::vector<Tensor*>& gate) {
-    Record r = Record("state_attention").reads({x}).makes({t.declare(name, {x->rows(), width}, t.dtype)})
-              .by(record::state_attention_forward, record::state_attention_backward,
-                  StateAttributes{&graph, rule, int(kv.size()), int(gate.size())});
+    Record r = Record("state_attention")
+                   .reads({x})
+                   .makes({t.declare(name, {x->rows(), width}, t.dtype)})
+                   .by(record::state_attention_forward, record::state_attention_backward,
+                       StateAttributes{&graph, rule, int(kv.size()), int(gate.size())});
     r.in.insert(r.in.end(), pack.begin(), pack.end());
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.in.insert(r.in.end(), gate.begin(), gate.end());
     r.keep = r.in;
     if (before) r.in.push_back(before);
-    if (after) r.out.push_back(*after = t.declare(name + ".state", {graph.documents, state_numbers(width, rule)},
-                                                  arithmetic_of(t.dtype)));
+    if (after)
+        r.out.push_back(*after = t.declare(name + ".state", {graph.documents, state_numbers(width, rule)},
+                                           arithmetic_of(t.dtype)));
     return t.run(std::move(r));
 }
 
 Tensor* local_lambda(Tape& t, Tensor* q, Tensor* e, const std::vector<Tensor*>& v, const SegmentGraph& graph, int heads,
                      const std::string& name) {
-    Record r = Record("local_lambda").reads({q, e}).makes({t.declare(name, q->shape, t.dtype)})
-              .by(record::local_lambda_forward, record::local_lambda_backward, LocalAttributes{&graph, heads});
+    Record r = Record("local_lambda")
+                   .reads({q, e})
+                   .makes({t.declare(name, q->shape, t.dtype)})
+                   .by(record::local_lambda_forward, record::local_lambda_backward, LocalAttributes{&graph, heads});
     r.in.insert(r.in.end(), v.begin(), v.end());
     r.keep = r.in;
     return t.run(std::move(r));
 }
 
-Tensor* lsh_attention(Tape& t, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph, std::int64_t rows,
-                      const LshRule& rule, const std::string& name) {
+Tensor* lsh_attention(Tape& t, Tensor* q, Tensor* k, Tensor* v, Tensor* rotations, const SegmentGraph& graph,
+                      std::int64_t rows, const LshRule& rule, const std::string& name) {
     Tensor *y = t.declare(name, {rows, q->columns()}, q->dtype),
            *lse = t.declare(name + ".lse", {rows, rule.attention.heads}, arithmetic_of(q->dtype));
     LshOf a{&graph, rule};
     if (!t.training()) a.rule.attention.dropout = 0;
     a.rule.attention.stream = t.stream(name);
-    return t.run(Record("lsh_attention").reads({q, k, v, rotations}).makes({y, lse}).keeps({q, k, v, rotations, y, lse})
-              .by(record::lsh_attention_forward, record::lsh_attention_backward, a));
+    return t.run(Record("lsh_attention")
+                     .reads({q, k, v, rotations})
+                     .makes({y, lse})
+                     .keeps({q, k, v, rotations, y, lse})
+                     .by(record::lsh_attention_forward, record::lsh_attention_backward, a));
 }
 
-Tensor* sinkhorn(Tape& t, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule, const std::string& name) {
+Tensor* sinkhorn(Tape& t, Tensor* q, Tensor* kv, const SegmentGraph& graph, const SinkhornRule& rule,
+                 const std::string& name) {
     const Shape shape{whole_blocks(graph, q->rows(), rule.block) * rule.block, kv->columns()};
-    return t.run(Record("sinkhorn").reads({q, kv}).makes({t.declare(name, shape, q->dtype)}).keeps({q, kv})
-              .by(record::sinkhorn_forward, record::sinkhorn_backward, BlocksOf{&graph, rule}));
+    return t.run(Record("sinkhorn")
+                     .reads({q, kv})
+                     .makes({t.declare(name, shape, q->dtype)})
+                     .keeps({q, kv})
+                     .by(record::sinkhorn_forward, record::sinkhorn_backward, BlocksOf{&graph, rule}));
 }
 
 }  // namespace masquerade

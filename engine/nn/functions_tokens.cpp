@@ -21,12 +21,8 @@ struct SideBySideAttributes {
 // The records' functions: named, so that a debugger shows and breaks on them.
 namespace record {
 
-void embedding_forward(const Record& r) {
-    masquerade::embedding_forward(r.as<Ints>(), r.x(), r.y());
-}
-void embedding_backward(const Record& r) {
-    masquerade::embedding_backward(r.dy(), r.as<Ints>(), r.dx());
-}
+void embedding_forward(const Record& r) { masquerade::embedding_forward(r.as<Ints>(), r.x(), r.y()); }
+void embedding_backward(const Record& r) { masquerade::embedding_backward(r.dy(), r.as<Ints>(), r.dx()); }
 
 void rotary_forward(const Record& r) {
     const auto& a = r.as<RotaryAttributes>();
@@ -64,16 +60,10 @@ void attention_backward(const Record& r) {
     masquerade::attention_backward(r.dy(), r.x(0), key_values(r), r.y(0), r.y(1), *a.graph, a.rule, dq, dkv);
 }
 
-void gather_rows_forward(const Record& r) {
-    masquerade::gather_rows_forward(r.x(), r.as<Ints>(), r.y());
-}
-void gather_rows_backward(const Record& r) {
-    masquerade::gather_rows_backward(r.dy(), r.as<Ints>(), r.dx());
-}
+void gather_rows_forward(const Record& r) { masquerade::gather_rows_forward(r.x(), r.as<Ints>(), r.y()); }
+void gather_rows_backward(const Record& r) { masquerade::gather_rows_backward(r.dy(), r.as<Ints>(), r.dx()); }
 
-void replace_rows_forward(const Record& r) {
-    masquerade::replace_rows_forward(r.x(0), r.as<Ints>(), r.x(1), r.y());
-}
+void replace_rows_forward(const Record& r) { masquerade::replace_rows_forward(r.x(0), r.as<Ints>(), r.x(1), r.y()); }
 void replace_rows_backward(const Record& r) {
     Grad dx = r.dx(0), du = r.dx(1);
     masquerade::replace_rows_backward(r.dy(), r.as<Ints>(), dx, du);
@@ -98,20 +88,28 @@ void side_by_side_backward(const Record& r) {
 }  // namespace record
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
-    return t.run(Record("embedding").reads({w}).makes({t.declare(name, {ids.count, w->columns()}, w->dtype)})
-              .by(record::embedding_forward, record::embedding_backward, ids));
+    return t.run(Record("embedding")
+                     .reads({w})
+                     .makes({t.declare(name, {ids.count, w->columns()}, w->dtype)})
+                     .by(record::embedding_forward, record::embedding_backward, ids));
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
-    return t.run(Record("rotary").reads({x, turns}).makes({t.declare(name, x->shape, x->dtype)}).keeps({turns})
-              .by(record::rotary_forward, record::rotary_backward, RotaryAttributes{positions, columns}));
+    return t.run(Record("rotary")
+                     .reads({x, turns})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .keeps({turns})
+                     .by(record::rotary_forward, record::rotary_backward, RotaryAttributes{positions, columns}));
 }
 
 Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
                       const std::string& name) {
-    return t.run(Record("linear_rotary").reads({x, w, b, turns})
-              .makes({t.declare(name, {x->rows(), w->shape[0]}, x->dtype)}).keeps({x, w, turns})
-              .by(record::linear_rotary_forward, record::linear_rotary_backward, RotaryAttributes{positions, columns}));
+    return t.run(
+        Record("linear_rotary")
+            .reads({x, w, b, turns})
+            .makes({t.declare(name, {x->rows(), w->shape[0]}, x->dtype)})
+            .keeps({x, w, turns})
+            .by(record::linear_rotary_forward, record::linear_rotary_backward, RotaryAttributes{positions, columns}));
 }
 
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
@@ -119,8 +117,11 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
     Tensor *y = t.declare(name, q->shape, q->dtype),
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
     AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
-    Record r = Record("attention").reads({q}).makes({y, lse}).keeps({q})
-              .by(record::attention_forward, record::attention_backward, AttentionAttributes{&graph, rule});
+    Record r = Record("attention")
+                   .reads({q})
+                   .makes({y, lse})
+                   .keeps({q})
+                   .by(record::attention_forward, record::attention_backward, AttentionAttributes{&graph, rule});
     r.in.insert(r.in.end(), kv.begin(), kv.end());
     r.keep = r.in;
     r.keep.insert(r.keep.end(), {y, lse});
@@ -128,18 +129,23 @@ Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const Segm
 }
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
-    return t.run(Record("gather_rows").reads({x}).makes({t.declare(name, {rows.count, x->columns()}, x->dtype)})
-              .by(record::gather_rows_forward, record::gather_rows_backward, rows));
+    return t.run(Record("gather_rows")
+                     .reads({x})
+                     .makes({t.declare(name, {rows.count, x->columns()}, x->dtype)})
+                     .by(record::gather_rows_forward, record::gather_rows_backward, rows));
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
-    return t.run(Record("replace_rows").reads({x, u}).makes({t.declare(name, x->shape, x->dtype)})
-              .by(record::replace_rows_forward, record::replace_rows_backward, which));
+    return t.run(Record("replace_rows")
+                     .reads({x, u})
+                     .makes({t.declare(name, x->shape, x->dtype)})
+                     .by(record::replace_rows_forward, record::replace_rows_backward, which));
 }
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
     if (first.size() != second.size())
-        throw Error(text("side_by_side of ", x->path, ": ", first.size(), " first rows and ", second.size(), " second ones, expected as many"));
+        throw Error(text("side_by_side of ", x->path, ": ", first.size(), " first rows and ", second.size(),
+                         " second ones, expected as many"));
     std::vector<int> both, to[2];
     for (std::size_t m = 0; m < first.size(); m++)
         for (int half : {0, 1}) {
@@ -148,10 +154,11 @@ Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int
         }
     const bool all = std::int64_t(first.size()) == x->rows();
     const auto held = [&](std::vector<int>& numbers) { return t.ints(t.hold(std::move(numbers))); };
-    return t.run(Record("side_by_side").reads({x})
-              .makes({t.declare(name, {std::int64_t(first.size()), 2 * x->columns()}, x->dtype)})
-              .by(record::side_by_side_forward, record::side_by_side_backward,
-                  SideBySideAttributes{held(both), held(to[0]), held(to[1]), all}));
+    return t.run(Record("side_by_side")
+                     .reads({x})
+                     .makes({t.declare(name, {std::int64_t(first.size()), 2 * x->columns()}, x->dtype)})
+                     .by(record::side_by_side_forward, record::side_by_side_backward,
+                         SideBySideAttributes{held(both), held(to[0]), held(to[1]), all}));
 }
 
 Tensor* twice(Tape& t, Tensor* x, const std::string& name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers: parameters, and a forward that reads like the paper. A layer owns nothing; its tensors are named slices of the
-// model's Parameters, and one layer may be called any number of times in a step.
+// Layers: parameters, and a forward that reads like the paper. A layer owns nothing; its tensors are named slices of
+// the model's Parameters, and one layer may be called any number of times in a step.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/nn/parameters.h"

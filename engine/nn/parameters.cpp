@@ -53,16 +53,17 @@ void start_values(const View& view, const Init& init, const Stream& stream, std:
         return;
     }
     parallel_for(view.count(), 16384, [&](std::int64_t begin, std::int64_t end) {
-        if (init.kind == Init::normal) truncated_normals(x, float(init.deviation), stream, begin, end);
-        else std::fill(x + begin, x + end, T(init.kind == Init::ones ? 1.f : 0.f));
+        if (init.kind == Init::normal)
+            truncated_normals(x, float(init.deviation), stream, begin, end);
+        else
+            std::fill(x + begin, x + end, T(init.kind == Init::ones ? 1.f : 0.f));
     });
 }
 
 }  // namespace
 
 Tensor* Parameters::add(const std::string& path, const Shape& shape, Init init) {
-    if (!places_.emplace(path, tensors_.size()).second)
-        throw Error(text("parameter ", path, " is declared twice"));
+    if (!places_.emplace(path, tensors_.size()).second) throw Error(text("parameter ", path, " is declared twice"));
     tensors_.emplace_back();
     Tensor& t = tensors_.back();
     t.path = path;
@@ -169,8 +170,8 @@ View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     if (find(parameter.path) != &parameter)
         throw Error(text("parameter ", parameter.path, " belongs to another model"));
     const std::int64_t start = starts_[places_.at(parameter.path)];
-    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype),
-                flat_view.dtype, flat_view.device, parameter.shape, parameter.path.c_str()};
+    return View{static_cast<char*>(flat_view.data) + std::size_t(start) * bytes_of(flat_view.dtype), flat_view.dtype,
+                flat_view.device, parameter.shape, parameter.path.c_str()};
 }
 
 Tensor* Parameters::find(const std::string& path) {
@@ -178,9 +179,7 @@ Tensor* Parameters::find(const std::string& path) {
     return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
-const Tensor* Parameters::find(const std::string& path) const {
-    return const_cast<Parameters*>(this)->find(path);
-}
+const Tensor* Parameters::find(const std::string& path) const { return const_cast<Parameters*>(this)->find(path); }
 
 std::int64_t Parameters::count() const {
     std::int64_t n = 0;

@@ -4,7 +4,7 @@
 //
 // With storage type bf16 the buffers stay f32: they are the master weights. Matrices are then read through a rounded
 // copy, which round() renews after every update; a step of less than a 256th of a weight is not lost.
-//                                                                                  Micikevicius et al. 2018, section 3.1
+//                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
 #include <functional>
@@ -17,7 +17,8 @@
 
 namespace masquerade {
 
-// How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of the seed.
+// How a parameter starts: zeros, ones, normal numbers of a standard deviation, cut off at two of them, or as made of
+// the seed.
 // Numbers that are made may be made anew every so many steps, by the number of the draw.
 struct Init {
     enum Kind { zeros, ones, normal, made } kind = zeros;
@@ -34,11 +35,12 @@ class Parameters {
 
     // Declares a parameter; weights of rank 2 take part in weight decay, biases and norms do not.
     Tensor* add(const std::string& path, const Shape& shape, Init init);
-    // Declares a state: what a step changes by another rule than the optimiser's, such as a codebook or its running counts.
+    // Declares a state: what a step changes by another rule than the optimiser's, such as a codebook or its running
+    // counts.
     // Kept in checkpoints as parameters are; without gradient, never rounded.
     Tensor* add_state(const std::string& path, const Shape& shape, Init init);
-    // Gives all of them memory and first values, 0 unless they are drawn. What a value is depends on (seed, path, place) alone: the same model in
-    // double starts from the same numbers.
+    // Gives all of them memory and first values, 0 unless they are drawn. What a value is depends on (seed, path,
+    // place) alone: the same model in double starts from the same numbers.
     void allocate(std::uint64_t seed, bool drawn = true);
 
     // Makes anew the states whose turn this step of the training is, by (seed, path, draw) alone.
@@ -48,8 +50,8 @@ class Parameters {
     void start_gradients();
     void finish_gradients();
 
-    // Renews the rounded copies of the matrices from their master weights, where something else than the optimiser, which
-    // does it on its way, has changed them; nothing to do unless storage is bf16.
+    // Renews the rounded copies of the matrices from their master weights, where something else than the optimiser,
+    // which does it on its way, has changed them; nothing to do unless storage is bf16.
     void round();
 
     // Everything as one row of masters, for the optimiser. flat() shows a buffer of the same length: a moment.
@@ -70,10 +72,10 @@ class Parameters {
     const std::deque<Tensor>& all() const { return tensors_; }
     Tensor* find(const std::string& path);  // null where there is none
     const Tensor* find(const std::string& path) const;
-    std::int64_t count() const;          // numbers of parameters, without the gaps of alignment and the states
+    std::int64_t count() const;  // numbers of parameters, without the gaps of alignment and the states
     std::int64_t length() const { return length_; }  // of the flat row, with them
-    DType storage() const { return storage_; }  // of matrices, as the ops read them
-    DType dtype() const { return dtype_; }      // of masters, gradients and moments
+    DType storage() const { return storage_; }       // of matrices, as the ops read them
+    DType dtype() const { return dtype_; }           // of masters, gradients and moments
     Device device() const { return device_; }
 
   private:

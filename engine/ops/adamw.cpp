@@ -24,8 +24,7 @@ struct Step {
         AdamWFactors<A> factors{scale, beta1, beta2, control[0], control[1], control[2], eps, decay};
         std::int64_t begin = block * at_once, left = count - begin;
         const int here = int(left < at_once ? left : at_once);
-        each(lanes, here,
-             [&](int i) { adamw_point(factors, g[begin + i], p[begin + i], m[begin + i], v[begin + i]); });
+        each(lanes, here, [&](int i) { adamw_point(factors, g[begin + i], p[begin + i], m[begin + i], v[begin + i]); });
         if constexpr (std::is_same_v<A, float>)
             if (rounded) each(lanes, here, [&](int i) { rounded[begin + i] = bfloat16(p[begin + i]); });
     }
@@ -33,8 +32,7 @@ struct Step {
 
 }  // namespace
 
-void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule rule,
-           View rounded) {
+void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule rule, View rounded) {
     expect_same_shape("adamw", "p", p, "g", g);
     expect_same_shape("adamw", "p", p, "m", m);
     expect_same_shape("adamw", "p", p, "v", v);
@@ -42,11 +40,10 @@ void adamw(View p, View g, View m, View v, View norm, View control, AdamWRule ru
     expect_shape("adamw", "control", control, {3}, p.dtype);
     if (rounded.data) expect_shape("adamw", "rounded", rounded, p.shape, DType::bf16);
     for_type(p.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(
-            (p.count() + at_once - 1) / at_once,
-            Step<A>{p.as<A>(), g.as<A>(), m.as<A>(), v.as<A>(), norm.as<A>(), control.as<A>(), A(rule.beta1),
-                    A(rule.beta2), A(rule.eps), A(rule.decay), A(rule.clip), p.count(),
-                    static_cast<bfloat16*>(rounded.data)});
+        for_each_row((p.count() + at_once - 1) / at_once,
+                     Step<A>{p.as<A>(), g.as<A>(), m.as<A>(), v.as<A>(), norm.as<A>(), control.as<A>(), A(rule.beta1),
+                             A(rule.beta2), A(rule.eps), A(rule.decay), A(rule.clip), p.count(),
+                             static_cast<bfloat16*>(rounded.data)});
     });
 }
 

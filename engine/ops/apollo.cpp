@@ -63,9 +63,8 @@ struct Update {
         const A scale = x.scale(), rate = x.control[0], alpha = x.control[1], change = x.parts[2 * x.blocks];
         const std::int64_t begin = block * at_once;
         A *p = x.p + begin, *m = x.m + begin, *b = x.b + begin, *d = x.d + begin;
-        each(lanes, x.size(block), [&](int i) {
-            apollo_point(rate, alpha, change, x.moved(scale, begin + i), p[i], m[i], b[i], d[i]);
-        });
+        each(lanes, x.size(block),
+             [&](int i) { apollo_point(rate, alpha, change, x.moved(scale, begin + i), p[i], m[i], b[i], d[i]); });
         if constexpr (std::is_same_v<A, float>)
             if (x.rounded) each(lanes, x.size(block), [&](int i) { x.rounded[begin + i] = bfloat16(p[i]); });
     }
@@ -81,9 +80,13 @@ void apollo(View p, View g, View m, View b, View d, View norm, View control, Apo
     if (rounded.data) expect_shape("apollo", "rounded", rounded, p.shape, DType::bf16);
     for_type(p.dtype, [&]<class S, class A>(Types<S, A>) {
         const std::int64_t blocks = (p.count() + at_once - 1) / at_once;
-        const Tensor<A> x{p.as<A>(), g.as<A>(), m.as<A>(), b.as<A>(), d.as<A>(),
-                          workspace<Parts, A>(std::size_t(2 * blocks + 2)), norm.as<A>(), control.as<A>(), A(rule.eps),
-                          A(rule.decay), A(rule.clip), p.count(), blocks, static_cast<bfloat16*>(rounded.data)};
+        const Tensor<A> x{p.as<A>(),    g.as<A>(),
+                          m.as<A>(),    b.as<A>(),
+                          d.as<A>(),    workspace<Parts, A>(std::size_t(2 * blocks + 2)),
+                          norm.as<A>(), control.as<A>(),
+                          A(rule.eps),  A(rule.decay),
+                          A(rule.clip), p.count(),
+                          blocks,       static_cast<bfloat16*>(rounded.data)};
         if (blocks == 1) return for_each_row(1, SumBlock<A>{x}, SumTensor<A>{x}, Update<A>{x});  // one launch
         for_each_row(blocks, SumBlock<A>{x});
         for_each_row(1, SumTensor<A>{x});

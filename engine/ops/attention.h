@@ -65,20 +65,20 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
     }
     if (most >= 1 << 20) refuse("sees ", most, " keys, more than 2^20");
     if (s.self < -1 || s.self >= keys) refuse("is key segment ", s.self, " of ", keys);
-    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0 || s.block < 0 || s.block_before < 0 || s.block_last < 0)
-        refuse("has offset ", s.offset, ", dilation ", s.dilation, ", stride ", s.stride, ", globals ",
-               s.globals, ", block ", s.block, ", blocks before ", s.block_before, ", last places ", s.block_last);
+    if (s.offset < 0 || s.dilation < 1 || s.stride < 0 || s.globals < 0 || s.block < 0 || s.block_before < 0 ||
+        s.block_last < 0)
+        refuse("has offset ", s.offset, ", dilation ", s.dilation, ", stride ", s.stride, ", globals ", s.globals,
+               ", block ", s.block, ", blocks before ", s.block_before, ", last places ", s.block_last);
     if (s.self < 0) return;
     const KeySegment& self = graph.keys[s.self];
     bool ranked = s.rule == Rule::rank || s.rule == Rule::strict_rank;
     if (ranked && self.source != 0) refuse("is ranked, which only keys of source 0 can be");
-    if (ranked && (std::int64_t(graph.query_rank.size()) != q.rows() ||
-                   std::int64_t(graph.key_rank.size()) != kv[0].rows()))
-        refuse("is ranked, but there are ranks for ", graph.query_rank.size(), " queries and ",
-               graph.key_rank.size(), " keys, ", seen("q", q), ", ", seen("kv", kv[0]));
+    if (ranked &&
+        (std::int64_t(graph.query_rank.size()) != q.rows() || std::int64_t(graph.key_rank.size()) != kv[0].rows()))
+        refuse("is ranked, but there are ranks for ", graph.query_rank.size(), " queries and ", graph.key_rank.size(),
+               " keys, ", seen("q", q), ", ", seen("kv", kv[0]));
     std::int64_t bits = std::int64_t(s.end - s.begin) * (self.end - self.begin);
-    if (s.rule == Rule::bits &&
-        (s.bits_begin < 0 || s.bits_begin + bits > 32 * std::int64_t(graph.bits.size())))
+    if (s.rule == Rule::bits && (s.bits_begin < 0 || s.bits_begin + bits > 32 * std::int64_t(graph.bits.size())))
         refuse("needs bits ", s.bits_begin, " to ", s.bits_begin + bits, " of ", 32 * graph.bits.size());
 }
 
@@ -90,24 +90,21 @@ inline void check_attention(const char* op, const View& q, const Views& kv, cons
     for (std::size_t i = 0; i < graph.queries.size(); i++) check_attention_query(op, q, kv, graph, int(i));
 }
 
-inline void check_attention_gradients(const char* op, const View& dy, const View& q, const Views& kv,
-                                      const View& y, const Grad& dq, const Grads& dkv) {
+inline void check_attention_gradients(const char* op, const View& dy, const View& q, const Views& kv, const View& y,
+                                      const Grad& dq, const Grads& dkv) {
     expect_same_shape(op, "dy", dy, "y", y);
     expect_grad(op, "dq", dq, q);
-    if (dkv.count > kv.count)
-        throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
+    if (dkv.count > kv.count) throw Error(text(op, ": ", dkv.count, " gradients for ", kv.count, " key/value tensors"));
     for (int s = 0; s < dkv.count; s++) {
         expect_grad(op, "dkv", dkv[s], kv[s]);
         for (int t = 0; t < s; t++)
             if (dkv[s] && dkv[t] && dkv[s].view.data == dkv[t].view.data && dkv[s].view.count() > 0)
-                throw Error(
-                    text(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments"));
+                throw Error(text(op, ": kv ", kv[s].path, " is listed twice; name it once, with all its segments"));
     }
 }
 
 // Finds for every query row whether a segment holds the row; throws if two segments hold it.
-inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph,
-                              std::vector<char>& covered) {
+inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(std::size_t(q.rows()), 0);
     for (const QuerySegment& s : graph.queries)
         for (int row = s.begin; row < s.end; row++) {

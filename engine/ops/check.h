@@ -45,10 +45,12 @@ inline void expect_rows(const char* op, const char* role, const Ints& rows, cons
 inline void expect_ascending(const char* op, const char* role, const Ints& ints, const View& of) {
     for (std::int64_t i = 1; i < ints.count && of.device == Device::cpu; i++)
         if (ints[i] < ints[i - 1])
-            throw Error(text(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1], ", expected them ascending"));
+            throw Error(text(op, ": ", role, " ", ints[i], " at place ", i, " after ", ints[i - 1],
+                             ", expected them ascending"));
 }
 // Part i begins at ints[i]: one number more than there are parts, from 0 to `end`.
-inline void expect_parts(const char* op, const char* role, const Ints& ints, std::int64_t parts, std::int64_t end, const View& of) {
+inline void expect_parts(const char* op, const char* role, const Ints& ints, std::int64_t parts, std::int64_t end,
+                         const View& of) {
     expect_count(op, role, ints, parts + 1);
     expect_ascending(op, role, ints, of);
     if (of.device == Device::cpu && (ints[0] != 0 || ints[parts] != end))

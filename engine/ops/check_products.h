@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The checks at the door of the ops that are matrix products, lookups, turns and what is made of them: one door for every
-// device.
+// The checks at the door of the ops that are matrix products, lookups, turns and what is made of them: one door for
+// every device.
 #pragma once
 #include "engine/ops/check.h"
 
@@ -8,10 +8,8 @@ namespace masquerade {
 
 inline void check_linear(const View& x, const View& w, const View& b, const View& y) {
     if (w.columns() != x.columns() || w.dtype != x.dtype)
-        throw Error(
-            text("linear: ", seen("x", x), " but ", seen("w", w), "; last sizes and types must agree"));
-    if (y.rows() != x.rows() || y.columns() != w.rows() ||
-        (y.dtype != x.dtype && y.dtype != arithmetic_of(x.dtype)))
+        throw Error(text("linear: ", seen("x", x), " but ", seen("w", w), "; last sizes and types must agree"));
+    if (y.rows() != x.rows() || y.columns() != w.rows() || (y.dtype != x.dtype && y.dtype != arithmetic_of(x.dtype)))
         expect_shape("linear", "y", y, {x.rows(), w.rows()}, x.dtype);
     if (b) expect_shape("linear", "b", b, {w.rows()}, arithmetic_of(x.dtype));
 }
@@ -21,8 +19,8 @@ inline void check_linear_gelu(const View& x, const View& u, const View& a) {
     if (u.dtype != x.dtype) expect_shape("linear gelu", "u", u, u.shape, x.dtype);
 }
 
-inline void check_linear_backward(const View& dy, const View& x, const View& w, const Grad& dx,
-                                  const Grad& dw, const Grad& db) {
+inline void check_linear_backward(const View& dy, const View& x, const View& w, const Grad& dx, const Grad& dw,
+                                  const Grad& db) {
     bool typed = (dy.dtype == x.dtype || dy.dtype == arithmetic_of(x.dtype)) && w.dtype == x.dtype;
     if (dy.rows() != x.rows() || dy.columns() != w.rows() || w.columns() != x.columns() || !typed)
         throw Error(text("linear backward: ", seen("dy", dy), ", ", seen("x", x), ", ", seen("w", w),
@@ -56,15 +54,14 @@ inline void check_embedding(const Ints& ids, const View& w, const View& y) {
 
 inline void check_embedding_backward(const View& dy, const Ints& ids, const Grad& dw) {
     expect_rows("embedding backward", "id", ids, dw.view);
-    if (dy.rows() != ids.count || dy.columns() != dw.view.columns() ||
-        arithmetic_of(dy.dtype) != dw.view.dtype)
-        throw Error(text("embedding backward: ", seen("dy", dy), " and ", ids.count, " ids, but ",
-                         seen("dw", dw.view), "; expected a row for every id, as wide as dw"));
+    if (dy.rows() != ids.count || dy.columns() != dw.view.columns() || arithmetic_of(dy.dtype) != dw.view.dtype)
+        throw Error(text("embedding backward: ", seen("dy", dy), " and ", ids.count, " ids, but ", seen("dw", dw.view),
+                         "; expected a row for every id, as wide as dw"));
 }
 
-inline void check_cross_entropy(const View& h, const View& w, const View& b, const Ints& targets,
-                                const View& weights, double smoothing, const View& loss, const View& lse,
-                                const View& total, const View& h1, const View& w1, const View& b1) {
+inline void check_cross_entropy(const View& h, const View& w, const View& b, const Ints& targets, const View& weights,
+                                double smoothing, const View& loss, const View& lse, const View& total, const View& h1,
+                                const View& w1, const View& b1) {
     const char* op = "cross_entropy";
     if (w.columns() != h.columns() || w.dtype != h.dtype)
         throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w), "; last sizes and types must agree"));
@@ -73,8 +70,8 @@ inline void check_cross_entropy(const View& h, const View& w, const View& b, con
     expect_count(op, "targets", targets, h.rows());
     for (std::int64_t n = 0; n < targets.count && h.device == Device::cpu; n++)
         if (targets[n] < 0 || targets[n] >= w.rows())
-            throw Error(text(op, ": the target of row ", n, " of ", h.path, " is ", targets[n],
-                             ", expected in [0, ", w.rows(), "), the rows of w ", w.path));
+            throw Error(text(op, ": the target of row ", n, " of ", h.path, " is ", targets[n], ", expected in [0, ",
+                             w.rows(), "), the rows of w ", w.path));
     if (!(smoothing >= 0 && smoothing < 1))
         throw Error(text(op, " of ", h.path, ": the label smoothing is ", smoothing, ", expected in [0, 1)"));
     expect_shape(op, "loss", loss, {h.rows()}, a);
@@ -85,8 +82,7 @@ inline void check_cross_entropy(const View& h, const View& w, const View& b, con
     if (w1) expect_shape(op, "w1", w1, w.shape, a);
     if (b1) expect_shape(op, "b1", b1, {w.rows()}, a);
     if (!weights && h.rows() > 0 && (total || h1 || w1 || b1))
-        throw Error(
-            text(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1"));
+        throw Error(text(op, " of ", h.path, ": there are no weights, expected them for total, h1, w1 and b1"));
 }
 
 }  // namespace masquerade

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Logits of chosen slots and tokens, and the log of the sum of exp of every row: slot m has the rows m K + k. Rows go by blocks:
-// the logits of a block for all words are one product, a sweep a row reads them; the backward makes them again, turns them into
-// their gradients and has linear's backward carry those on.
+// Logits of chosen slots and tokens, and the log of the sum of exp of every row: slot m has the rows m K + k. Rows go
+// by blocks:
+// the logits of a block for all words are one product, a sweep a row reads them; the backward makes them again, turns
+// them into their gradients and has linear's backward carry those on.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
@@ -22,8 +23,10 @@ HD std::int64_t count_below(const Ints& ascending, std::int64_t value) {
     std::int64_t low = 0, high = ascending.count;
     while (low < high) {
         const std::int64_t middle = (low + high) / 2;
-        if (ascending.data[middle] < value) low = middle + 1;
-        else high = middle;
+        if (ascending.data[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -60,8 +63,10 @@ struct Forward {
     HD void operator()(Lanes lanes, std::int64_t r) const {
         const A* x = of.row(lanes, r);
         A all;
-        if constexpr (std::is_same_v<A, float>) all = log_sum_exp(lanes, x, of.V);
-        else all = masquerade::log_sum_exp(lanes, of.V, [&](int i) { return x[i]; });
+        if constexpr (std::is_same_v<A, float>)
+            all = log_sum_exp(lanes, x, of.V);
+        else
+            all = masquerade::log_sum_exp(lanes, of.V, [&](int i) { return x[i]; });
         if (first(lanes)) lse[of.begin + r] = all;
         const std::int64_t from = of.from(r);
         each(lanes, int(of.to(r) - from), [&](int j) { z[of.at(r, from + j)] = x[of.tokens.data[from + j]]; });
@@ -78,8 +83,10 @@ struct Backward {
     HD void operator()(Lanes lanes, std::int64_t r) const {
         A* x = of.row(lanes, r);
         const A g = dlse[of.begin + r], all = lse[of.begin + r];
-        if (g == A(0)) each(lanes, of.V, [&](int i) { x[i] = A(0); });
-        else each(lanes, of.V, [&](int i) { x[i] = g * exp_of(x[i] - all); });
+        if (g == A(0))
+            each(lanes, of.V, [&](int i) { x[i] = A(0); });
+        else
+            each(lanes, of.V, [&](int i) { x[i] = g * exp_of(x[i] - all); });
         meet(lanes);
         if (first(lanes))
             for (std::int64_t j = of.from(r), to = of.to(r); j < to; j++) x[of.tokens.data[j]] += dz[of.at(r, j)];
@@ -101,7 +108,8 @@ struct GroupSums {
     HD void operator()(Lanes lanes, std::int64_t item) const {
         const std::int64_t g = item / parts, c = item % parts * columns, V = of.V;
         const int width = int(V - c < columns ? V - c : columns);
-        std::int64_t begin = count_below(of.groups, g) * of.K - of.begin, end = count_below(of.groups, g + 1) * of.K - of.begin;
+        std::int64_t begin = count_below(of.groups, g) * of.K - of.begin,
+                     end = count_below(of.groups, g + 1) * of.K - of.begin;
         begin = begin > 0 ? begin : 0, end = end < rows ? end : rows;
         A* sums = to + g * V + c;
         if (!add && begin >= end) store(lanes, width, sums, false, [](int) { return A(0); });
@@ -111,12 +119,13 @@ struct GroupSums {
 };
 
 // How many rows a slot has.
-int check(const char* op, const View& h, const View& w, const View& b, const View& bias, const Ints& groups, const Ints& slots,
-          const Ints& tokens, const View& z, const View& lse) {
+int check(const char* op, const View& h, const View& w, const View& b, const View& bias, const Ints& groups,
+          const Ints& slots, const Ints& tokens, const View& z, const View& lse) {
     const DType a = arithmetic_of(h.dtype);
     const std::int64_t E = w.columns(), K = E > 0 ? h.columns() / E : 0;
     if (K < 1 || K * E != h.columns() || w.dtype != h.dtype)
-        throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w), "; expected columns a multiple of those of w, and one type"));
+        throw Error(text(op, ": ", seen("h", h), " but ", seen("w", w),
+                         "; expected columns a multiple of those of w, and one type"));
     if (b) expect_shape(op, "b", b, {w.rows()}, a);
     if (bias) {
         expect_shape(op, "bias", bias, {bias.rows(), w.rows()}, a);
@@ -138,8 +147,8 @@ View as_rows(View h, int K) {
     return h;
 }
 
-// f(types, first row, logits of some rows of h (M K,E) without their bias); once even where there are no rows: zeros must be
-// stored.
+// f(types, first row, logits of some rows of h (M K,E) without their bias); once even where there are no rows: zeros
+// must be stored.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
     for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {
@@ -164,8 +173,8 @@ void chosen_logits_forward(View h, View w, View b, View bias, Ints groups, Ints 
     });
 }
 
-void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots, Ints tokens,
-                            Grad dh, Grad dw, Grad db, Grad dbias) {
+void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
+                            Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias) {
     const char* op = "chosen_logits backward";
     const int K = check(op, h, w, b, bias, groups, slots, tokens, dz, lse);
     expect_same_shape(op, "dlse", dlse, "lse", lse);

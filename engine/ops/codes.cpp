@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Latents that are codes: the nearest row of a codebook or the nearest level, a gradient that goes straight through them,
-// and codebooks that follow what is near. All in the arithmetic type.
+// Latents that are codes: the nearest row of a codebook or the nearest level, a gradient that goes straight through
+// them, and codebooks that follow what is near. All in the arithmetic type.
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
 #include "engine/ops/launch.h"
@@ -28,7 +28,8 @@ struct NearestCode {
                 return -distance;
             };
             const auto best = top(lanes, M, nearness);
-            const int m = -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
+            const int m =
+                -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
             const A* row = part + (m < M ? m : 0) * D;
             store(lanes, D, q + n * Z + g * D, false, [&](int i) { return A(real_of(row[i])); });
             if (first(lanes)) code[n * groups + g] = A(m < M ? m : 0);
@@ -69,7 +70,8 @@ struct Distance {
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        const A all = sum(lanes, Z, [&](int i) { return (y[n * Z + i] - q[n * Z + i]) * (y[n * Z + i] - q[n * Z + i]); });
+        const A all =
+            sum(lanes, Z, [&](int i) { return (y[n * Z + i] - q[n * Z + i]) * (y[n * Z + i] - q[n * Z + i]); });
         if (first(lanes)) to[n] = weight * all;
     }
 };
@@ -82,7 +84,8 @@ struct DistanceBackward {
     int Z;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        store(lanes, Z, dy + n * Z, add, [&](int i) { return A(2) * weight * ddistance[n] * (y[n * Z + i] - q[n * Z + i]); });
+        store(lanes, Z, dy + n * Z, add,
+              [&](int i) { return A(2) * weight * ddistance[n] * (y[n * Z + i] - q[n * Z + i]); });
     }
 };
 
@@ -120,8 +123,10 @@ struct LearnCodes {
 
 // The rows of each part of the codes.
 int rows_of_part(const char* op, const View& y, const View& codes, int groups, const View& code) {
-    if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 || codes.columns() * groups != y.columns())
-        throw Error(text(op, ": ", seen("y", y), ", ", seen("codes", codes), ", ", groups, " groups; expected (B,Z) and (groups M, Z / groups)"));
+    if (groups < 1 || y.columns() % groups || codes.rows() % groups || codes.rows() == 0 ||
+        codes.columns() * groups != y.columns())
+        throw Error(text(op, ": ", seen("y", y), ", ", seen("codes", codes), ", ", groups,
+                         " groups; expected (B,Z) and (groups M, Z / groups)"));
     expect_shape(op, "codes", codes, codes.shape, y.dtype);
     expect_shape(op, "code", code, {y.rows(), groups}, y.dtype);
     return int(codes.rows() / groups);
@@ -133,7 +138,8 @@ void nearest_code_forward(View y, View codes, int groups, View code, View q) {
     const int M = rows_of_part("nearest_code", y, codes, groups, code);
     expect_same_shape("nearest_code", "y", y, "q", q);
     for_latent("nearest_code", y, [&]<class A>(A) {
-        for_each_row(y.rows(), NearestCode<A>{y.as<A>(), codes.as<A>(), code.as<A>(), q.as<A>(), int(y.columns()), groups, M});
+        for_each_row(y.rows(),
+                     NearestCode<A>{y.as<A>(), codes.as<A>(), code.as<A>(), q.as<A>(), int(y.columns()), groups, M});
     });
 }
 
@@ -156,9 +162,8 @@ void straight_through_forward(View y, View q, View z) {
 void straight_through_backward(View dz, Grad dy) {
     expect_grad("straight_through backward", "dy", dy, dz);
     if (!dy) return;
-    for_latent("straight_through backward", dz, [&]<class A>(A) {
-        store_points(dz.count(), dy.view.as<A>(), dy.add, Same<A>{dz.as<A>()});
-    });
+    for_latent("straight_through backward", dz,
+               [&]<class A>(A) { store_points(dz.count(), dy.view.as<A>(), dy.add, Same<A>{dz.as<A>()}); });
 }
 
 void distance_forward(View y, View q, double weight, View distance) {
@@ -175,8 +180,8 @@ void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
     expect_grad("distance backward", "dy", dy, y);
     if (!dy) return;
     for_latent("distance backward", y, [&]<class A>(A) {
-        for_each_row(y.rows(), DistanceBackward<A>{ddistance.as<A>(), y.as<A>(), q.as<A>(), A(weight), dy.view.as<A>(), dy.add,
-                                                   int(y.columns())});
+        for_each_row(y.rows(), DistanceBackward<A>{ddistance.as<A>(), y.as<A>(), q.as<A>(), A(weight), dy.view.as<A>(),
+                                                   dy.add, int(y.columns())});
     });
 }
 
@@ -186,8 +191,9 @@ void learn_codes(View y, View code, View weights, CodeRule rule, View codes, Vie
     expect_shape("learn_codes", "counts", counts, {codes.rows()}, y.dtype);
     expect_same_shape("learn_codes", "codes", codes, "sums", sums);
     for_latent("learn_codes", y, [&]<class A>(A) {
-        for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(), counts.as<A>(), sums.as<A>(),
-                                                 rule, int(y.rows()), int(y.columns()), M});
+        for_each_row(codes.rows(),
+                     LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(), counts.as<A>(),
+                                   sums.as<A>(), rule, int(y.rows()), int(y.columns()), M});
     });
 }
 

@@ -12,8 +12,10 @@ struct Convert {
     To* y;
     bool add;
     HD void operator()(std::int64_t i) const {
-        if constexpr (std::is_same_v<To, bfloat16>) put(y[i], float(x[i]), add);
-        else put(y[i], To(x[i]), add);
+        if constexpr (std::is_same_v<To, bfloat16>)
+            put(y[i], float(x[i]), add);
+        else
+            put(y[i], To(x[i]), add);
     }
 };
 
@@ -28,8 +30,10 @@ void convert(const char* op, const View& x, const Grad& y) {
                          "; expected one shape, and one type or bf16 and f32"));
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         if constexpr (std::is_same_v<A, float>) {
-            if (y.view.dtype == DType::bf16) run<S, bfloat16>(x, y);
-            else run<S, float>(x, y);
+            if (y.view.dtype == DType::bf16)
+                run<S, bfloat16>(x, y);
+            else
+                run<S, float>(x, y);
         } else {
             run<S, S>(x, y);
         }

@@ -19,8 +19,7 @@ void scale(const View& dtotal, const char* from, const View& share, const char* 
     if (!to) return;
     const char* op = "cross_entropy backward";
     if (!share)
-        throw Error(
-            text(op, ": ", role, " ", to.view.path, " is wanted, expected ", from, " from the forward"));
+        throw Error(text(op, ": ", role, " ", to.view.path, " is wanted, expected ", from, " from the forward"));
     expect_grad(op, role, to, share);
     for_type(share.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_point(share.count(), Scale<S, A>{dtotal.as<A>(), share.as<S>(), to.view.as<S>(), to.add});

@@ -14,12 +14,11 @@ struct Drop {
     std::uint32_t threshold;
     A scale;
 
-    // to[i] = f(i, drop) for every channel i of row n, stored or added; drop(x) = x keep / (1 - rate). At rate 0 nothing
-    // is drawn.
+    // to[i] = f(i, drop) for every channel i of row n, stored or added; drop(x) = x keep / (1 - rate). At rate 0
+    // nothing is drawn.
     template <class S, class Lanes, class F>
     HD void store_row(Lanes lanes, std::int64_t n, int C, S* to, bool add, F f) const {
-        if (threshold == 0)
-            return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
+        if (threshold == 0) return store(lanes, C, to, add, [&](int i) { return f(i, [](A x) { return x; }); });
         const std::uint32_t least = threshold;  // of our own: `to` might be where *this lies
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
@@ -40,8 +39,8 @@ Drop<A> checked_drop(const char* op, const View& x, const RowNames& rows, const 
         expect_count(op, "documents", rows.document, x.rows());
         expect_count(op, "positions", rows.position, x.rows());
     }
-    return {rows.document.data, rows.position.data, rule.stream,
-            std::uint32_t(double(rule.rate) * 4294967296.0), A(1 / (1 - rule.rate))};
+    return {rows.document.data, rows.position.data, rule.stream, std::uint32_t(double(rule.rate) * 4294967296.0),
+            A(1 / (1 - rule.rate))};
 }
 
 }  // namespace masquerade::DEVICE

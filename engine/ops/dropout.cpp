@@ -31,9 +31,7 @@ void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, con
 
 }  // namespace
 
-void dropout_forward(View x, RowNames rows, DropoutRule rule, View y) {
-    drop_rows(x, rows, rule, Grad{y, false});
-}
+void dropout_forward(View x, RowNames rows, DropoutRule rule, View y) { drop_rows(x, rows, rule, Grad{y, false}); }
 
 void dropout_backward(View dy, RowNames rows, DropoutRule rule, Grad dx) {
     if (dx) drop_rows(dy, rows, rule, dx);

@@ -13,7 +13,8 @@ void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;
     for_type((x ? x : t).dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto k) {
-            f(Types<S, A>{}, k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
+            f(Types<S, A>{}, k,
+              FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
         };
         using K = FeatureKind;
         switch (kind) {
@@ -32,8 +33,9 @@ void check(const char* op, const View& t, const View& x, int heads, FeatureKind 
     const View& like = x ? x : t;
     if (heads < 1 || t.columns() % heads || t.dtype != arithmetic_of(like.dtype) || like.rows() != t.rows() ||
         like.columns() % heads || (has_norm(kind) && !x && t.count() > 0))
-        throw Error(text(op, ": ", seen("t", t), ", ", seen("x", x), ", ", heads,
-                         " heads; expected (N,heads R), not rounded, and (N,C), which relu, rfa, softplus, elu can miss"));
+        throw Error(
+            text(op, ": ", seen("t", t), ", ", seen("x", x), ", ", heads,
+                 " heads; expected (N,heads R), not rounded, and (N,C), which relu, rfa, softplus, elu can miss"));
     expect_shape(op, role, y, {t.rows(), heads * features_of(kind, int(t.columns() / heads))}, t.dtype);
 }
 
@@ -52,8 +54,8 @@ void feature_map_backward(View dy, View t, View x, int heads, double scale, Feat
     expect_grad(op, "dt", dt, t);
     expect_grad(op, "dx", dx, x);
     for_rows(t, x, heads, scale, kind, [&]<class S, class A>(Types<S, A>, auto k, auto rows) {
-        for_each_row(t.rows() * heads, FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add,
-                                                                  dx.view.as<S>(), dx.add});
+        for_each_row(t.rows() * heads,
+                     FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add, dx.view.as<S>(), dx.add});
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a flow over rows of Z numbers, each with the log of its determinant, and the KL of a normal distribution to
-// what the flow makes of N(0, 1). All in the arithmetic type.
+// The blocks of a flow over rows of Z numbers, each with the log of its determinant, and the KL of a normal
+// distribution to what the flow makes of N(0, 1). All in the arithmetic type.
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
 #include "engine/ops/latent_type.h"
@@ -26,7 +26,8 @@ struct Coupling {
         const int half = Z / 2, from = Z - half;
         const A *own = x + n * Z, *r = st + n * 2 * half, *t = r + half;
         store(lanes, from, y + n * Z, false, [&](int i) { return own[i]; });
-        store(lanes, half, y + n * Z + from, false, [&](int i) { return own[from + i] * exp_of(bounded(r[i])) + t[i]; });
+        store(lanes, half, y + n * Z + from, false,
+              [&](int i) { return own[from + i] * exp_of(bounded(r[i])) + t[i]; });
         const A all = sum(lanes, half, [&](int i) { return bounded(r[i]); });
         if (first(lanes)) log_det[n] = all;
     }
@@ -113,7 +114,8 @@ struct FlowKl {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const A all = sum(lanes, Z, [&](int i) {
-            return A(0.5) * (u[n * Z + i] * u[n * Z + i] - e[n * Z + i] * e[n * Z + i] - clamped_log_variance(x[n * 2 * Z + Z + i]));
+            return A(0.5) * (u[n * Z + i] * u[n * Z + i] - e[n * Z + i] * e[n * Z + i] -
+                             clamped_log_variance(x[n * 2 * Z + Z + i]));
         });
         if (first(lanes)) kl[n] = all - log_dets[n] - *log_det;
     }
@@ -129,8 +131,7 @@ struct FlowKlBackward {
         const A* l = x + n * 2 * Z + Z;
         if (dx) {
             store(lanes, Z, dx + n * 2 * Z, add, [&](int) { return A(0); });
-            store(lanes, Z, dx + n * 2 * Z + Z, add,
-                  [&](int i) { return inside_clamp(l[i]) * A(-0.5) * dkl[n]; });
+            store(lanes, Z, dx + n * 2 * Z + Z, add, [&](int i) { return inside_clamp(l[i]) * A(-0.5) * dkl[n]; });
         }
         if (du) store(lanes, Z, du + n * Z, add_u, [&](int i) { return dkl[n] * u[n * Z + i]; });
         if (dlog_dets && first(lanes)) put(dlog_dets[n], -dkl[n], add_dets);
@@ -169,8 +170,8 @@ void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad ds
     expect_grad("coupling backward", "dst", dst, st);
     if (!dx && !dst) return;
     for_latent("coupling backward", x, [&]<class A>(A) {
-        for_each_row(x.rows(), CouplingBackward<A>{dy.as<A>(), dlog_det.as<A>(), x.as<A>(), st.as<A>(), dx.view.as<A>(), dst.view.as<A>(),
-                                                   dx.add, dst.add, int(x.columns())});
+        for_each_row(x.rows(), CouplingBackward<A>{dy.as<A>(), dlog_det.as<A>(), x.as<A>(), st.as<A>(), dx.view.as<A>(),
+                                                   dst.view.as<A>(), dx.add, dst.add, int(x.columns())});
     });
 }
 
@@ -189,7 +190,8 @@ void log_det_backward(View dlog_det, View inverse, Grad dw) {
     expect_grad("log_det backward", "dw", dw, inverse);
     if (!dw) return;
     for_latent("log_det backward", inverse, [&]<class A>(A) {
-        store_points(inverse.count(), dw.view.as<A>(), dw.add, LogDetBackward<A>{dlog_det.as<A>(), inverse.as<A>(), int(inverse.rows())});
+        store_points(inverse.count(), dw.view.as<A>(), dw.add,
+                     LogDetBackward<A>{dlog_det.as<A>(), inverse.as<A>(), int(inverse.rows())});
     });
 }
 
@@ -198,7 +200,8 @@ void flow_kl_forward(View x, View e, View u, View log_dets, View log_det, View k
     expect_same_shape("flow_kl", "log_dets", log_dets, "kl", kl);
     expect_shape("flow_kl", "log_det", log_det, {1}, u.dtype);
     for_latent("flow_kl", u, [&]<class A>(A) {
-        for_each_row(u.rows(), FlowKl<A>{x.as<A>(), e.as<A>(), u.as<A>(), log_dets.as<A>(), log_det.as<A>(), kl.as<A>(), int(u.columns())});
+        for_each_row(u.rows(), FlowKl<A>{x.as<A>(), e.as<A>(), u.as<A>(), log_dets.as<A>(), log_det.as<A>(), kl.as<A>(),
+                                         int(u.columns())});
     });
 }
 
@@ -211,7 +214,8 @@ void flow_kl_backward(View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
     for_latent("flow_kl backward", u, [&]<class A>(A) {
         for_each_row_and_sums(u.rows(), 1,
                               FlowKlBackward<A>{dkl.as<A>(), x.as<A>(), u.as<A>(), dx.view.as<A>(), du.view.as<A>(),
-                                                dlog_dets.view.as<A>(), dx.add, du.add, dlog_dets.add, int(u.columns())},
+                                                dlog_dets.view.as<A>(), dx.add, du.add, dlog_dets.add,
+                                                int(u.columns())},
                               ColumnSum<A, MinusTerm<A>>{dlog_det.view.as<A>(), dlog_det.add, {dkl.as<A>()}});
     });
 }

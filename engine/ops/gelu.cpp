@@ -25,8 +25,10 @@ struct Backward {
 void gelu_forward(View x, GeluKind kind, View y) {
     expect_same_shape("gelu", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        if (kind == GeluKind::tanh) store_points(x.count(), y.as<S>(), false, Forward<S, A, true>{x.as<S>()});
-        else store_points(x.count(), y.as<S>(), false, Forward<S, A, false>{x.as<S>()});
+        if (kind == GeluKind::tanh)
+            store_points(x.count(), y.as<S>(), false, Forward<S, A, true>{x.as<S>()});
+        else
+            store_points(x.count(), y.as<S>(), false, Forward<S, A, false>{x.as<S>()});
     });
 }
 
@@ -38,7 +40,8 @@ void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
         S* to = dx.view.as<S>();
         if (kind == GeluKind::tanh)
             store_points(x.count(), to, dx.add, Backward<S, A, true>{dy.as<S>(), x.as<S>()});
-        else store_points(x.count(), to, dx.add, Backward<S, A, false>{dy.as<S>(), x.as<S>()});
+        else
+            store_points(x.count(), to, dx.add, Backward<S, A, false>{dy.as<S>(), x.as<S>()});
     });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// head_scores by the matrix product of the device, head by head: the columns of one head are a matrix inside a wider one.
+// head_scores by the matrix product of the device, head by head: the columns of one head are a matrix inside a wider
+// one.
 // Included by the file of each device behind its Count, of a workspace, and multiply_part(), of factors and a product.
 #pragma once
 #include "engine/ops/check.h"
@@ -54,13 +55,16 @@ void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad
         const View beside{numbers, dy.dtype, p.device, p.shape, p.path};
         if (dx) store_points(p.count(), numbers, false, Scaled<S, A>{p.as<S>(), A(scale)});
         for (int h = 0; dx && h < heads; h++)
-            multiply_part(N, D, R, factor(at(dy, h * R)), factor(at(beside, h * D)), product(at(dx.view, h * D), dx.add));
+            multiply_part(N, D, R, factor(at(dy, h * R)), factor(at(beside, h * D)),
+                          product(at(dx.view, h * D), dx.add));
         if (!dp) return;
         for (int h = 0; h < heads; h++)
             multiply_part(R, D, N, transposed(factor(at(dy, h * R))), factor(at(x, h * D)), product(at(beside, h * D)));
         const Scaled<A, A> scaled{numbers, A(scale)};
-        if (dp.view.dtype == dy.dtype) store_points(p.count(), dp.view.as<A>(), dp.add, scaled);
-        else store_points(p.count(), dp.view.as<S>(), dp.add, scaled);
+        if (dp.view.dtype == dy.dtype)
+            store_points(p.count(), dp.view.as<A>(), dp.add, scaled);
+        else
+            store_points(p.count(), dp.view.as<S>(), dp.add, scaled);
     });
 }
 

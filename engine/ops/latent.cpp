@@ -97,8 +97,8 @@ struct GaussianKlBackward {
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
         const std::int64_t at = n * 2 * Z;
-        gaussian_kl_row_grad(lanes, dkl + n * kls, kls, x + at, prior ? prior + at : nullptr, dx ? dx + at : nullptr, add,
-                             dprior ? dprior + at : nullptr, add_prior, Z);
+        gaussian_kl_row_grad(lanes, dkl + n * kls, kls, x + at, prior ? prior + at : nullptr, dx ? dx + at : nullptr,
+                             add, dprior ? dprior + at : nullptr, add_prior, Z);
     }
 };
 
@@ -115,8 +115,7 @@ struct AtLeast {
 
 // x holds mu and the log variance side by side.
 std::int64_t half_of(const char* op, const View& x) {
-    if (x.columns() % 2)
-        throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
+    if (x.columns() % 2) throw Error(text(op, ": ", seen("x", x), "; expected (B,2Z): mu, then log variance"));
     return x.columns() / 2;
 }
 
@@ -129,7 +128,8 @@ int kls_of(const char* op, const char* name, const View& kl, const View& x, std:
 
 int columns_of_head(const char* op, const View& x, int heads, const View& inverse) {
     expect_shape(op, "inverse", inverse, {x.rows(), heads}, arithmetic_of(x.dtype));
-    if (heads < 1 || x.columns() % heads) throw Error(text(op, ": ", seen("x", x), ", ", heads, " heads; expected whole ones"));
+    if (heads < 1 || x.columns() % heads)
+        throw Error(text(op, ": ", seen("x", x), ", ", heads, " heads; expected whole ones"));
     return int(x.columns() / heads);
 }
 
@@ -149,8 +149,8 @@ void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
     expect_grad("normalise backward", "dx", dx, y);
     if (!dx) return;
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(y.rows() * heads, NormaliseBackward<S, A>{dy.as<S>(), y.as<S>(), inverse.as<A>(), dx.view.as<S>(),
-                                                               dx.add, Z});
+        for_each_row(y.rows() * heads,
+                     NormaliseBackward<S, A>{dy.as<S>(), y.as<S>(), inverse.as<A>(), dx.view.as<S>(), dx.add, Z});
     });
 }
 
@@ -171,8 +171,8 @@ void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu, Grad dw) {
     expect_grad("vmf_sample backward", "dw", dw, w);
     if (!dmu && !dw) return;
     for_latent("vmf_sample backward", mu, [&]<class A>(A) {
-        for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(),
-                                                     dmu.view.as<A>(), dw.view.as<A>(), dmu.add, dw.add, int(mu.columns())});
+        for_each_row(mu.rows(), VmfSampleBackward<A>{dz.as<A>(), mu.as<A>(), w.as<A>(), e.as<A>(), dmu.view.as<A>(),
+                                                     dw.view.as<A>(), dmu.add, dw.add, int(mu.columns())});
     });
 }
 
@@ -191,8 +191,8 @@ void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
     expect_grad("gaussian_sample backward", "dx", dx, x);
     if (!dx) return;
     for_latent("gaussian_sample backward", x, [&]<class A>(A) {
-        for_each_row(x.rows(), GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(),
-                                                         dx.add, int(Z)});
+        for_each_row(x.rows(),
+                     GaussianSampleBackward<A>{dz.as<A>(), x.as<A>(), e.as<A>(), dx.view.as<A>(), dx.add, int(Z)});
     });
 }
 
@@ -213,8 +213,8 @@ void gaussian_kl_backward(View dkl, View x, View prior, Grad dx, Grad dprior) {
     expect_grad("gaussian_kl backward", "dprior", dprior, x);
     if (!dx && !dprior) return;
     for_latent("gaussian_kl backward", x, [&]<class A>(A) {
-        for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), prior.as<A>(), dx.view.as<A>(), dprior.view.as<A>(),
-                                                     dx.add, dprior.add, kls, int(Z)});
+        for_each_row(x.rows(), GaussianKlBackward<A>{dkl.as<A>(), x.as<A>(), prior.as<A>(), dx.view.as<A>(),
+                                                     dprior.view.as<A>(), dx.add, dprior.add, kls, int(Z)});
     });
 }
 

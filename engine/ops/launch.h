@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The one launch header. A row or point op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and hands
-// it to for_each_row or for_each_point; types are chosen by for_type.
+// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and
+// hands it to for_each_row or for_each_point; types are chosen by for_type.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -123,8 +123,7 @@ void add_row(const Term& term, std::int64_t n, int columns, A* __restrict parts)
 }
 // `chunks` rows of partial sums, `stride` apart, become one.
 template <class A, class Term>
-void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride,
-               int columns) {
+void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunks, std::int64_t stride, int columns) {
     constexpr int block = 64;
     for (int begin = 0; begin < columns; begin += block) {
         int width = columns - begin < block ? columns - begin : block;
@@ -137,8 +136,8 @@ void add_parts(const ColumnSum<A, Term>& sum, const A* parts, std::int64_t chunk
 
 struct ColumnParts {};
 
-// f(lanes, row) for every row and, while that row is near, its terms of the sums: rows in chunks of 64, then the chunks,
-// both in order, whatever the threads.
+// f(lanes, row) for every row and, while that row is near, its terms of the sums: rows in chunks of 64, then the
+// chunks, both in order, whatever the threads.
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     constexpr std::int64_t chunk = 64;

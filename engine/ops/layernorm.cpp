@@ -75,9 +75,7 @@ struct ResidualBackward {
         auto ds = gradient.of_row(lanes, n);
         if (dx) store(lanes, C, dx + n * C, add_x, ds);
         meet(lanes);  // df may be dx, and has its lanes elsewhere
-        if (df)
-            drop.store_row(lanes, n, C, df + n * C, add_f,
-                           [&](int i, auto dropped) { return dropped(ds(i)); });
+        if (df) drop.store_row(lanes, n, C, df + n * C, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
     }
 };
 
@@ -99,13 +97,12 @@ struct BiasTerm {
 // f for every row, and the gradients of w and b.
 template <class S, class A, class F>
 void run_backward(std::int64_t rows, const Gradient<S, A>& gradient, F f, const Grad& dw, const Grad& db) {
-    for_each_row_and_sums(rows, gradient.C, f,
-                          ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {gradient}},
+    for_each_row_and_sums(rows, gradient.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {gradient}},
                           ColumnSum<A, BiasTerm<S, A>>{db.view.as<A>(), db.add, {gradient.dy, gradient.C}});
 }
 
-void check_forward(const char* op, const View& x, const View& w, const View& b, const View& y,
-                   const View& mean, const View& rstd) {
+void check_forward(const char* op, const View& x, const View& w, const View& b, const View& y, const View& mean,
+                   const View& rstd) {
     DType a = arithmetic_of(x.dtype);
     expect_shape(op, "w", w, {x.columns()}, a);
     expect_shape(op, "b", b, {x.columns()}, a);
@@ -114,8 +111,8 @@ void check_forward(const char* op, const View& x, const View& w, const View& b, 
     expect_shape(op, "rstd", rstd, {x.rows()}, a);
 }
 
-void check_backward(const char* op, const View& dy, const View& x, const View& w, const View& mean,
-                    const View& rstd, const Grad& dw, const Grad& db) {
+void check_backward(const char* op, const View& dy, const View& x, const View& w, const View& mean, const View& rstd,
+                    const Grad& dw, const Grad& db) {
     DType a = arithmetic_of(x.dtype);
     expect_same_shape(op, "dy", dy, "x", x);
     expect_shape(op, "w", w, {x.columns()}, a);
@@ -130,8 +127,8 @@ void check_backward(const char* op, const View& dy, const View& x, const View& w
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
     check_forward("layernorm", x, w, b, y, mean, rstd);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), Forward<S, A>{x.as<S>(), w.as<A>(), b.as<A>(), y.as<S>(), mean.as<A>(),
-                                             rstd.as<A>(), int(x.columns()), eps});
+        for_each_row(x.rows(), Forward<S, A>{x.as<S>(), w.as<A>(), b.as<A>(), y.as<S>(), mean.as<A>(), rstd.as<A>(),
+                                             int(x.columns()), eps});
     });
 }
 
@@ -139,14 +136,13 @@ void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, 
     check_backward("layernorm backward", dy, x, w, mean, rstd, dw, db);
     expect_grad("layernorm backward", "dx", dx, x);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        Gradient<S, A> gradient{dy.as<S>(),   x.as<S>(),    w.as<A>(),
-                                mean.as<A>(), rstd.as<A>(), int(x.columns())};
+        Gradient<S, A> gradient{dy.as<S>(), x.as<S>(), w.as<A>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
         run_backward(x.rows(), gradient, Backward<S, A>{gradient, dx.view.as<S>(), dx.add}, dw, db);
     });
 }
 
-void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps,
-                           View s, View y, View mean, View rstd) {
+void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View s, View y,
+                           View mean, View rstd) {
     expect_same_shape("residual_norm", "x", x, "f", f);
     expect_same_shape("residual_norm", "x", x, "s", s);
     check_forward("residual_norm", x, w, b, y, mean, rstd);
@@ -158,14 +154,13 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
     });
 }
 
-void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd,
-                            Grad dx, Grad df, Grad dw, Grad db) {
+void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx,
+                            Grad df, Grad dw, Grad db) {
     check_backward("residual_norm backward", dy, s, w, mean, rstd, dw, db);
     expect_grad("residual_norm backward", "dx", dx, s);
     expect_grad("residual_norm backward", "df", df, s);
     for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
-        Gradient<S, A> gradient{dy.as<S>(),   s.as<S>(),    w.as<A>(),
-                                mean.as<A>(), rstd.as<A>(), int(s.columns())};
+        Gradient<S, A> gradient{dy.as<S>(), s.as<S>(), w.as<A>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
         Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
         ResidualBackward<S, A> row{gradient, drop, dx.view.as<S>(), dx.add, df.view.as<S>(), df.add};
         run_backward(s.rows(), gradient, row, dw, db);

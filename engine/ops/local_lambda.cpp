@@ -73,7 +73,8 @@ struct Values {
     }
 };
 
-int reach_of(const char* op, const View& q, const View& e, const Views& v, const SegmentGraph& graph, int heads, const View& y) {
+int reach_of(const char* op, const View& q, const View& e, const Views& v, const SegmentGraph& graph, int heads,
+             const View& y) {
     if (heads < 1 || y.columns() % heads) throw Error(text(op, ": ", heads, " heads, but ", seen("y", y)));
     if (e.rows() % 2 == 0) throw Error(text(op, ": ", seen("e", e), ", expected 2 reach + 1 rows"));
     expect_shape(op, "q", q, y.shape, arithmetic_of(y.dtype));
@@ -87,7 +88,8 @@ int reach_of(const char* op, const View& q, const View& e, const Views& v, const
 
 template <class S, class A>
 LocalRows<S, A> rows_of(const std::vector<int>& near, const View& q, const View& e, const Views& v, int heads) {
-    LocalRows<S, A> of{table_of<NearTag>(near), int(e.rows()), heads, int(q.columns()) / heads, q.as<A>(), e.as<S>(), {}};
+    LocalRows<S, A> of{
+        table_of<NearTag>(near), int(e.rows()), heads, int(q.columns()) / heads, q.as<A>(), e.as<S>(), {}};
     for (int s = 0; s < v.count; s++) of.v[s] = v[s].as<S>();
     return of;
 }
@@ -104,7 +106,8 @@ void local_lambda_forward(View q, View e, Views v, const SegmentGraph& graph, in
     });
 }
 
-void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de, Grads dv) {
+void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph& graph, int heads, Grad dq, Grad de,
+                           Grads dv) {
     const char* op = "local_lambda backward";
     const int reach = reach_of(op, q, e, v, graph, heads, dy);
     expect_grad(op, "dq", dq, q);
@@ -115,12 +118,15 @@ void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph&
         const std::size_t numbers = std::size_t(dy.rows() * heads * e.rows());
         A *weights = workspace<WeightTag, A>(numbers), *asked = workspace<AskedTag, A>(numbers);
         const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);
-        for_each_row_and_sums(dy.rows(), int(e.count()), Backward<S, A>{of, dy.as<S>(), weights, asked, dq.view.as<A>(), dq.add},
+        for_each_row_and_sums(dy.rows(), int(e.count()),
+                              Backward<S, A>{of, dy.as<S>(), weights, asked, dq.view.as<A>(), dq.add},
                               ColumnSum<A, DistanceTerm<S, A>>{de.view.as<A>(), de.add, {of, asked}});
         const int *first = table_of<QueriesTag>(queries), *found = first;
         for (int s = 0; s < v.count; s++) found += v[s].rows();
         for (int s = 0; s < v.count; first += v[s++].rows())
-            if (dv[s]) for_each_row(v[s].rows() * heads, Values<S, A>{of, first, found + 1, dy.as<S>(), weights, dv[s].view.as<S>(), dv[s].add});
+            if (dv[s])
+                for_each_row(v[s].rows() * heads,
+                             Values<S, A>{of, first, found + 1, dy.as<S>(), weights, dv[s].view.as<S>(), dv[s].add});
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which keys lie near a query row, by the places of its own segment, or of the whole text where its segments are one text
-// (`along`): those that the graph lets it see. Other segments have no place beside it.
+// Which keys lie near a query row, by the places of its own segment, or of the whole text where its segments are one
+// text (`along`): those that the graph lets it see. Other segments have no place beside it.
 #pragma once
 #include <vector>
 
@@ -31,14 +31,16 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
                 const Places at = places_of(tables, q, row, k);
                 each_run(tables, q, row, k, [&](int begin, int end) {
                     for (int j = begin; j < end; j++)
-                        near[std::size_t(row * W + at.first_key + j - key.begin - at.middle + reach)] = 4 * j + key.source;
+                        near[std::size_t(row * W + at.first_key + j - key.begin - at.middle + reach)] =
+                            4 * j + key.source;
                 });
             }
     }
     return near;
 }
 
-// The same from the keys' side, for keys of all sources one after the other: first[k] .. first[k+1], then row W + o of each.
+// The same from the keys' side, for keys of all sources one after the other: first[k] .. first[k+1], then row W + o of
+// each.
 inline std::vector<int> queries_near(const std::vector<int>& near, const Views& keys) {
     std::vector<int> base = {0}, at;
     for (int s = 0; s < keys.count; s++) base.push_back(base.back() + int(keys[s].rows()));

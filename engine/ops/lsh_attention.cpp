@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention to the rows of one's own bucket. Rows are put into buckets and sorted anew in the backward, which costs less
-// than to keep it; the gradient of a key walks the queries that have found it, in a fixed order.
+// Attention to the rows of one's own bucket. Rows are put into buckets and sorted anew in the backward, which costs
+// less than to keep it; the gradient of a key walks the queries that have found it, in a fixed order.
 #include "engine/math/scalar.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/launch.h"
@@ -28,7 +28,8 @@ struct Sorted {
         }
         return false;
     }
-    // f(other) once for each row that this row finds as a key; or, `from_key`, that finds this one. False: there is none.
+    // f(other) once for each row that this row finds as a key; or, `from_key`, that finds this one. False: there is
+    // none.
     template <bool from_key, class F>
     HD bool each_found(int row, int head, F f) const {
         const int s = plan.segment[row], n = plan.end[s] - plan.begin[s];
@@ -58,7 +59,8 @@ struct Hash {
     int C, D;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds, round = int(i % to.rounds);
+        const int each_row = to.heads * to.rounds, row = int(i / each_row), head = int(i % each_row) / to.rounds,
+                  round = int(i % to.rounds);
         const int half = to.buckets / 2;
         const S* x = q + std::int64_t(row) * C + head * D;
         auto most = real_of(A(-INFINITY));
@@ -101,8 +103,8 @@ struct Pairs {
     const int *document, *position;  // of the rows of y, for dropout
     Stream stream;
     std::uint32_t threshold;
-    A kept;      // what a probability is multiplied by that dropout keeps
-    A* room;     // (N,H,3D) to add up in
+    A kept;   // what a probability is multiplied by that dropout keeps
+    A* room;  // (N,H,3D) to add up in
     HD std::int64_t at(int row, int head) const { return std::int64_t(row) * C + head * D; }
     HD A* room_of(int row, int head) const { return room + 3 * at(row, head); }
     template <class Lanes>
@@ -168,11 +170,15 @@ struct Backward {
         const auto pair = [&](int i, int j, bool key) {
             const int m = plan.query[i];
             if (m < 0) return;
-            const S *g = dy + of.at(m, head), *out = y + of.at(m, head), *q = of.q + of.at(i, head), *k = of.k + of.at(j, head), *v = of.v + of.at(j, head);
-            const A keep = of.keep(i, j, head), p = exp_of(of.score(lanes, i, j, head) - lse[std::int64_t(m) * of.sorted.heads + head]);
-            const A ds = of.scale * p * sum(lanes, D, [&](int d) { return A(g[d]) * (keep * A(v[d]) - A(out[d])); }), weight = p * keep;
+            const S *g = dy + of.at(m, head), *out = y + of.at(m, head), *q = of.q + of.at(i, head),
+                    *k = of.k + of.at(j, head), *v = of.v + of.at(j, head);
+            const A keep = of.keep(i, j, head),
+                    p = exp_of(of.score(lanes, i, j, head) - lse[std::int64_t(m) * of.sorted.heads + head]);
+            const A ds = of.scale * p * sum(lanes, D, [&](int d) { return A(g[d]) * (keep * A(v[d]) - A(out[d])); }),
+                    weight = p * keep;
             if (!key) return each(lanes, D, [&](int d) { to_q[d] = mul_add(ds, A(k[d]), to_q[d]); });
-            each(lanes, D, [&](int d) { to_k[d] = mul_add(ds, A(q[d]), to_k[d]), to_v[d] = mul_add(weight, A(g[d]), to_v[d]); });
+            each(lanes, D,
+                 [&](int d) { to_k[d] = mul_add(ds, A(q[d]), to_k[d]), to_v[d] = mul_add(weight, A(g[d]), to_v[d]); });
         };
         if (plan.segment[row] >= 0) {
             const bool alone = !of.sorted.template each_found<false>(row, head, [&](int j) { pair(row, j, false); });
@@ -185,10 +191,11 @@ struct Backward {
     }
 };
 
-void check_call(const char* op, const View& q, const View& k, const View& v, const View& rotations, const LshRule& rule, const View& y,
-                const View& lse) {
+void check_call(const char* op, const View& q, const View& k, const View& v, const View& rotations, const LshRule& rule,
+                const View& y, const View& lse) {
     if (rule.rounds < 1 || rule.buckets < 2 || rule.buckets % 2 || rule.chunk < 1)
-        throw Error(text(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk, "; expected an even number of buckets"));
+        throw Error(text(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk,
+                         "; expected an even number of buckets"));
     if (rule.attention.heads < 1 || q.columns() % rule.attention.heads)
         throw Error(text(op, ": ", seen("q", q), ", not divisible into ", rule.attention.heads, " heads"));
     expect_same_shape(op, "k", k, "q", q);
@@ -205,22 +212,42 @@ void check_call(const char* op, const View& q, const View& k, const View& v, con
 
 // Rows in their buckets and sorted, and what pairs of them need.
 template <class S, class A>
-Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v, const View& rotations,
-                     const LshRule& rule) {
+Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
+                     const View& rotations, const LshRule& rule) {
     const AttentionRule& a = rule.attention;
     const int C = int(q.columns()), D = C / a.heads;
-    Sorted to{whole_plan(numbers, table_of<PlanTag>(numbers)), a.heads, rule.rounds, rule.buckets, rule.chunk, nullptr, nullptr, nullptr};
+    Sorted to{whole_plan(numbers, table_of<PlanTag>(numbers)),
+              a.heads,
+              rule.rounds,
+              rule.buckets,
+              rule.chunk,
+              nullptr,
+              nullptr,
+              nullptr};
     const std::int64_t count = q.rows() * a.heads * rule.rounds;
-    to.bucket = workspace<SortTag, int>(std::size_t(3 * count)), to.chunk_of = to.bucket + count, to.order = to.chunk_of + count;
+    to.bucket = workspace<SortTag, int>(std::size_t(3 * count)), to.chunk_of = to.bucket + count,
+    to.order = to.chunk_of + count;
     for_each_row(count, Hash<S, A>{to, q.as<S>(), rotations.as<A>(), C, D});
     for_each_long_row(std::int64_t(to.plan.segments) * a.heads * rule.rounds, Sort{to});
-    return {to, q.as<S>(), k.as<S>(), v.as<S>(), C, D, A(1 / sqrt_of(double(D))), a.rows.document.data, a.rows.position.data, a.stream,
-            attention_threshold(a), A(1 / (1 - double(a.dropout))), workspace<RoomTag, A>(std::size_t(3 * q.count()))};
+    return {to,
+            q.as<S>(),
+            k.as<S>(),
+            v.as<S>(),
+            C,
+            D,
+            A(1 / sqrt_of(double(D))),
+            a.rows.document.data,
+            a.rows.position.data,
+            a.stream,
+            attention_threshold(a),
+            A(1 / (1 - double(a.dropout))),
+            workspace<RoomTag, A>(std::size_t(3 * q.count()))};
 }
 
 }  // namespace
 
-void lsh_attention_forward(View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y, View lse) {
+void lsh_attention_forward(View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y,
+                           View lse) {
     const char* op = "lsh_attention";
     check_call(op, q, k, v, rotations, rule, y, lse);
     const std::vector<int> numbers = whole_plan_numbers(op, graph, q.rows(), y.rows(), rule.chunk);
@@ -230,8 +257,8 @@ void lsh_attention_forward(View q, View k, View v, View rotations, const Segment
     });
 }
 
-void lsh_attention_backward(View dy, View q, View k, View v, View rotations, View y, View lse, const SegmentGraph& graph, LshRule rule,
-                            Grad dq, Grad dk, Grad dv) {
+void lsh_attention_backward(View dy, View q, View k, View v, View rotations, View y, View lse,
+                            const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv) {
     const char* op = "lsh_attention backward";
     check_call(op, q, k, v, rotations, rule, y, lse);
     expect_same_shape(op, "dy", dy, "y", y);
@@ -242,7 +269,8 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, rule);
         for_each_row(q.rows() * rule.attention.heads,
-                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(), dv.view.as<S>(), dq.add, dk.add, dv.add});
+                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(),
+                                    dv.view.as<S>(), dq.add, dk.add, dv.add});
     });
 }
 

@@ -16,13 +16,11 @@ struct Turn {
     int columns, D, C;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t n) const {
-        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add,
-                   columns, D, C);
+        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add, columns, D, C);
     }
 };
 
-void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction,
-          const Grad& y) {
+void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction, const Grad& y) {
     check_rotary(x, positions, turns, columns);
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
     const std::int64_t D = turns.columns();
@@ -31,8 +29,10 @@ void turn(const View& x, const Ints& positions, const View& turns, int columns, 
             for_each_row(x.rows(), Turn<S, A, adds()>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
                                                       y.view.as<S>(), columns, int(D), int(x.columns())});
         };
-        if (y.add) run(std::true_type{});
-        else run(std::false_type{});
+        if (y.add)
+            run(std::true_type{});
+        else
+            run(std::false_type{});
     });
 }
 

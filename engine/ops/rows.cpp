@@ -18,8 +18,10 @@ struct Move {
     HD void operator()(Lanes lanes, std::int64_t m) const {
         const S* source = x ? x + (from ? from[m] : m) * C : nullptr;
         S* target = y + (to ? to[m] : m) * C;
-        if (source) store(lanes, C, target, add, [&](int i) { return source[i]; });
-        else store(lanes, C, target, add, [&](int) { return S(); });
+        if (source)
+            store(lanes, C, target, add, [&](int i) { return source[i]; });
+        else
+            store(lanes, C, target, add, [&](int) { return S(); });
     }
 };
 
@@ -137,7 +139,8 @@ void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     expect_grad("max_rows backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(), MaxBackward<S, A>{dy.as<S>(), x.as<S>(), first.data, dx.view.as<S>(), dx.add, int(x.columns())});
+        for_each_row(dy.rows(),
+                     MaxBackward<S, A>{dy.as<S>(), x.as<S>(), first.data, dx.view.as<S>(), dx.add, int(x.columns())});
     });
 }
 
@@ -164,7 +167,7 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
         for_each_row(dy.rows(), Divide<S>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
-                                             int(dy.columns())});
+                                          int(dy.columns())});
     });
 }
 

@@ -32,19 +32,19 @@ struct QuerySegment {
     int document = 0;                  // index in the batch; the segments of one document lie together
     int sees_begin = 0, sees_end = 0;  // range in SegmentGraph::sees: key segments in the order of their visit
     int self = -1;                     // the key segment that is this one, or -1
-    int offset = 0;                    // place of the first query row within `self` (decoding one row: rows cached before)
-    Rule rule = Rule::full;            // towards `self`
-    int window = -1;                   // of self, only |i - j| <= window * dilation ...; -1: no limit
-    int dilation = 1;                  // ... and (i - j) a multiple of dilation
-    int stride = 0;                    // > 0: also the places with (i - j) a multiple of stride (strided attention)
-    int globals = 0;                   // the first `globals` places are seen by all rows and see all (as the rule allows)
-    int block = 0;                     // > 0: also the places of its own block of so many, and ...
-    int block_before = 0;              // ... of as many blocks before it, and ...
-    int block_last = 0;                // ... the last so many places of every block
-    bool window_all = false;           // window and blocks also hold towards the other segments it sees
-    bool along = false;                // the same, but places count from the start of the document: segments are one text
-    int bits_begin = -1;               // Rule::bits: first bit of row 0 in SegmentGraph::bits, a row has as many bits as
-                                       // `self` has keys
+    int offset = 0;           // place of the first query row within `self` (decoding one row: rows cached before)
+    Rule rule = Rule::full;   // towards `self`
+    int window = -1;          // of self, only |i - j| <= window * dilation ...; -1: no limit
+    int dilation = 1;         // ... and (i - j) a multiple of dilation
+    int stride = 0;           // > 0: also the places with (i - j) a multiple of stride (strided attention)
+    int globals = 0;          // the first `globals` places are seen by all rows and see all (as the rule allows)
+    int block = 0;            // > 0: also the places of its own block of so many, and ...
+    int block_before = 0;     // ... of as many blocks before it, and ...
+    int block_last = 0;       // ... the last so many places of every block
+    bool window_all = false;  // window and blocks also hold towards the other segments it sees
+    bool along = false;       // the same, but places count from the start of the document: segments are one text
+    int bits_begin = -1;      // Rule::bits: first bit of row 0 in SegmentGraph::bits, a row has as many bits as
+                              // `self` has keys
 };
 
 struct SegmentGraph {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of rows, sorted by a matrix that Sinkhorn's iterations make doubly stochastic, in logarithms: one for each head of each
-// segment. Derivations: docs/ops/sinkhorn.md.
+// Blocks of rows, sorted by a matrix that Sinkhorn's iterations make doubly stochastic, in logarithms: one for each
+// head of each segment. Derivations: docs/ops/sinkhorn.md.
 #include "engine/math/scalar.h"
 #include "engine/ops/launch.h"
 #include "engine/ops/whole.h"
@@ -27,19 +27,23 @@ struct Sorting {
     WholePlan plan;
     const S *q, *kv;
     int heads, D, K;
-    A scale;  // 1 / (sqrt(D) temperature)
+    A scale;                                 // 1 / (sqrt(D) temperature)
     A *mean_q, *mean_k, *dmean_q, *dmean_k;  // (B,H,D)
     A *scores, *slopes, *work;               // (B,H,U): R, its gradient
     A* weights;                              // (2,B,H,most): w of rows t that the last block has, and that it lacks
     A* potential;                            // (2K + 3,B,H): r^0, c^k and r^k in turn, what c and r want
     HD std::int64_t at(int u, int head) const { return std::int64_t(u) * heads + head; }
     HD A* row(A* of, int u, int head) const { return of + at(u, head) * plan.most; }
-    HD A& value(int step, int u, int head) const { return potential[std::int64_t(step) * plan.blocks * heads + at(u, head)]; }
+    HD A& value(int step, int u, int head) const {
+        return potential[std::int64_t(step) * plan.blocks * heads + at(u, head)];
+    }
     HD bool lacks(int u, int t) const {
         const int s = plan.segment_of[u];
         return s >= 0 && t >= plan.rows_of(plan.first_block[s + 1] - 1);
     }
-    HD int blocks_with(int u, int t) const { return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t); }
+    HD int blocks_with(int u, int t) const {
+        return plan.segment_of[u] < 0 ? 0 : plan.blocks_of(plan.segment_of[u]) - lacks(u, t);
+    }
     HD A* weights_of(int u, int head, int t) const { return row(weights, lacks(u, t) ? plan.blocks + u : u, head); }
     // Row t of block v of the segment of block u, in kv.
     HD const S* key_value(int u, int v, int t) const {
@@ -69,10 +73,12 @@ struct Normalise {
     Sorting<S, A> of;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment), first = of.plan.first_block[segment];
+        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment),
+                  first = of.plan.first_block[segment];
         const auto score = [&](int u, int v) -> A& { return of.row(of.scores, first + u, head)[v]; };
         each(lanes, U * U, [&](int uv) {
-            const A *q = of.mean_q + of.at(first + uv / U, head) * of.D, *k = of.mean_k + of.at(first + uv % U, head) * of.D;
+            const A *q = of.mean_q + of.at(first + uv / U, head) * of.D,
+                    *k = of.mean_k + of.at(first + uv % U, head) * of.D;
             score(uv / U, uv % U) = of.scale * sum(OneLane{}, of.D, [&](int d) { return q[d] * k[d]; });
         });
         each(lanes, U, [&](int u) { of.value(0, first + u, head) = A(0); });
@@ -80,7 +86,8 @@ struct Normalise {
             meet(lanes);
             const auto before = [&](int u) { return of.value(step - 1, first + u, head); };
             each(lanes, U, [&](int w) {
-                of.value(step, first + w, head) = log_sum(U, [&](int u) { return (step % 2 ? score(u, w) : score(w, u)) - before(u); });
+                of.value(step, first + w, head) =
+                    log_sum(U, [&](int u) { return (step % 2 ? score(u, w) : score(w, u)) - before(u); });
             });
         }
         meet(lanes);
@@ -104,7 +111,8 @@ struct Mix {
         const int u = int(n / of.plan.block), t = int(n % of.plan.block), U = of.blocks_with(u, t), C = of.heads * of.D;
         store(lanes, 2 * C, y + n * 2 * C, false, [&](int c) {
             A total(0);
-            for (int v = 0; v < U; v++) total = mul_add(of.weights_of(u, c % C / of.D, t)[v], A(of.key_value(u, v, t)[c]), total);
+            for (int v = 0; v < U; v++)
+                total = mul_add(of.weights_of(u, c % C / of.D, t)[v], A(of.key_value(u, v, t)[c]), total);
             return total;
         });
     }
@@ -137,13 +145,15 @@ struct WeightsGrad {
     }
 };
 
-// Back through every step: r^k_u wants g_u, then R_uv and -c^k_v want g_u P_uv, P_uv = exp(R_uv - c^k_v - r^k_u); c^k alike.
+// Back through every step: r^k_u wants g_u, then R_uv and -c^k_v want g_u P_uv, P_uv = exp(R_uv - c^k_v - r^k_u); c^k
+// alike.
 template <class S, class A>
 struct NormaliseGrad {
     Sorting<S, A> of;
     template <class Lanes>
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment), first = of.plan.first_block[segment], K = of.K;
+        const int head = int(i % of.heads), segment = int(i / of.heads), U = of.plan.blocks_of(segment),
+                  first = of.plan.first_block[segment], K = of.K;
         const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
         const auto wish = [&](bool column, int w) -> A& { return of.value(2 * K + 1 + column, first + w, head); };
         each(lanes, U, [&](int w) {
@@ -155,9 +165,12 @@ struct NormaliseGrad {
             meet(lanes);
             const auto share = [&](int w, int other) {  // of potential w of this step in the one before
                 const int u = column ? other : w, v = column ? w : other;
-                return wish(column, w) * exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) - of.value(step - 1, first + other, head));
+                return wish(column, w) *
+                       exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) -
+                              of.value(step - 1, first + other, head));
             };
-            each(lanes, U * U, [&](int uv) { slope(uv / U, uv % U) += column ? share(uv % U, uv / U) : share(uv / U, uv % U); });
+            each(lanes, U * U,
+                 [&](int uv) { slope(uv / U, uv % U) += column ? share(uv % U, uv / U) : share(uv / U, uv % U); });
             each(lanes, U, [&](int other) {
                 const A lost = sum(OneLane{}, U, [&](int w) { return share(w, other); });
                 wish(!column, other) = (step == 2 * K ? wish(!column, other) : A(0)) - lost;
@@ -167,13 +180,16 @@ struct NormaliseGrad {
         each(lanes, U * of.D, [&](int ud) {
             const int u = ud / of.D, d = ud % of.D;
             const auto mean = [&](A* m, int v) { return m[of.at(first + v, head) * of.D + d]; };
-            of.dmean_q[of.at(first + u, head) * of.D + d] = of.scale * sum(OneLane{}, U, [&](int v) { return slope(u, v) * mean(of.mean_k, v); });
-            of.dmean_k[of.at(first + u, head) * of.D + d] = of.scale * sum(OneLane{}, U, [&](int v) { return slope(v, u) * mean(of.mean_q, v); });
+            of.dmean_q[of.at(first + u, head) * of.D + d] =
+                of.scale * sum(OneLane{}, U, [&](int v) { return slope(u, v) * mean(of.mean_k, v); });
+            of.dmean_k[of.at(first + u, head) * of.D + d] =
+                of.scale * sum(OneLane{}, U, [&](int v) { return slope(v, u) * mean(of.mean_q, v); });
         });
     }
 };
 
-// A row's share in its block's mean; of kv besides, what the sorted blocks want of it: sum_u w_uv dy of row t of block u.
+// A row's share in its block's mean; of kv besides, what the sorted blocks want of it: sum_u w_uv dy of row t of block
+// u.
 template <class S, class A>
 struct RowsGrad {
     Sorting<S, A> of;
@@ -185,21 +201,25 @@ struct RowsGrad {
     HD void operator()(Lanes lanes, std::int64_t row) const {
         const int s = of.plan.segment[row], C = of.heads * of.D, width = dy ? 2 * C : C, block = of.plan.block;
         if (s < 0) return store(lanes, width, to + row * width, add, [](int) { return A(0); });
-        const int first = of.plan.first_block[s], v = (int(row) - of.plan.begin[s]) / block, t = (int(row) - of.plan.begin[s]) % block;
+        const int first = of.plan.first_block[s], v = (int(row) - of.plan.begin[s]) / block,
+                  t = (int(row) - of.plan.begin[s]) % block;
         store(lanes, width, to + row * width, add, [&](int c) {
             A total = c < C ? dmean[std::int64_t(first + v) * C + c] / A(of.plan.rows_of(first + v)) : A(0);
             for (int u = first; dy && u < of.plan.first_block[s + 1]; u++)
-                total = mul_add(of.weights_of(u, c % C / of.D, t)[v], A(dy[(std::int64_t(u) * block + t) * width + c]), total);
+                total = mul_add(of.weights_of(u, c % C / of.D, t)[v], A(dy[(std::int64_t(u) * block + t) * width + c]),
+                                total);
             return total;
         });
     }
 };
 
 // The tables of the blocks. Who asks for rows is of no account.
-std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph, const SinkhornRule& rule, const View& y) {
+std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
+                            const SinkhornRule& rule, const View& y) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
-        throw Error(text(op, ": ", seen("q", q), ", ", rule.heads, " heads, blocks of ", rule.block, ", ", rule.iterations,
-                         " iterations, temperature ", rule.temperature, "; expected whole heads and positive numbers"));
+        throw Error(text(op, ": ", seen("q", q), ", ", rule.heads, " heads, blocks of ", rule.block, ", ",
+                         rule.iterations, " iterations, temperature ", rule.temperature,
+                         "; expected whole heads and positive numbers"));
     std::int64_t queries = 0;
     for (const QuerySegment& s : graph.queries) queries = std::max<std::int64_t>(queries, s.end);
     expect_shape(op, "kv", kv, {q.rows(), 2 * q.columns()}, q.dtype);
@@ -210,8 +230,22 @@ std::vector<int> check_call(const char* op, const View& q, const View& kv, const
 // The weights of every segment, and what the backward needs besides.
 template <class S, class A>
 Sorting<S, A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
-    Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)), q.as<S>(), kv.as<S>(), rule.heads, int(q.columns()) / rule.heads,
-                    rule.iterations, A(0), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    Sorting<S, A> m{whole_plan(numbers, table_of<PlanTag>(numbers)),
+                    q.as<S>(),
+                    kv.as<S>(),
+                    rule.heads,
+                    int(q.columns()) / rule.heads,
+                    rule.iterations,
+                    A(0),
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {}};
     m.scale = A(1 / (std::sqrt(double(m.D)) * rule.temperature));
     const std::int64_t rows = std::int64_t(m.plan.blocks) * m.heads, steps = 2 * m.K + 3;
     A* room = workspace<RoomTag, A>(std::size_t(rows * (4 * m.D + 5 * m.plan.most + steps)));

@@ -23,8 +23,8 @@ struct LibraryStamp {
 };
 
 inline bool same(const LibraryStamp& a, const LibraryStamp& b) {
-    return std::memcmp(a.kind, b.kind, sizeof a.kind) == 0 && a.edition == b.edition &&
-           a.interface == b.interface && std::memcmp(a.version, b.version, sizeof a.version) == 0;
+    return std::memcmp(a.kind, b.kind, sizeof a.kind) == 0 && a.edition == b.edition && a.interface == b.interface &&
+           std::memcmp(a.version, b.version, sizeof a.version) == 0;
 }
 
 // Raise it when what crosses the seam changes its meaning but neither a signature nor a size.
@@ -72,8 +72,8 @@ inline auto members_of(const SegmentGraph& graph) {
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);
 }
 inline auto members_of(const DeviceRuntime& runtime) {
-    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch, abandon,
-                 products, cublas] = runtime;
+    const auto& [answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch,
+                 abandon, products, cublas] = runtime;
     return MarkOfAll(answer, facts, allocate, release, copy, fill, synchronise, note, between, forget, begin, launch,
                      abandon, products, cublas);
 }
@@ -89,14 +89,14 @@ constexpr LibraryStamp this_stamp() {
 #define OP(name, parameters) #name #parameters ";"
 #include "engine/ops/ops.h"
 #undef OP
-    )
+        )
 #define OP(name, parameters) , Mark<decltype(OpTable::name)>::of
 #include "engine/ops/ops.h"
 #undef OP
     );
-    stamp.interface = mixed(stamp.interface, decltype(members_of(std::declval<const SegmentGraph&>()))::of,
-                            decltype(members_of(std::declval<const DeviceRuntime&>()))::of, Mark<Answer>::of,
-                            Mark<DeviceFacts>::of);
+    stamp.interface =
+        mixed(stamp.interface, decltype(members_of(std::declval<const SegmentGraph&>()))::of,
+              decltype(members_of(std::declval<const DeviceRuntime&>()))::of, Mark<Answer>::of, Mark<DeviceFacts>::of);
     return stamp;
 }
 

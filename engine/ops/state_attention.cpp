@@ -25,20 +25,22 @@ struct Forward {
         });
         meet(lanes);
         const std::int64_t to = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
-        if (after && p + 1 == plan.first_piece[g + 1]) each(lanes, n.numbers(), [&](int k) { after[to + k] = state.count[k]; });
+        if (after && p + 1 == plan.first_piece[g + 1])
+            each(lanes, n.numbers(), [&](int k) { after[to + k] = state.count[k]; });
     }
 };
 
 }  // namespace
 
-void state_attention_forward(View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule, View before,
-                             View y, View after) {
+void state_attention_forward(View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
+                             View before, View y, View after) {
     const char* op = "state_attention";
     check_call(op, x, pack, kv, gate, rule, y);
     const std::vector<int> numbers = state_plan_numbers(op, graph, kv, rule.piece, true);
     for (const View* v : {&before, &after})
-        if (v->data) expect_shape(op, v == &before ? "before" : "after", *v,
-                                  {numbers[1], std::int64_t(rule.heads) * shape_of(y, rule).numbers()}, arithmetic_of(y.dtype));
+        if (v->data)
+            expect_shape(op, v == &before ? "before" : "after", *v,
+                         {numbers[1], std::int64_t(rule.heads) * shape_of(y, rule).numbers()}, arithmetic_of(y.dtype));
     if ((before.data || after.data) && numbers[0] > 1)
         throw Error(text(op, ": rows of a document that see keys of ", numbers[0], " kinds have no one state"));
     for_types(y.dtype, rule, [&](auto s, auto of_x, auto a) {
@@ -48,7 +50,8 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
         clear<S>(y);
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers);
         start_pieces(chains, before.as<A>());
-        for_each_long_row(std::int64_t(chains.plan.pieces) * rule.heads, Forward<S, X, A>{chains, y.as<S>(), after.as<A>()});
+        for_each_long_row(std::int64_t(chains.plan.pieces) * rule.heads,
+                          Forward<S, X, A>{chains, y.as<S>(), after.as<A>()});
     });
 }
 

@@ -32,12 +32,13 @@ struct Backward {
         A* work = chains.scratch(i);
         const State<A> state = chains.state(p + chains.plan.group[p], head);
         chains.forth(lanes, state, p, head, work, false, [&](int q) {
-            X* to = dx ? dx + std::int64_t(chains.plan.query_row[q]) * chains.x_width() + head * chains.x_columns() : nullptr;
+            X* to = dx ? dx + std::int64_t(chains.plan.query_row[q]) * chains.x_width() + head * chains.x_columns()
+                       : nullptr;
             read_grad(lanes, chains.n, state, chains.query(q, head), dy_of(q, head), to, add, trace(q, head), work);
         });
     }
-    // The wishes take up the queries of piece p, from the last one. on_key(key) for every key, when they hold those of the
-    // queries that see it.
+    // The wishes take up the queries of piece p, from the last one. on_key(key) for every key, when they hold those of
+    // the queries that see it.
     template <class Lanes, class F>
     HD void back(Lanes lanes, const State<A>& wishes, int p, int head, A* work, F on_key) const {
         const StatePlan& plan = chains.plan;
@@ -100,7 +101,8 @@ struct Backward {
         for (int key = plan.key[to] - 1; key >= plan.key[from]; key--) {
             for (; q >= plan.query[from] && plan.query_end[q] > key; q--) faded += *trace(q, head).log_total;
             const auto at = chains.place(key, head);
-            const A grown = growths[std::int64_t(key) * chains.heads + head], gate = gate_of(chains.of.gate[at.source] + at.gate);
+            const A grown = growths[std::int64_t(key) * chains.heads + head],
+                    gate = gate_of(chains.of.gate[at.source] + at.gate);
             faded -= grown;
             if (dgate[at.source]) dgate[at.source][at.gate] += (A(1) - gate) * faded - gate * grown;
         }
@@ -125,8 +127,8 @@ struct At {
 
 }  // namespace
 
-void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph, StateRule rule,
-                              Grad dx, Grads dpack, Grads dkv, Grads dgate) {
+void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate, const SegmentGraph& graph,
+                              StateRule rule, Grad dx, Grads dpack, Grads dkv, Grads dgate) {
     const char* op = "state_attention backward";
     check_call(op, x, pack, kv, gate, rule, dy);
     expect_grad(op, "dx", dx, x);

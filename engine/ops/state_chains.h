@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The chains of a state attention: the keys and queries of a head and a group of rows, in time and memory linear in the rows.
-// A chain is cut into pieces that run side by side: what each takes up by itself, then the state before each, then each from
-// there.
+// The chains of a state attention: the keys and queries of a head and a group of rows, in time and memory linear in the
+// rows.
+// A chain is cut into pieces that run side by side: what each takes up by itself, then the state before each, then each
+// from there.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -30,30 +31,34 @@ struct Chains {
     const X* x;
     Keys<S, A> of;
     A *states, *scratches;
-    HD int width() const { return heads * n.columns; }                                  // C
-    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }       // of a row of kv
+    HD int width() const { return heads * n.columns; }                              // C
+    HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // of a row of kv
     HD int x_width() const { return n.attends ? width() : heads * n.slots; }
-    HD int x_columns() const { return n.attends ? n.columns : n.slots; }                // of a head
+    HD int x_columns() const { return n.attends ? n.columns : n.slots; }  // of a head
     HD std::int64_t scratch_numbers() const { return 3 * n.slots + 2 * n.columns; }
     HD A* scratch(std::int64_t i) const { return scratches + i * scratch_numbers(); }
     // At place `at` of the plan: before the piece that begins there.
     HD State<A> state(int at, int head) const {
         return State<A>(n, states + (std::int64_t(at) * heads + head) * n.numbers());
     }
-    HD const X* query(int q, int head) const { return x + std::int64_t(plan.query_row[q]) * x_width() + head * x_columns(); }
+    HD const X* query(int q, int head) const {
+        return x + std::int64_t(plan.query_row[q]) * x_width() + head * x_columns();
+    }
     struct Place {
         int source;
         std::int64_t pack, key, value, gate;
     };
     HD Place place(int at, int head) const {
         const std::int64_t row = plan.key_row[at], k = row * kv_width() + head * n.columns;
-        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k, row * heads + head};
+        return {plan.key_source[at], (row * heads + head) * n.slots, k, n.attends && !tied ? k + width() : k,
+                row * heads + head};
     }
     HD Met<S, A> met(const Place& p) const {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
-    // The state takes up the keys of piece p. on_query(q) for every query that sees any key, when it holds those that q sees;
+    // The state takes up the keys of piece p. on_query(q) for every query that sees any key, when it holds those that q
+    // sees;
     // keys behind the last query are taken up where `all` are asked for.
     template <class Lanes, class F>
     HD void forth(Lanes lanes, const State<A>& state, int p, int head, A* work, bool all, F on_query) const {
@@ -106,22 +111,31 @@ struct Starts {
 };
 
 inline StateShape shape_of(const View& y, const StateRule& rule) {
-    return {rule.slots, int(y.columns()) / rule.heads, rule.pack == StatePack::exponential, rule.pack == StatePack::gated,
-            rule.read == StateRead::attend, rule.read == StateRead::kernel, rule.scale, rule.floor};
+    return {rule.slots,
+            int(y.columns()) / rule.heads,
+            rule.pack == StatePack::exponential,
+            rule.pack == StatePack::gated,
+            rule.read == StateRead::attend,
+            rule.read == StateRead::kernel,
+            rule.scale,
+            rule.floor};
 }
 
-inline void check_call(const char* op, const View& x, const Views& pack, const Views& kv, const Views& gate, const StateRule& rule,
-                const View& y) {
+inline void check_call(const char* op, const View& x, const Views& pack, const Views& kv, const Views& gate,
+                       const StateRule& rule, const View& y) {
     const DType a = arithmetic_of(y.dtype);
     const bool attends = rule.read == StateRead::attend;
     const std::int64_t C = y.columns(), R = std::int64_t(rule.heads) * rule.slots;
     if (rule.heads < 1 || rule.slots < 1 || rule.piece < 1 || C % rule.heads)
-        throw Error(text(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ", seen("y", y)));
+        throw Error(text(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ",
+                         seen("y", y)));
     if (!(rule.floor >= 0)) throw Error(text(op, ": floor is ", rule.floor, ", expected at least 0"));
-    if (rule.pack == StatePack::gated && rule.read != StateRead::kernel) throw Error(text(op, ": only a kernel has gates"));
+    if (rule.pack == StatePack::gated && rule.read != StateRead::kernel)
+        throw Error(text(op, ": only a kernel has gates"));
     const int gates = rule.pack == StatePack::gated ? kv.count : 0;
     if (pack.count != kv.count || gate.count != gates)
-        throw Error(text(op, ": ", pack.count, " packs and ", gate.count, " gates, expected ", kv.count, " and ", gates));
+        throw Error(
+            text(op, ": ", pack.count, " packs and ", gate.count, " gates, expected ", kv.count, " and ", gates));
     expect_shape(op, "x", x, {y.rows(), attends ? C : R}, attends ? y.dtype : a);
     for (int s = 0; s < kv.count; s++) {
         const bool tied = !attends || (kv[0].columns() == C && C > 0);
@@ -134,8 +148,14 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
 template <class S, class X, class A>
 Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, const Views& gate, const StateRule& rule,
                           const View& y, const std::vector<int>& numbers) {
-    Chains<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)), shape_of(y, rule), rule.heads,
-                      kv.count > 0 && kv[0].columns() == y.columns(), x.as<X>(), {}, nullptr, nullptr};
+    Chains<S, X, A> c{state_plan(numbers, table_of<PlanTag>(numbers)),
+                      shape_of(y, rule),
+                      rule.heads,
+                      kv.count > 0 && kv[0].columns() == y.columns(),
+                      x.as<X>(),
+                      {},
+                      nullptr,
+                      nullptr};
     for (int s = 0; s < kv.count; s++) {
         c.of.pack[s] = pack[s].as<A>(), c.of.kv[s] = kv[s].as<S>();
         c.of.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
@@ -150,8 +170,7 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
 template <class S, class X, class A>
 void start_pieces(const Chains<S, X, A>& chains, const A* before) {
     const StatePlan& plan = chains.plan;
-    if (plan.pieces > plan.groups)
-        for_each_long_row(std::int64_t(plan.pieces) * chains.heads, Totals<S, X, A>{chains});
+    if (plan.pieces > plan.groups) for_each_long_row(std::int64_t(plan.pieces) * chains.heads, Totals<S, X, A>{chains});
     for_each_long_row(std::int64_t(plan.groups) * chains.heads, Starts<S, X, A>{chains, before});
 }
 
@@ -159,8 +178,10 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
     for_type(type, [&]<class S, class A>(Types<S, A>) {
-        if (rule.read == StateRead::attend) f(S(), S(), A());
-        else f(S(), A(), A());
+        if (rule.read == StateRead::attend)
+            f(S(), S(), A());
+        else
+            f(S(), A(), A());
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order in which a bounded state meets the keys and the queries of a segment graph. Query segments of a document that
-// see the same keys are a group: keys in an order, and queries that each read the state after so many of them.
+// The order in which a bounded state meets the keys and the queries of a segment graph. Query segments of a document
+// that see the same keys are a group: keys in an order, and queries that each read the state after so many of them.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -12,10 +12,10 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. A group is cut into pieces, which run side by side once the state that each
-// starts from is known. Wave w holds the w-th group of every document: groups of a document may share keys, and their
-// gradients are written one after the other. Place i of `key` and `query` is p + g for piece p of group g, and behind the
-// last piece of a group stands its end.
+// The tables of a plan, as kernels read them. A group is cut into pieces, which run side by side once the state that
+// each starts from is known. Wave w holds the w-th group of every document: groups of a document may share keys, and
+// their gradients are written one after the other. Place i of `key` and `query` is p + g for piece p of group g, and
+// behind the last piece of a group stands its end.
 struct StatePlan {
     int waves, groups, pieces, queries, keys;
     const int* first_group;  // (waves + 1)
@@ -41,8 +41,8 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 
 namespace detail {
 struct StateGroup {
-    std::vector<int> source, row;               // of the keys, in order
-    int whole = 0, document = 0;                // the first so many are seen by all queries
+    std::vector<int> source, row;              // of the keys, in order
+    int whole = 0, document = 0;               // the first so many are seen by all queries
     std::vector<std::pair<int, int>> queries;  // keys that it sees, row
 };
 
@@ -93,9 +93,11 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Counts of waves, groups, pieces, queries and keys, then the tables. A piece has about so many keys and queries. Error: a
-// mask that is refused; a key row of two documents, whose gradient would have two writers, where it is not `forward` alone.
-inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece, bool forward) {
+// Counts of waves, groups, pieces, queries and keys, then the tables. A piece has about so many keys and queries.
+// Error: a mask that is refused; a key row of two documents, whose gradient would have two writers, where it is not
+// `forward` alone.
+inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
+                                           bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
     std::vector<std::vector<int>> owner;
     for (int s = 0; s < keys.count; s++) owner.emplace_back(std::size_t(keys[s].rows()), -1);
@@ -121,7 +123,8 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
         if (waves.size() <= wave) waves.resize(wave + 1);
         waves[wave].push_back(std::move(group));
     }
-    std::vector<int> first_group = {0}, documents, first_piece = {0}, group_of, key, query, query_row, query_end, source, row;
+    std::vector<int> first_group = {0}, documents, first_piece = {0}, group_of, key, query, query_row, query_end,
+                     source, row;
     for (const auto& wave : waves) {
         for (const detail::StateGroup& group : wave) {
             const int first = int(source.size()), number = int(documents.size());
@@ -146,8 +149,10 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
         }
         first_group.push_back(int(documents.size()));
     }
-    std::vector<int> all = {int(waves.size()), int(documents.size()), int(group_of.size()), int(query_row.size()), int(row.size())};
-    for (const auto* part : {&first_group, &documents, &first_piece, &group_of, &key, &query, &query_row, &query_end, &source, &row})
+    std::vector<int> all = {int(waves.size()), int(documents.size()), int(group_of.size()), int(query_row.size()),
+                            int(row.size())};
+    for (const auto* part :
+         {&first_group, &documents, &first_piece, &group_of, &key, &query, &query_row, &query_end, &source, &row})
         all.insert(all.end(), part->begin(), part->end());
     return all;
 }

@@ -39,7 +39,8 @@ void use_cuda_library(const CudaLibrary* library) {
 
 }  // namespace masquerade
 
-// For a device library that computes on the CPU (tests/cuda/library/fake.cpp); the linker keeps the name in every program.
+// For a device library that computes on the CPU (tests/cuda/library/fake.cpp); the linker keeps the name in every
+// program.
 extern "C" __attribute__((visibility("default"))) const masquerade::OpTable* masquerade_cpu_ops() {
     return &masquerade::op_table(masquerade::Device::cpu);
 }

@@ -23,9 +23,10 @@ struct DropoutRule {
 
 struct AttentionRule {
     int heads = 1;
-    float dropout = 0;  // of the probabilities: drawn from (stream, query's document and position, head and key's visit)
+    // of the probabilities: drawn from (stream, query's document and position, head and key's visit)
+    float dropout = 0;
     Stream stream;
-    RowNames rows;      // of the queries; needed with dropout only
+    RowNames rows;  // of the queries; needed with dropout only
 };
 
 // Attention through a bounded state (engine/math/state.h): how keys are weighed in a slot, how a query reads the slots.
@@ -52,8 +53,8 @@ struct SinkhornRule {
     double temperature = 1;
 };
 
-// Codebooks that follow what is near: moving averages by `decay`; a row with less than `dead` of an even share becomes one of
-// the rows of the batch, drawn from the stream.
+// Codebooks that follow what is near: moving averages by `decay`; a row with less than `dead` of an even share becomes
+// one of the rows of the batch, drawn from the stream.
 struct CodeRule {
     int groups = 1;
     double decay = 0.99, dead = 0.1;
@@ -132,8 +133,10 @@ inline Device device_of(const Grad& g) { return g.view.device; }
 // The device of a call is that of its first view.
 template <class First, class... Rest>
 Device device_of_call(const First& first, const Rest&... rest) {
-    if constexpr (std::is_convertible_v<const First&, View>) return View(first).device;
-    else return device_of_call(rest...);
+    if constexpr (std::is_convertible_v<const First&, View>)
+        return View(first).device;
+    else
+        return device_of_call(rest...);
 }
 template <auto Slot>
 struct Call {

@@ -24,8 +24,8 @@ HD bool has_pattern(const QuerySegment& q, int key_segment) {
     return has_pattern(q) && (key_segment == q.self || q.window_all || q.along);
 }
 
-// Places as a pattern counts them: of a query row, of the first row of a key segment, and of the query row as if it stood
-// in that key segment.
+// Places as a pattern counts them: of a query row, of the first row of a key segment, and of the query row as if it
+// stood in that key segment.
 struct Places {
     int query, first_key, middle;
 };
@@ -66,8 +66,7 @@ HD bool visible(const Graph& graph, const QuerySegment& q, int query_row, int ke
     if (q.rule == Rule::strict_rank) return graph.key_rank[key_row] < graph.query_rank[query_row];
     if (q.rule == Rule::bits) {
         std::size_t bit = std::size_t(q.bits_begin) +
-                          std::size_t(query_row - q.begin) * std::size_t(key.end - key.begin) +
-                          std::size_t(j);
+                          std::size_t(query_row - q.begin) * std::size_t(key.end - key.begin) + std::size_t(j);
         return graph.bits[bit / 32] >> bit % 32 & 1u;
     }
     return rule_allows(q.rule, q.offset + query_row - q.begin, j);
@@ -78,7 +77,8 @@ inline bool sees_whole(const QuerySegment& q, int key_segment) {
     return !has_pattern(q, key_segment) && (key_segment != q.self || q.rule == Rule::full);
 }
 
-// Calls f(begin, end) for runs of places in [begin, end) that the pattern of q has, in order, for a row that is not global.
+// Calls f(begin, end) for runs of places in [begin, end) that the pattern of q has, in order, for a row that is not
+// global.
 // Each kind of place says where its next run is, so that no place between them is looked at.
 template <class F>
 void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, F f) {
@@ -92,8 +92,10 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
         if (q.window >= 0) {
             const int reach = q.window * q.dilation, low = middle - reach, high = middle + reach;
             const int next = begin < low ? low : low + (begin - low + q.dilation - 1) / q.dilation * q.dilation;
-            if (q.dilation == 1) offer(low, high + 1);
-            else if (next <= high) offer(next, next + 1);
+            if (q.dilation == 1)
+                offer(low, high + 1);
+            else if (next <= high)
+                offer(next, next + 1);
         }
         if (q.window >= 0 && q.stride > 0) {
             const int next = begin + ((middle - begin) % q.stride + q.stride) % q.stride;
@@ -109,8 +111,8 @@ void each_run_of_pattern(const QuerySegment& q, int middle, int begin, int end, 
     }
 }
 
-// Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain interval is found at
-// once; of rows by rank or by bits, those that the pattern has are asked.
+// Calls f(begin, end) for the runs of rows of the key segment that a query row sees, in order. A plain interval is
+// found at once; of rows by rank or by bits, those that the pattern has are asked.
 template <class Graph, class F>
 void each_run(const Graph& graph, const QuerySegment& q, int query_row, int key_segment, F f) {
     const KeySegment& key = graph.keys[key_segment];

@@ -14,7 +14,8 @@ namespace masquerade {
 inline std::string whole_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         const auto sees = graph.sees.begin();
-        const bool itself = std::find(sees + q.sees_begin, sees + q.sees_end, q.self) != sees + q.sees_end && q.rule != Rule::none;
+        const bool itself =
+            std::find(sees + q.sees_begin, sees + q.sees_end, q.self) != sees + q.sees_end && q.rule != Rule::none;
         if (itself && (q.rule != Rule::full || has_pattern(q)))
             return "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides";
         if (!itself || q.sees_end - q.sees_begin > 1)
@@ -25,14 +26,14 @@ inline std::string whole_refuses(const SegmentGraph& graph) {
 
 // The tables of a graph, as kernels read them. The rows of a segment lie in blocks of so many, the last may have fewer.
 struct WholePlan {
-    int segments, rows, queries, blocks, most;   // `most`: blocks of a segment
-    int block;                                   // rows of a block
-    const int *begin, *end;                      // (segments) their rows
-    const int* first_block;                      // (segments + 1)
-    const int* segment_of;                       // (blocks), or -1: as many as the rows and key segments may need
-    const int* segment;                          // (rows), or -1
-    const int* query;                            // (rows) the row of y that asks for this row, or -1
-    const int* row;                              // (queries) the row that this row of y asks for, or -1
+    int segments, rows, queries, blocks, most;  // `most`: blocks of a segment
+    int block;                                  // rows of a block
+    const int *begin, *end;                     // (segments) their rows
+    const int* first_block;                     // (segments + 1)
+    const int* segment_of;                      // (blocks), or -1: as many as the rows and key segments may need
+    const int* segment;                         // (rows), or -1
+    const int* query;                           // (rows) the row of y that asks for this row, or -1
+    const int* row;                             // (queries) the row that this row of y asks for, or -1
     HD int blocks_of(int s) const { return first_block[s + 1] - first_block[s]; }
     HD int first_row(int u) const { return begin[segment_of[u]] + (u - first_block[segment_of[u]]) * block; }
     HD int rows_of(int u) const {
@@ -41,21 +42,25 @@ struct WholePlan {
     }
 };
 
-inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, int block) { return rows / block + std::int64_t(graph.keys.size()); }
+inline std::int64_t whole_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
+    return rows / block + std::int64_t(graph.keys.size());
+}
 
 // Counts, then the tables. `queries` rows ask for some of `rows`.
-inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows, std::int64_t queries, int block) {
+inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
+                                           std::int64_t queries, int block) {
     if (const std::string why = whole_refuses(graph); !why.empty()) throw Error(text(op, ": ", why));
-    std::vector<int> begin, end, first_block = {0}, segment_of, segment(std::size_t(rows), -1), query(std::size_t(rows), -1),
-        row(std::size_t(queries), -1);
+    std::vector<int> begin, end, first_block = {0}, segment_of, segment(std::size_t(rows), -1),
+                                 query(std::size_t(rows), -1), row(std::size_t(queries), -1);
     std::vector<char> known(graph.keys.size(), 0);
     int most = 0;
     for (const QuerySegment& q : graph.queries) {
         const KeySegment& key = graph.keys.at(std::size_t(q.self));
         if (key.source != 0 || key.begin < 0 || key.end > rows || q.begin < 0 || q.end > queries || q.offset < 0 ||
             q.offset + q.end - q.begin > key.end - key.begin || key.end - key.begin >= 1 << 20)
-            throw Error(text(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset, " of rows ", key.begin,
-                             " to ", key.end, " of source ", key.source, ", which has ", rows, "; expected places within, fewer than 2^20"));
+            throw Error(text(op, ": query rows ", q.begin, " to ", q.end, " of ", queries, " at place ", q.offset,
+                             " of rows ", key.begin, " to ", key.end, " of source ", key.source, ", which has ", rows,
+                             "; expected places within, fewer than 2^20"));
         if (!known[std::size_t(q.self)] && key.begin < key.end) {
             const int s = int(begin.size()), blocks = (key.end - key.begin + block - 1) / block;
             for (int r = key.begin; r < key.end; r++) {
@@ -70,13 +75,15 @@ inline std::vector<int> whole_plan_numbers(const char* op, const SegmentGraph& g
         known[std::size_t(q.self)] = 1;
         for (int i = q.begin; i < q.end; i++) {
             const int r = key.begin + q.offset + i - q.begin;
-            if (row[std::size_t(i)] >= 0 || query[std::size_t(r)] >= 0) throw Error(text(op, ": two segments ask for row ", r));
+            if (row[std::size_t(i)] >= 0 || query[std::size_t(r)] >= 0)
+                throw Error(text(op, ": two segments ask for row ", r));
             row[std::size_t(i)] = r, query[std::size_t(r)] = i;
         }
     }
     segment_of.resize(std::size_t(whole_blocks(graph, rows, block)), -1);
     std::vector<int> all = {int(begin.size()), int(rows), int(queries), int(segment_of.size()), most, block};
-    for (const auto* part : {&begin, &end, &first_block, &segment_of, &segment, &query, &row}) all.insert(all.end(), part->begin(), part->end());
+    for (const auto* part : {&begin, &end, &first_block, &segment_of, &segment, &query, &row})
+        all.insert(all.end(), part->begin(), part->end());
     return all;
 }
 

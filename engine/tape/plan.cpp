@@ -18,8 +18,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
     std::vector<ArenaBlock*> order;
     for (ArenaBlock& b : blocks) order.push_back(&b);
-    std::stable_sort(order.begin(), order.end(),
-                     [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
+    std::stable_sort(order.begin(), order.end(), [](ArenaBlock* a, ArenaBlock* b) { return a->bytes > b->bytes; });
     struct Placed {
         std::size_t offset, end;
         int first, last;
@@ -33,9 +32,9 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
         auto p = placed.begin();
         for (; p != placed.end() && p->offset < b->offset + bytes; ++p)
             if (p->first <= b->last && b->first <= p->last) b->offset = std::max(b->offset, p->end);
-        const auto place =
-            std::upper_bound(placed.begin(), p, b->offset,
-                             [](std::size_t offset, const Placed& other) { return offset < other.offset; });
+        const auto place = std::upper_bound(placed.begin(), p, b->offset, [](std::size_t offset, const Placed& other) {
+            return offset < other.offset;
+        });
         placed.insert(place, {b->offset, b->offset + bytes, b->first, b->last});
         top = std::max(top, b->offset + bytes);
     }
@@ -59,17 +58,15 @@ void* Arena::take(std::size_t bytes, int* block) {
     *block = int(next_++);
     if (plan_) {
         if (next_ > plan_->size() || (*plan_)[next_ - 1].bytes != bytes)
-            throw Error(text("arena: block ", next_ - 1, " of ", bytes,
-                             " bytes differs from the plan of bucket ", bucket_,
-                             "; a bucket must name everything that sizes depend on"));
+            throw Error(text("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ",
+                             bucket_, "; a bucket must name everything that sizes depend on"));
         return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
     }
     log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
     const std::size_t place = side_by_side_;
     side_by_side_ += rounded(bytes);
     if (rehearses_) return reinterpret_cast<void*>(std::uintptr_t(64) + place);
-    if (blocks_ == Blocks::kept && side_by_side_ <= base_.bytes())
-        return static_cast<char*>(base_.data()) + place;
+    if (blocks_ == Blocks::kept && side_by_side_ <= base_.bytes()) return static_cast<char*>(base_.data()) + place;
     loose_.emplace_back(bytes, device_);
     return loose_.back().data();
 }
@@ -91,8 +88,7 @@ void Arena::retain(int block) {
 void Arena::tick() {
     if (poison_ && plan_)
         for (const ArenaBlock& b : *plan_)
-            if (b.last == clock_)
-                fill_bytes(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes, device_);
+            if (b.last == clock_) fill_bytes(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes, device_);
     clock_++;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks, or is a
-// rehearsal (tape/rehearsal.h), and notes at which tick of the tape each is first and last used; later steps of the same
-// bucket get fixed places inside one buffer.
+// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks, or is
+// a rehearsal (tape/rehearsal.h), and notes at which tick of the tape each is first and last used; later steps of the
+// same bucket get fixed places inside one buffer.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -30,11 +30,10 @@ enum class Blocks {
 
 class Arena {
   public:
-    explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned)
-        : device_(device), blocks_(blocks) {}
+    explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned) : device_(device), blocks_(blocks) {}
 
-    // A step before it that was not ended, because something threw, leaves no plan. In a rehearsal of a bucket without a plan
-    // blocks are addresses without memory.
+    // A step before it that was not ended, because something threw, leaves no plan. In a rehearsal of a bucket without
+    // a plan blocks are addresses without memory.
     void begin_step(const std::string& bucket, bool rehearsal = false);
     // A block for use from this tick on, 64-byte aligned; its number is for touch().
     void* take(std::size_t bytes, int* block);

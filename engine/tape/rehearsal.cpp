@@ -21,8 +21,9 @@ const OpTable silent_ops = {
 
 void drop_copy(void*, const void*, std::size_t, Way way) {
     if (way == Way::from_device)
-        throw Error("a step of training reads numbers of the device before all of it is asked for; read them after the "
-                    "step, or set graph=false");
+        throw Error(
+            "a step of training reads numbers of the device before all of it is asked for; read them after the "
+            "step, or set graph=false");
 }
 
 // The device does nothing while this lives. Memory is still taken and released.

@@ -100,7 +100,8 @@ Tensor* Tape::run(Record record) {
     record.path = record.out[0]->path;
     if (record.backward)
         for (Tensor* t : record.in)
-            for (std::size_t i = 0; t && t->needs_grad && i < record.differentiable; i++) record.out[i]->needs_grad = true;
+            for (std::size_t i = 0; t && t->needs_grad && i < record.differentiable; i++)
+                record.out[i]->needs_grad = true;
     compute(record);
     records_.push_back(std::move(record));
     return records_.back().out[0];
@@ -115,8 +116,7 @@ void Tape::allocate_gradient(Tensor* t) {
 void Tape::seed_gradient(Tensor* loss) {
     if (loss->shape.count() != 1)
         throw Error(text("backward starts from one number, ", loss->path, " is ", loss->shape));
-    if (!loss->needs_grad)
-        throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
+    if (!loss->needs_grad) throw Error(text("backward from ", loss->path, ": no parameter lies upstream of it"));
     arena_.tick();
     allocate_gradient(loss);
     const double one = 1;

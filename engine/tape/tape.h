@@ -48,7 +48,8 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // The attributes that the two functions need beside tensors; as() gives them back. Error if they are of another type.
+    // The attributes that the two functions need beside tensors; as() gives them back. Error if they are of another
+    // type.
     template <class Attributes>
     void with(Attributes a) {
         attributes = std::make_shared<const Attributes>(std::move(a));
@@ -56,7 +57,8 @@ struct Record {
     }
     template <class T>
     const T& as() const {
-        if (!attributes || *attributes_type != typeid(T)) throw Error(text(op, " ", path, ": its attributes are of another type"));
+        if (!attributes || *attributes_type != typeid(T))
+            throw Error(text(op, " ", path, ": its attributes are of another type"));
         return *static_cast<const T*>(attributes.get());
     }
 
@@ -108,9 +110,9 @@ class Tape {
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
     // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
-    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0,
-               bool training = false);
-    // The same for a rehearsal; false: nothing is to be rehearsed, the memory of this bucket is planned or never will be.
+    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
+    // The same for a rehearsal; false: nothing is to be rehearsed, the memory of this bucket is planned or never will
+    // be.
     bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
     void end() { arena_.end_step(); }
 

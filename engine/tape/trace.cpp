@@ -15,9 +15,9 @@ void check_finite(const View& view, const char* what, const Record& r, bool back
     for (std::int64_t i = 0; i < view.count(); i++) {
         double x = numbers[i];
         if (std::isfinite(x) || (empty_sums && x == -INFINITY)) continue;
-        throw Error(text("first number that is not finite: ", what, " of ", view.path, "[",
-                         i / view.columns(), ",", i % view.columns(), "] = ", x, ", written by ", r.op,
-                         backward ? " backward of " : " ", r.path));
+        throw Error(text("first number that is not finite: ", what, " of ", view.path, "[", i / view.columns(), ",",
+                         i % view.columns(), "] = ", x, ", written by ", r.op, backward ? " backward of " : " ",
+                         r.path));
     }
 }
 
@@ -42,8 +42,7 @@ void write_npy(const std::string& file, const View& view) {
 
 void NanTrace::after(const Record& r, bool backward) {
     if (!backward) {
-        for (std::size_t i = 0; i < r.out.size(); i++)
-            check_finite(r.out[i]->view(), "value", r, false, i > 0);
+        for (std::size_t i = 0; i < r.out.size(); i++) check_finite(r.out[i]->view(), "value", r, false, i > 0);
         return;
     }
     for (const Tensor* t : r.in)
@@ -61,9 +60,7 @@ void Dump::after(const Record& r, bool backward) {
         if (t && t->needs_grad) write_npy(folder_ + "/" + t->path + ".grad.npy", t->grad_view());
 }
 
-void Dump::write_program(const Tape& tape) const {
-    replace_file(folder_ + "/program.txt", tape.program());
-}
+void Dump::write_program(const Tape& tape) const { replace_file(folder_ + "/program.txt", tape.program()); }
 
 void Clock::before(const Record& r, bool) {
     wait_for(r.out[0]->device);

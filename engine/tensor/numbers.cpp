@@ -7,8 +7,10 @@ namespace masquerade {
 
 double number_at(const View& view, std::int64_t i) {
     return with_numbers(view, [i](const auto* numbers) {
-        if constexpr (std::is_same_v<decltype(numbers), const complex*>) return numbers[i].real();
-        else return double(numbers[i]);
+        if constexpr (std::is_same_v<decltype(numbers), const complex*>)
+            return numbers[i].real();
+        else
+            return double(numbers[i]);
     });
 }
 

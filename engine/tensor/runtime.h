@@ -16,10 +16,10 @@ struct Answer {
 };
 
 struct DeviceFacts {
-    char name[64] = "";          // "NVIDIA H200"
-    int major = 0, minor = 0;    // compute capability
-    std::size_t bytes = 0;       // of memory
-    std::size_t bytes_free = 0;  // of them at present
+    char name[64] = "";            // "NVIDIA H200"
+    int major = 0, minor = 0;      // compute capability
+    std::size_t bytes = 0;         // of memory
+    std::size_t bytes_free = 0;    // of them at present
     std::size_t bytes_of_ops = 0;  // taken by ops to work in, cuBLASLt's included; kept until the program ends
 };
 
@@ -27,8 +27,9 @@ struct DeviceFacts {
 struct ProductRule {
     // cuBLASLt rounds factors of f32 to TF32, ten bits behind the point, before it multiplies them.
     bool tf32 = false;
-    // Every product is made by the engine's own kernels, whose bits depend on the row, the column and K alone: a document
-    // has the same bits alone and in any batch. Otherwise cuBLASLt multiplies, whose bits may change with the shape.
+    // Every product is made by the engine's own kernels, whose bits depend on the row, the column and K alone: a
+    // document has the same bits alone and in any batch. Otherwise cuBLASLt multiplies, whose bits may change with the
+    // shape.
     bool deterministic = false;
 };
 

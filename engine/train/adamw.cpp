@@ -6,8 +6,8 @@
 namespace masquerade {
 
 void AdamW::update(std::int64_t t, double learning_rate) {
-    const View numbers = control({learning_rate, 1 / (1 - std::pow(rule_.beta1, double(t))),
-                                  1 / (1 - std::pow(rule_.beta2, double(t)))});
+    const View numbers = control(
+        {learning_rate, 1 / (1 - std::pow(rule_.beta1, double(t))), 1 / (1 - std::pow(rule_.beta2, double(t)))});
     global_norm(parameters_.gradients(), norm_view());
     auto update = [&](View (Parameters::*part)(const View&) const, const AdamWRule& rule, const View& rounded) {
         auto of = [&](const View& all) { return (parameters_.*part)(all); };

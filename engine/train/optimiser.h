@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Optimisers move parameters by their gradients. Each is a row of optimiser_kinds(); the trainer knows this interface alone.
+// Optimisers move parameters by their gradients. Each is a row of optimiser_kinds(); the trainer knows this interface
+// alone.
 #pragma once
 #include <memory>
 #include <string>

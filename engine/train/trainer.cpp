@@ -32,8 +32,7 @@ void clear_bar() {
 
 // One more field of a line of log.jsonl; what is not a number is null there.
 std::string entry(const std::string& name, double value) {
-    return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value)
-                                : fmt::format(",\"{}\":null", name);
+    return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
 }
 // The step that ends the run: the one asked for, or without a limit that of the schedule. 0: none does.
 std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
@@ -54,14 +53,13 @@ void TrainOptions::declare(Config& c) {
     c.add("weight_decay", &weight_decay, "of matrices; AdamW: decoupled, Apollo: added to the gradient", 0, 10);
     c.add("schedule_start", &schedule_start, "step at which the learning rate begins to fall; 0: chosen", 0,
           1000000000);
-    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed", 0,
-          1000000000);
+    c.add("schedule_steps", &schedule_steps, "step at which it has fallen; 0: --steps, or chosen from measured speed",
+          0, 1000000000);
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep, "the last checkpoints that stay, beside the best one; --average takes their mean", 1, 1000000);
     c.add("recompute", &recompute, "scopes computed again in the backward, as decoder.layer.*");
     c.add("plan_memory", &plan_memory, "planned memory; false: loose blocks");
-    c.add("tf32", &tf32,
-          "on a GPU in f32, factors of products rounded to TF32: faster, ten bits behind the point");
+    c.add("tf32", &tf32, "on a GPU in f32, factors of products rounded to TF32: faster, ten bits behind the point");
     c.add("deterministic", &deterministic,
           "on a GPU, products by the engine's own kernels: a document has the same bits in any batch; slower");
     c.add("graph", &graph, "on a GPU, a step as one CUDA graph; false: op by op, as a debugger wants it");
@@ -78,8 +76,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       schedule_start_(std::uint64_t(options.schedule_start ? options.schedule_start : options.warmup)),
       schedule_steps_(std::uint64_t(options.schedule_steps)),
       best_(std::numeric_limits<double>::infinity()) {
-    if (parameters.device() != Device::cpu)
-        cuda_runtime().choose_products({options.tf32, options.deterministic});
+    if (parameters.device() != Device::cpu) cuda_runtime().choose_products({options.tf32, options.deterministic});
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
 
@@ -97,9 +94,8 @@ double Trainer::train_step() {
         tape_.backward(loss);
         parameters_.finish_gradients();
         task_.learn(tape_);
-        optimiser_->update(step_ + 1,
-                           learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                            std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
+        optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                                       std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
     // All of the step has been asked for: only now is anything read back, and a device waited for.
@@ -119,8 +115,8 @@ void Trainer::choose_schedule(double now, double seconds_per_step) {
     double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
     const auto start = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
     set_schedule(start, start + std::uint64_t(std::max(1.0, 0.96 * left / seconds_per_step)));
-    log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}",
-                                   1e3 * seconds_per_step, schedule_start_, schedule_steps_));
+    log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
+                                   schedule_start_, schedule_steps_));
 }
 
 void Trainer::set_schedule(std::uint64_t start, std::uint64_t steps) {
@@ -138,7 +134,8 @@ void Trainer::report_memory() const {
     if (quiet) return;
     auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
-    say(fmt::format("memory  parameters {}, gradients {}, moments {} MiB\n"
+    say(
+        fmt::format("memory  parameters {}, gradients {}, moments {} MiB\n"
                     "        activations {} MiB, planned; {} without a plan\n",
                     mib(all), mib(all), mib(double(optimiser_->states()) * all), mib(double(arena_.planned_bytes())),
                     mib(double(arena_.unplanned_bytes()))));
@@ -153,8 +150,8 @@ void Trainer::report_memory() const {
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())
-        return text("; there is no checkpoint yet: start again with a lower learning_rate than ", options_.learning_rate,
-                    " or a longer warmup than ", options_.warmup);
+        return text("; there is no checkpoint yet: start again with a lower learning_rate than ",
+                    options_.learning_rate, " or a longer warmup than ", options_.warmup);
     return text("; the last checkpoint, ", folder_.step_folder(steps.back()), ", is healthy: ./train --resume ",
                 shell_word(folder_.path()), " learning_rate=", options_.learning_rate / 2, " goes on from there",
                 std::filesystem::exists(folder_.file("best")) ? text("; the best one is ", folder_.file("best")) : "");
@@ -177,8 +174,8 @@ void Trainer::save() {
         [&](const std::string& folder) {
             task_.save(folder);
             write_model(folder, step_, parameters_);
-            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_),
-                                                  schedule_start_, schedule_steps_};
+            std::vector<std::uint64_t> numbers = {std::uint64_t(step_), std::uint64_t(tokens_), schedule_start_,
+                                                  schedule_steps_};
             std::vector<std::uint64_t> place = task_.place();
             numbers.insert(numbers.end(), place.begin(), place.end());
             std::vector<StoredTensor> all;
@@ -199,15 +196,16 @@ void Trainer::resume() {
     step_ = folder_.latest_step();
     read_weights(open_model(folder_, step_), parameters_);
     const TensorFile state = open_state(folder_, step_, parameters_);
-    for (std::size_t i = 0; i < optimiser_->states(); i++) state.copy_to(optimiser_->state(i).path, optimiser_->state(i));
+    for (std::size_t i = 0; i < optimiser_->states(); i++)
+        state.copy_to(optimiser_->state(i).path, optimiser_->state(i));
     std::vector<std::uint64_t> numbers = state.integers("numbers");
     const auto counts = [](std::uint64_t n) {
         return n <= std::uint64_t(std::numeric_limits<std::int64_t>::max() / 2);
     };
     if (numbers.size() < 4 || numbers[0] != std::uint64_t(step_) ||
         !std::all_of(numbers.begin(), numbers.end(), counts))
-        throw BadInput(text(state.path(), ": tensor numbers does not belong to step ", step_,
-                            "; was the folder renamed?"));
+        throw BadInput(
+            text(state.path(), ": tensor numbers does not belong to step ", step_, "; was the folder renamed?"));
     tokens_ = std::int64_t(numbers[1]);
     schedule_start_ = options_.schedule_start ? std::uint64_t(options_.schedule_start) : numbers[2];
     schedule_steps_ = options_.schedule_steps ? std::uint64_t(options_.schedule_steps) : numbers[3];
@@ -231,19 +229,20 @@ void Trainer::log(double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step(options_, schedule_steps_);
-    double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;  // of this sitting
+    // of this sitting
+    double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);
     double spent = now - seconds_before, left = share > 0 ? now / share - now : 0;
     std::string numbers = fmt::format("step {} loss {:.3f}", step_, loss);
     for (const Metric& m : metrics_) numbers += fmt::format(" {} {:.3g}", m.name, m.value);
-    numbers +=
-        fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent, clock_text(left));
+    numbers += fmt::format(" {:.0f} tok/s {} left", double(tokens_ - first_tokens_) / spent, clock_text(left));
     if (!terminal) {
         say(numbers + "\n");
     } else {
         const int wide = columns(), width = std::max(0, std::min(24, wide - 4 - int(numbers.size())));
-        say(fmt::format("[{}] {}", bar_of(share, width), numbers.substr(0, std::size_t(std::max(0, wide - width - 4)))));
+        say(fmt::format("[{}] {}", bar_of(share, width),
+                        numbers.substr(0, std::size_t(std::max(0, wide - width - 4)))));
         bar_shown = true;
     }
 }
@@ -253,7 +252,8 @@ void Trainer::show(double now) {
     if (samples.empty()) return;
     folder_.append_samples(step_, samples);
     samples = printable_lines(samples);
-    say(fmt::format("\nafter {} steps, {}\n{}\n", step_, clock_text(now), terminal ? wrapped(samples, columns()) : samples));
+    say(fmt::format("\nafter {} steps, {}\n{}\n", step_, clock_text(now),
+                    terminal ? wrapped(samples, columns()) : samples));
 }
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
@@ -308,12 +308,15 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
             next_save = seconds() + 60;
         }
     }
-    if (step_ > first_step_) progress(mean, seconds());
-    else if (begin) begin();
+    if (step_ > first_step_)
+        progress(mean, seconds());
+    else if (begin)
+        begin();
     if (bar_shown.exchange(false)) say("\n");
     save();
     if (saved) saved();
-    if (*reason == StopReason::asked) say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
+    if (*reason == StopReason::asked)
+        say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
     if (step_ > 0) task_.finish(folder_.step_folder(step_));
     show(seconds());
     return *reason;

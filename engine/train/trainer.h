@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The training loop. It knows no model: a model hands it a Task, which picks the batch of a step, computes its loss on
-// the tape, and says what to show. Every step is a pure function of (parameters, moments, step, seed, place in the data),
-// so that a resumed run ends with the same bits as one that was never stopped.
+// the tape, and says what to show. Every step is a pure function of (parameters, moments, step, seed, place in the
+// data), so that a resumed run ends with the same bits as one that was never stopped.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,12 +20,13 @@ namespace masquerade {
 struct TrainOptions : OptimiserOptions {
     double learning_rate = 2e-3;
     std::int64_t warmup = 300;
-    // The learning rate decays from schedule_start to schedule_steps. 0: `steps` if no minutes are given, else chosen once
-    // from measured speed so that the run of `minutes` ends there; then printed and kept in the checkpoint.
+    // The learning rate decays from schedule_start to schedule_steps. 0: `steps` if no minutes are given, else chosen
+    // once from measured speed so that the run of `minutes` ends there; then printed and kept in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
-    std::int64_t steps = 0;       // stop after so many; 0: no limit
-    double minutes = 10;          // stop after so long; 0: no limit
-    bool to_schedule_end = false;  // a resumed run stops where its schedule ends, if that is ahead: `minutes` do not count
+    std::int64_t steps = 0;  // stop after so many; 0: no limit
+    double minutes = 10;     // stop after so long; 0: no limit
+    // a resumed run stops where its schedule ends, if that is ahead: `minutes` do not count
+    bool to_schedule_end = false;
     std::int64_t save_every = 0;  // steps; 0: every minute
     std::int64_t keep = 3;        // checkpoints that stay, and the best one
     std::uint64_t seed = 1;
@@ -33,7 +34,7 @@ struct TrainOptions : OptimiserOptions {
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU factors of f32 are rounded to TF32
     bool deterministic = false;  // on a GPU the engine's own kernels make all products
-    bool graph = true;  // on a GPU a step is one CUDA graph (tape/rehearsal.h)
+    bool graph = true;           // on a GPU a step is one CUDA graph (tape/rehearsal.h)
 
     void declare(Config& config);
     Blocks blocks() const { return plan_memory ? Blocks::planned : Blocks::loose; }
@@ -52,8 +53,8 @@ class Task {
     virtual std::string next_batch(std::int64_t step) = 0;
     // The loss of the chosen batch, (1). `schedule_steps` 0: not known yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
-    // After the backward and before the optimiser, part of the step that a device captures: changes the states of the model
-    // (Parameters::add_state) by ops, and reads nothing back.
+    // After the backward and before the optimiser, part of the step that a device captures: changes the states of the
+    // model (Parameters::add_state) by ops, and reads nothing back.
     virtual void learn(Tape& /*tape*/) {}
     // Lines for the user about text that training loses, "warning: ..." or "note: ...", before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
@@ -79,22 +80,22 @@ class Trainer {
   public:
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
 
-    // Goes on from the folder's latest checkpoint. A schedule that the options name counts, else that of the checkpoint.
+    // Goes on from the folder's latest checkpoint. A schedule that the options name counts, else that of the
+    // checkpoint.
     void resume();
     // Trains until a limit, the end of the schedule, or `stop` says so; saves; returns why it ended.
     StopReason run(const std::function<bool()>& stop);
 
     std::int64_t step() const { return step_; }
     void observe(Observer* observer) { tape_.observe(observer); }
-    // Called once, when the first step of this sitting has succeeded, before anything is written: a new run makes its folder here, so
-    // that a training that is refused leaves none.
+    // Called once, when the first step of this sitting has succeeded, before anything is written: a new run makes its
+    // folder here, so that a training that is refused leaves none.
     std::function<void()> begin;
     std::function<void()> saved;  // called when the last checkpoint is written: what follows may be cut short
-    bool quiet = false;  // nothing on standard output; the run folder gets everything
-    bool terminal =
-        false;  // the progress line is rewritten in place; elsewhere plain lines come now and then
+    bool quiet = false;           // nothing on standard output; the run folder gets everything
+    bool terminal = false;        // the progress line is rewritten in place; elsewhere plain lines come now and then
     std::function<int()> columns = [] { return 80; };  // of the terminal, asked whenever something is printed
-    double seconds_before = 0;  // already spent by the program: the minutes count from its start
+    double seconds_before = 0;                         // already spent by the program: the minutes count from its start
 
   private:
     double train_step();
@@ -124,7 +125,7 @@ class Trainer {
     double best_;
     double norm_ = 0;  // of the last step's gradient
     std::int64_t saved_step_ = -1;
-    std::vector<Metric> metrics_;  // of the last step
+    std::vector<Metric> metrics_;   // of the last step
     mutable bool unheard_ = false;  // something could not be printed
 };
 

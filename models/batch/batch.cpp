@@ -21,11 +21,14 @@ void append(TokenRows& all, const TokenRows& rows) {
 }
 
 void append(Asked& all, const Asked& asked, int first_row) {
-    for (int m = 0; m < asked.size(); m++) all.push(first_row + asked.rows[std::size_t(m)], asked.tokens[std::size_t(m)]);
+    for (int m = 0; m < asked.size(); m++)
+        all.push(first_row + asked.rows[std::size_t(m)], asked.tokens[std::size_t(m)]);
     all.begin.push_back(all.size());
     const int first = all.choices.size();
-    for (std::size_t m = 1; m < asked.choices.begin.size(); m++) all.choices.begin.push_back(first + asked.choices.begin[m]);
-    for (int j = 0; j < asked.choices.size(); j++) all.choices.push(asked.choices.tokens[std::size_t(j)], asked.choices.shares[std::size_t(j)]);
+    for (std::size_t m = 1; m < asked.choices.begin.size(); m++)
+        all.choices.begin.push_back(first + asked.choices.begin[m]);
+    for (int j = 0; j < asked.choices.size(); j++)
+        all.choices.push(asked.choices.tokens[std::size_t(j)], asked.choices.shares[std::size_t(j)]);
 }
 
 void pad(Batch& b, int to) {
@@ -75,8 +78,8 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
             b.shared.push_back(d);
         else
             b.shared.back().target += d.target;
-    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size(), ",", b.shared.size(), ",",
-                    b.asked.choices.size());
+    b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.asked.size(), ",", b.parts.size(), ",",
+                    b.shared.size(), ",", b.asked.choices.size());
     return b;
 }
 

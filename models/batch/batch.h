@@ -9,7 +9,8 @@
 
 namespace masquerade {
 
-// The tokens that questions want by shares, where one wants several or none: question m those of [begin[m], begin[m+1]).
+// The tokens that questions want by shares, where one wants several or none: question m those of [begin[m],
+// begin[m+1]).
 struct Choices {
     std::vector<int> begin = {0};  // (M+1)
     std::vector<int> tokens;       // (J)
@@ -38,11 +39,11 @@ struct Asked {
 
 // One document that is to be packed.
 struct Example {
-    TokenRows source;       // rows of the encoder; none where one stack does all
-    TokenRows rows;         // rows of the stack that predicts
-    Document document;      // one stack: lengths of the parts A and B of its rows
-    std::vector<int> rank;  // of every row, for masks of ranks
-    Asked asked;            // of `rows`
+    TokenRows source;          // rows of the encoder; none where one stack does all
+    TokenRows rows;            // rows of the stack that predicts
+    Document document;         // one stack: lengths of the parts A and B of its rows
+    std::vector<int> rank;     // of every row, for masks of ranks
+    Asked asked;               // of `rows`
     bool same_source = false;  // that of the example before
 };
 

@@ -12,13 +12,12 @@
 
 namespace masquerade {
 
-GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double> means,
-                                 std::vector<double> factor)
+GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor)
     : weights_(std::move(weights)), means_(std::move(means)), factor_(std::move(factor)) {
     const std::size_t M = weights_.size(), D = M ? means_.size() / M : 0;
     if (M == 0 || D == 0 || means_.size() != M * D || factor_.size() != D * D)
-        throw BadInput(text("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ",
-                            factor_.size(), " of the factor; expected M, M D and D D"));
+        throw BadInput(text("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ", factor_.size(),
+                            " of the factor; expected M, M D and D D"));
     dimensions_ = int(D);
     double total = 0;
     bool good = true;
@@ -30,10 +29,9 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
         if (i / D < i % D) good &= factor_[i] == 0;
     }
     if (!good || !(std::fabs(total - 1) < 1e-6))
-        throw BadInput(
-            text("a mixture of ", M, " components in ", D,
-                 " dimensions is no density: its weights must be positive and sum to 1 (they sum to ", total,
-                 "), its means finite, its factor lower triangular with a positive diagonal"));
+        throw BadInput(text("a mixture of ", M, " components in ", D,
+                            " dimensions is no density: its weights must be positive and sum to 1 (they sum to ", total,
+                            "), its means finite, its factor lower triangular with a positive diagonal"));
     whitened_.middle.assign(D, 0);
     for (std::size_t i = 0; i < M * D; i++) whitened_.middle[i % D] += weights_[i / D] * means_[i];
     std::vector<double> inverse(factor_);
@@ -56,7 +54,8 @@ GaussianMixture::GaussianMixture(std::vector<double> weights, std::vector<double
 
 namespace {
 
-// The place of the component that 64 bits choose by these weights, which sum to 1; the last one takes what rounding leaves.
+// The place of the component that 64 bits choose by these weights, which sum to 1; the last one takes what rounding
+// leaves.
 std::size_t chosen(const std::vector<double>& weights, const Stream& stream, std::uint32_t line) {
     Four words = stream.at(line, 0, 0);
     double u = (double(words[0]) + (double(words[1]) + 0.5) * 0x1p-32) * 0x1p-32, below = weights[0];
@@ -87,8 +86,8 @@ std::vector<double> GaussianMixture::draw(const Stream& stream, std::uint32_t li
 
 // With the known numbers first, S = L L^T in parts: y = L_FF^-1 (x_F - m_F) says how likely a component is, and
 // x_R = m_R + L_RF y + L_RR e.
-std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream, std::uint32_t line,
-                                               double temperature) const {
+std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, int to, const Stream& stream,
+                                               std::uint32_t line, double temperature) const {
     const std::size_t D = std::size_t(dimensions_), rest = std::size_t(to - from), known = D - rest;
     std::vector<std::size_t> place(D);
     std::iota(place.begin(), place.end(), 0);
@@ -96,7 +95,8 @@ std::vector<double> GaussianMixture::draw_rest(std::vector<double> x, int from, 
     std::vector<double> l(D * D);
     for (std::size_t i = 0; i < D; i++)
         for (std::size_t j = 0; j < D; j++)
-            for (std::size_t k = 0; k <= std::min(place[i], place[j]); k++) l[i * D + j] += factor_[place[i] * D + k] * factor_[place[j] * D + k];
+            for (std::size_t k = 0; k <= std::min(place[i], place[j]); k++)
+                l[i * D + j] += factor_[place[i] * D + k] * factor_[place[j] * D + k];
     if (!cholesky(l.data(), dimensions_)) throw Error("a mixture's covariance is not positive definite");
     std::vector<double> y(weights_.size() * known), logs;
     for (std::size_t k = 0; k < weights_.size(); k++) {

@@ -23,10 +23,10 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
 }
 
 struct MixtureOptions {
-    int components = 500;     // M; fewer where there are fewer rows
-    int rounds = 12;          // of expectation and maximisation
-    double strength = 10;     // rows that the covariance of all rows counts for in S
-    double floor = 1e-4;      // of a variance, as a share of the mean one
+    int components = 500;  // M; fewer where there are fewer rows
+    int rounds = 12;       // of expectation and maximisation
+    double strength = 10;  // rows that the covariance of all rows counts for in S
+    double floor = 1e-4;   // of a variance, as a share of the mean one
     std::uint64_t seed = 1;
 };
 
@@ -39,7 +39,8 @@ class GaussianMixture {
     // x(N,D), f32. BadInput where x has no row or numbers that are not finite.
     static GaussianMixture fit(const View& x, const MixtureOptions& options);
 
-    // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most likely:
+    // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most
+    // likely:
     // the more components, the closer fitted rows lie to their means, and the less that says of others.
     GaussianMixture widened(const View& x) const;
 

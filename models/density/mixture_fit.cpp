@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Expectation and maximisation, in the space where the covariance of all rows is 1: directions that hardly vary count as
-// much as the others there, and float is enough. A round is two matrix products over rows and components; their
+// Expectation and maximisation, in the space where the covariance of all rows is 1: directions that hardly vary count
+// as much as the others there, and float is enough. A round is two matrix products over rows and components; their
 // (N,M) shares exist for a chunk of rows at a time.
 #include <algorithm>
 #include <cmath>
@@ -18,18 +18,16 @@ namespace {
 
 constexpr std::int64_t chunk = 1024;  // rows at a time
 constexpr double least_variance = 1e-6, least_count = 1e-3, most_widening = 100;
-constexpr float least_share =
-    1e-8f;  // of a row in a component; below it is 0: products of denormal numbers are slow
+constexpr float least_share = 1e-8f;  // of a row in a component; below it is 0: products of denormal numbers are slow
 
 // y(n,D) = (x - middle) inverse^T
 std::vector<float> whitened(const View& x, const GaussianMixture::Whitened& w) {
     const std::int64_t n = x.rows(), D = x.columns();
     std::vector<float> centred, y(std::size_t(n * D));
     const float* from = x.as<float>();
-    for (std::int64_t i = 0; i < n * D; i++)
-        centred.push_back(float(double(from[i]) - w.middle[std::size_t(i % D)]));
-    linear_forward(view_of(centred, {n, D}, "mixture.centred"), view_of(w.inverse, {D, D}, "mixture.inverse"),
-                   View{}, view_of(y, {n, D}, "mixture.whitened"));
+    for (std::int64_t i = 0; i < n * D; i++) centred.push_back(float(double(from[i]) - w.middle[std::size_t(i % D)]));
+    linear_forward(view_of(centred, {n, D}, "mixture.centred"), view_of(w.inverse, {D, D}, "mixture.inverse"), View{},
+                   view_of(y, {n, D}, "mixture.whitened"));
     return y;
 }
 
@@ -49,8 +47,7 @@ std::vector<double> expectation(const GaussianMixture& g, const View& x, std::ve
             const float most = top(OneLane{}, int(M), [=](int k) { return s[k]; });
             each(OneLane{}, int(M), [=](int k) { s[k] = exp_of(clamp_of(s[k] - most, -80.0f, 0.0f)); });
             const float total = sum(OneLane{}, int(M), [=](int k) { return s[k]; });
-            each(OneLane{}, int(M),
-                 [=](int k) { s[k] = choose(s[k] < least_share * total, 0.0f, s[k] / total); });
+            each(OneLane{}, int(M), [=](int k) { s[k] = choose(s[k] < least_share * total, 0.0f, s[k] / total); });
             const double square = double(sum(OneLane{}, int(D), [=](int i) { return row[i] * row[i]; }));
             log_p[std::size_t(r)] = w.constant - 0.5 * square + double(most) + std::log(double(total));
         }
@@ -83,8 +80,8 @@ GaussianMixture pool_of(const View& x, double floor) {
     for (std::int64_t i = 0; i < D * D; i += D + 1)
         covariance[std::size_t(i)] += std::max(floor * variance, least_variance);
     if (!cholesky(covariance.data(), int(D)))
-        throw BadInput(text("the covariance of ", N, " rows of ", D,
-                            " numbers is not positive definite; is one infinite?"));
+        throw BadInput(
+            text("the covariance of ", N, " rows of ", D, " numbers is not positive definite; is one infinite?"));
     return GaussianMixture({1}, std::move(mean), std::move(covariance));
 }
 
@@ -149,8 +146,8 @@ GaussianMixture maximisation(const Statistics& found, const std::vector<double>&
 GaussianMixture GaussianMixture::fit(const View& x, const MixtureOptions& o) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (o.components < 1 || !(o.strength > 0) || !(o.floor >= 0))
-        throw BadUsage(text("a mixture of ", o.components, " components, strength ", o.strength, ", floor ",
-                            o.floor, "; expected at least 1, above 0, at least 0"));
+        throw BadUsage(text("a mixture of ", o.components, " components, strength ", o.strength, ", floor ", o.floor,
+                            "; expected at least 1, above 0, at least 0"));
     const std::int64_t N = x.rows();
     const std::size_t D = std::size_t(x.columns());
     const GaussianMixture pool = pool_of(x, o.floor);
@@ -158,7 +155,8 @@ GaussianMixture GaussianMixture::fit(const View& x, const MixtureOptions& o) {
     const View rows = view_of(y, x.shape, "mixture.rows");
     const std::vector<double> products = outer_products(y, N, x.columns());
     std::vector<double> means, factor(D * D, 0.0);
-    for (std::size_t n : drawn(std::size_t(N), std::size_t(o.components), Sequence(o.seed, "mixture.start")))  // rows that are all different
+    // rows that are all different
+    for (std::size_t n : drawn(std::size_t(N), std::size_t(o.components), Sequence(o.seed, "mixture.start")))
         means.insert(means.end(), y.begin() + std::ptrdiff_t(n * D), y.begin() + std::ptrdiff_t((n + 1) * D));
     const std::size_t M = means.size() / D;
     for (std::size_t i = 0; i < D * D; i += D + 1) factor[i] = M > 1 ? 0.7 : 1;

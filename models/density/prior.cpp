@@ -12,8 +12,8 @@
 namespace masquerade {
 namespace {
 
-// A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are all
-// alike, and far from them word salad (docs/results/univae-default.md).
+// A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are
+// all alike, and far from them word salad (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
 // Components start as codes of sentences. A round makes them the means of their surroundings; held-out likelihood does
 // not rise after it.
@@ -26,8 +26,10 @@ std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::vector<std::uint32_t> all;
     std::istringstream in(lengths);
     for (std::string word; in >> word;) {
-        const bool number = word.size() < 11 && word.find_first_not_of("0123456789") == word.npos && std::stoull(word) <= UINT32_MAX;
-        if (!number) throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
+        const bool number =
+            word.size() < 11 && word.find_first_not_of("0123456789") == word.npos && std::stoull(word) <= UINT32_MAX;
+        if (!number)
+            throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
         all.push_back(std::uint32_t(std::stoull(word)));
     }
     return all;
@@ -35,7 +37,8 @@ std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
 
 }  // namespace
 
-LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed, const std::vector<int>& lengths) {
+LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
+                             const std::vector<int>& lengths) {
     const std::int64_t N = codes.rows(), D = codes.columns();
     if (D != space.numbers())
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
@@ -81,8 +84,8 @@ std::vector<double> LatentPrior::draw(std::uint64_t seed, std::uint32_t line, st
     return projected(codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature));
 }
 
-std::vector<double> LatentPrior::draw_rest(const std::vector<double>& known, int from, int to, std::uint64_t seed, std::uint32_t line,
-                                           std::uint32_t number, double temperature) const {
+std::vector<double> LatentPrior::draw_rest(const std::vector<double>& known, int from, int to, std::uint64_t seed,
+                                           std::uint32_t line, std::uint32_t number, double temperature) const {
     return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line, temperature));
 }
 
@@ -98,7 +101,8 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     for (std::uint32_t n : with_length_) lengths += text(lengths.empty() ? "" : " ", n);
     replace_file(path, [&](const std::string& place) {
         write_safetensors(place,
-                          {stored("weights", codes_.weights()), stored("means", view_of(means, {M, D}, "means")),
+                          {stored("weights", codes_.weights()),
+                           stored("means", view_of(means, {M, D}, "means")),
                            {"factor", Element::f64, {D, D}, codes_.factor().data()}},
                           {{"format", "pt"},
                            {"kind", "mixture of Gaussians with one covariance"},

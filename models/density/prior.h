@@ -18,14 +18,16 @@ class LatentPrior {
     static constexpr double default_temperature = 0.25;
 
     // codes (N, K Z), f32, of N sentences by the mean path, and how many tokens they have; no lengths: none are drawn
-    static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed, const std::vector<int>& lengths = {});
+    static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
+                           const std::vector<int>& lengths = {});
 
     // A code (K Z), made a point of the space, drawn by (seed, line, number).
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
                              double temperature = default_temperature) const;
     // The same for the numbers [from, to) of a code alone, given its others.
-    std::vector<double> draw_rest(const std::vector<double>& code, int from, int to, std::uint64_t seed, std::uint32_t line,
-                                  std::uint32_t number, double temperature = default_temperature) const;
+    std::vector<double> draw_rest(const std::vector<double>& code, int from, int to, std::uint64_t seed,
+                                  std::uint32_t line, std::uint32_t number,
+                                  double temperature = default_temperature) const;
 
     // The length of one of the sentences; 0 where none are known.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
@@ -39,7 +41,8 @@ class LatentPrior {
   private:
     LatentPrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
 
-    void know_lengths(std::vector<std::uint32_t> with_length);  // BadInput if their sum is more than a draw chooses from
+    // BadInput if their sum is more than a draw chooses from
+    void know_lengths(std::vector<std::uint32_t> with_length);
     std::vector<double> projected(std::vector<double> code) const;
 
     LatentSpace space_;

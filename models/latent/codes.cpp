@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Latents of finitely many points; the gradient goes straight through to what was rounded.
-//   fsq  z = tanh y, each number rounded to one of L levels                                           Mentzer et al. 2023
+//   fsq  z = tanh y, each number rounded to one of L levels                                         Mentzer et al. 2023
 //   vq   z = the nearest row of a codebook, for each group of numbers                         van den Oord et al. 2017
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,8 @@ class Levels : public Points {
   public:
     using Points::Points;
     double out_deviation() const override { return 1.4 / std::sqrt(double(options.size)); }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int, const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
+                        const std::vector<LatentSample>&) const override {
         Tensor* t = tanh(tape, y, "tanh");  // (B,Z)
         return {straight_through(tape, t, nearest_level(tape, t, options.levels, "level"), "z"), y};
     }
@@ -46,7 +47,9 @@ class Levels : public Points {
     int code_choices() const override { return options.levels; }
     void read_code(const double* z, int* parts) const override {
         const double half = (options.levels - 1) / 2.0;
-        for (int i = 0; i < options.size; i++) parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));  // NaN: 0
+        // NaN: 0
+        for (int i = 0; i < options.size; i++)
+            parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));
     }
     void write_code(const int* parts, double* z) const override {
         for (int i = 0; i < options.size; i++) z[i] = 2.0 * parts[i] / (options.levels - 1) - 1;
@@ -64,7 +67,8 @@ class Codes : public Points {
         counts_ = p->add_state(path + ".counts", {rows}, {Init::zeros});
         sums_ = p->add_state(path + ".sums", {rows, D}, {Init::zeros});
     }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int, const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
+                        const std::vector<LatentSample>&) const override {
         const NearestCode nearest = nearest_code(tape, y, codes_, options.groups, "nearest");
         LatentSample s;
         s.y = y;
@@ -85,7 +89,8 @@ class Codes : public Points {
         for (int g = 0; g < options.groups; g++) {
             const auto distance = [&](int m) {
                 double sum = 0;
-                for (int i = 0; i < D; i++) sum += std::pow(z[g * D + i] - codes[std::size_t((g * options.codes + m) * D + i)], 2);
+                for (int i = 0; i < D; i++)
+                    sum += std::pow(z[g * D + i] - codes[std::size_t((g * options.codes + m) * D + i)], 2);
                 return sum;
             };
             double least = distance(parts[g] = 0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Normal numbers around a mean with a prior that a flow makes of N(0, 1):
 //   z = mu + exp(l/2) e,   log p(z) = log N(f(z); 0, 1) + log |df/dz|
-// A step of f is u = W z + b, which mixes the numbers, and a coupling: the second half scaled and moved by what a small net makes of
-// the first. f has its inverse step by step, so samples are drawn: z = f^-1(n).   Dinh et al. 2016; Kingma & Dhariwal 2018
+// A step of f is u = W z + b, which mixes the numbers, and a coupling: the second half scaled and moved by what a small
+// net makes of the first. f has its inverse step by step, so samples are drawn: z = f^-1(n).  Dinh et al. 2016; Kingma
+// & Dhariwal 2018
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +46,9 @@ struct Unrounded {
           bias(p.add(path + ".bias", {O}, {Init::zeros})),
           out(O),
           in(I) {}
-    Tensor* matrix(Tape& tape, const std::string& name) const { return reshape(tape, weight, {out, in}, name + ".weight"); }
+    Tensor* matrix(Tape& tape, const std::string& name) const {
+        return reshape(tape, weight, {out, in}, name + ".weight");
+    }
     std::vector<double> operator()(const std::vector<double>& x) const { return affine(weight, bias, x); }
 };
 
@@ -65,13 +68,15 @@ class Flow : public Latent {
                 for (double& x : w) x /= std::sqrt(double(Z));
                 return w;
             };
-            steps_.push_back({Unrounded(*p, name + ".mix", o.size, o.size, {Init::made, 0, rotation}),
-                              Unrounded(*p, name + ".hidden", o.size, o.flow_width, {Init::normal, 1 / std::sqrt(double(o.size))}),
-                              Unrounded(*p, name + ".st", o.flow_width, o.size / 2 * 2, {Init::zeros})});
+            steps_.push_back(
+                {Unrounded(*p, name + ".mix", o.size, o.size, {Init::made, 0, rotation}),
+                 Unrounded(*p, name + ".hidden", o.size, o.flow_width, {Init::normal, 1 / std::sqrt(double(o.size))}),
+                 Unrounded(*p, name + ".st", o.flow_width, o.size / 2 * 2, {Init::zeros})});
         }
     }
     int inputs() const override { return 2 * options.size; }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer, const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
+                        const std::vector<LatentSample>&) const override {
         Tensor* e = noise_of(tape, y, noise, layer, options.size);
         std::vector<double> first(std::size_t(options.size), 0);
         std::fill_n(first.begin(), from_, 1.0);
@@ -86,8 +91,12 @@ class Flow : public Latent {
             Tensor* w = step.mix.matrix(tape, name + ".mix");
             u = linear(tape, u, w, step.mix.bias, name + ".mix");
             Tensor* x = scale_columns(tape, u, half, name + ".first");
-            x = tanh(tape, linear(tape, x, step.hidden.matrix(tape, name + ".hidden"), step.hidden.bias, name + ".hidden"), name + ".tanh");
-            const Coupled c = coupling(tape, u, linear(tape, x, step.st.matrix(tape, name + ".st"), step.st.bias, name + ".st"), name);
+            x = tanh(tape,
+                     linear(tape, x, step.hidden.matrix(tape, name + ".hidden"), step.hidden.bias, name + ".hidden"),
+                     name + ".tanh");
+            const Coupled c =
+                coupling(tape, u, linear(tape, x, step.st.matrix(tape, name + ".st"), step.st.bias, name + ".st"),
+                         name);
             u = c.y;
             Tensor* of_mix = log_det(tape, w, name + ".log_det_mix");
             log_dets = log_dets ? add(tape, log_dets, c.log_det, name + ".log_dets") : c.log_det;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Normal numbers around a mean, with a prior that is the same for all or learned as a chain of layers.
-//   gaussian        y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)          Kingma & Welling 2013
-//   gaussian_chain  the same with the prior of a layer by the samples of the layers below           Hu et al. 2022 (DELLA)
+//   gaussian        y = mu | log variance, z = mu + exp(log variance / 2) e, prior N(0, 1)        Kingma & Welling 2013
+//   gaussian_chain  the same with the prior of a layer by the samples of the layers below        Hu et al. 2022 (DELLA)
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,8 @@ class Gaussian : public Latent {
         double sum = 0;
         for (int i = 0; i < options.size; i++) {
             const double l = std::clamp(y[options.size + i], -8.0, 8.0), d = z[i] - y[i];
-            const double p = prior ? std::clamp(prior[options.size + i], -8.0, 8.0) : 0, above = prior ? z[i] - prior[i] : z[i];
+            const double p = prior ? std::clamp(prior[options.size + i], -8.0, 8.0) : 0,
+                         above = prior ? z[i] - prior[i] : z[i];
             sum += 0.5 * (above * above * std::exp(-p) + p - d * d * std::exp(-l) - l);
         }
         return sum;
@@ -35,13 +36,14 @@ class Gaussian : public Latent {
         s.y = y;
         s.prior = prior;
         s.kl = gaussian_kl(tape, y, prior, "kl");  // (B)
-        if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);  // (B,Z)
+        // (B,Z)
+        if (options.free_bits > 0 && options.free_bits_of == "number") s.kls = gaussian_kl(tape, y, prior, "kls", true);
         s.z = gaussian_sample(tape, y, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
 };
 
-// The prior of a layer is a normal distribution by what the layers below have drawn:                       Hu et al. 2022
+// The prior of a layer is a normal distribution by what the layers below have drawn:                     Hu et al. 2022
 //   r_l = tanh(W z_(l-1) + U r_(l-1)),   m | p = V r_l,   z_l ~ N(m, exp p);   N(0, 1) in the lowest layer
 class GaussianChain : public Gaussian {
   public:
@@ -68,7 +70,8 @@ class GaussianChain : public Gaussian {
         if (!before_) return;
         const std::vector<double> prior = affine(out_.weight, out_.bias, kept(z - before_->options.size));
         for (int i = 0; i < options.size; i++)
-            z[i] = prior[std::size_t(i)] + std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
+            z[i] = prior[std::size_t(i)] +
+                   std::exp(std::clamp(prior[std::size_t(options.size + i)], -8.0, 8.0) / 2) * z[i];
     }
 
   private:
@@ -79,7 +82,8 @@ class GaussianChain : public Gaussian {
     std::vector<double> kept(const double* z) const {
         std::vector<double> r = affine(from_z_.weight, from_z_.bias, {z, z + before_->options.size});
         if (before_->before_) {
-            const std::vector<double> more = affine(from_r_.weight, from_r_.bias, before_->kept(z - before_->before_->options.size));
+            const std::vector<double> more =
+                affine(from_r_.weight, from_r_.bias, before_->kept(z - before_->before_->options.size));
             for (std::size_t i = 0; i < r.size(); i++) r[i] += more[i];
         }
         for (double& x : r) x = std::tanh(x);

@@ -29,8 +29,11 @@ class None : public Latent {
 class OnSphere : public Latent {
   public:
     OnSphere(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
-        : Latent(o), around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_ : made(o.kappa, 8)) {
-        if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});  // of kappa, from the setting's
+        : Latent(o),
+          around_(before && before->options.size == o.size ? static_cast<const OnSphere*>(before)->around_
+                                                           : made(o.kappa, 8)) {
+        // of kappa, from the setting's
+        if (p && o.learn_kappa) change_ = p->add(path + ".log_kappa", {1}, {Init::zeros});
     }
     double out_deviation() const override { return 1; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
@@ -39,16 +42,19 @@ class OnSphere : public Latent {
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z)
         const std::int64_t B = y->rows();
-        Tensor* zero = nullptr;  // log kappa less what it is: nothing but a way for gradients, as what hangs on it is a tangent
+        // log kappa less what it is: nothing but a way for gradients, as what hangs on it is a tangent
+        Tensor* zero = nullptr;
         if (change_) {
             const double now = -number_of(change_);
             zero = add(tape, change_, tape.constant("now", {1}, y->dtype, &now), "change");
-            const std::vector<double> kl(std::size_t(B), around().kl()), slope(std::size_t(B), around().kl_by_log_kappa());
+            const std::vector<double> kl(std::size_t(B), around().kl()),
+                slope(std::size_t(B), around().kl_by_log_kappa());
             s.kl = moved(tape, kl, slope, zero, y, "kl");  // (B)
         }
         if (!noise) return s;
-        Tensor* w = zero ? moved(tape, noise->w[std::size_t(layer)], noise->w_by_log_kappa[std::size_t(layer)], zero, y, "w")
-                         : tape.constant("w", {B}, y->dtype, noise->w[std::size_t(layer)].data());
+        Tensor* w =
+            zero ? moved(tape, noise->w[std::size_t(layer)], noise->w_by_log_kappa[std::size_t(layer)], zero, y, "w")
+                 : tape.constant("w", {B}, y->dtype, noise->w[std::size_t(layer)].data());
         s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
@@ -89,18 +95,22 @@ class OnSphere : public Latent {
     }
     // With kappa as the last step has left it; learned, it is never so sharp or so flat that the table has no room.
     const SphereDistribution& around() const {
-        const double kappa = change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
+        const double kappa =
+            change_ ? options.kappa * std::exp(std::clamp(number_of(change_), -20.0, 9.0)) : around_->kappa();
         if (kappa != around_->kappa()) around_ = made(kappa, 1);
         return *around_;
     }
     static double number_of(const Tensor* t) { return OnHost(t->view())[0]; }
     // (B): values + slopes * zero
     template <class Number>
-    static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero, const Tensor* y,
-                         const std::string& name) {
+    static Tensor* moved(Tape& tape, const std::vector<Number>& values, const std::vector<Number>& slopes, Tensor* zero,
+                         const Tensor* y, const std::string& name) {
         const Shape shape{std::int64_t(values.size()), 1};
-        Tensor* change = scale_columns(tape, tape.constant(name + ".slope", shape, y->dtype, slopes.data()), zero, name + ".change");
-        return reshape(tape, add(tape, tape.constant(name + ".now", shape, y->dtype, values.data()), change, name + ".sum"), {shape[0]}, name);
+        Tensor* change =
+            scale_columns(tape, tape.constant(name + ".slope", shape, y->dtype, slopes.data()), zero, name + ".change");
+        return reshape(tape,
+                       add(tape, tape.constant(name + ".now", shape, y->dtype, values.data()), change, name + ".sum"),
+                       {shape[0]}, name);
     }
 
     mutable std::shared_ptr<const SphereDistribution> around_;
@@ -122,7 +132,8 @@ const std::vector<LatentKindRow>& latent_kinds() {
         {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_on_sphere},
         {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa", make_on_sphere},
         {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian},
-        {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below", make_gaussian_chain},
+        {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below",
+         make_gaussian_chain},
         {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow},
         {LatentKind::fsq, "fsq", "numbers rounded to levels", make_levels},
         {LatentKind::vq, "vq", "rows of codebooks that follow what is near them", make_codes},

@@ -28,15 +28,16 @@ double Latent::disturb(double* z, double change, Sequence& random) const {
     return sum;
 }
 
-LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps, const LatentOptions& o,
-                         const Latent* before)
+LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps,
+                         const LatentOptions& o, const Latent* before)
     : latent(row_of(o.kind).make(&p, path, o, before)), path_(path) {
     if (o.projects) {
         in_ = Linear(p, path + ".in", width, latent->inputs(), deviation);
         out_ = Linear(p, path + ".out", o.size, width, o.out_deviation > 0 ? o.out_deviation : latent->out_deviation());
     } else if (o.size != width || latent->inputs() != width) {
-        throw BadUsage(text("latent_projection=false: latent=", row_of(o.kind).name, " makes ", o.size, " numbers of ", latent->inputs(),
-                            ", and a row has ", width, "; expected latent_size=", width, " and a latent that takes as many"));
+        throw BadUsage(text("latent_projection=false: latent=", row_of(o.kind).name, " makes ", o.size, " numbers of ",
+                            latent->inputs(), ", and a row has ", width, "; expected latent_size=", width,
+                            " and a latent that takes as many"));
     }
     if (o.norm) norm_ = LayerNorm(p, path + ".norm", width, eps);
 }
@@ -108,8 +109,8 @@ std::vector<double> LatentSpace::prior(std::uint64_t seed, std::uint32_t line, s
     return redrawn(std::vector<double>(std::size_t(numbers()), 0), 0, numbers(), seed, line, number);
 }
 
-std::vector<double> LatentSpace::redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
-                                         std::uint32_t number) const {
+std::vector<double> LatentSpace::redrawn(std::vector<double> z, int from, int to, std::uint64_t seed,
+                                         std::uint32_t line, std::uint32_t number) const {
     Stream stream = make_stream(seed, "latent.prior", number);
     for (int l = 0; l < layers(); l++) {
         const int first = begin(l), Z = latents_[std::size_t(l)]->options.size;
@@ -151,12 +152,15 @@ int LatentSpace::code_parts() const {
 }
 
 std::vector<double> LatentSpace::latent_of(const std::vector<int>& code) const {
-    if (int(code.size()) != code_parts()) throw BadInput(text("a code has ", code.size(), " parts, the model's have ", code_parts()));
+    if (int(code.size()) != code_parts())
+        throw BadInput(text("a code has ", code.size(), " parts, the model's have ", code_parts()));
     for (int part : code)
-        if (part < 0 || part >= code_choices()) throw BadInput(text("part ", part, " of a code is none of the model's 0 to ", code_choices() - 1));
+        if (part < 0 || part >= code_choices())
+            throw BadInput(text("part ", part, " of a code is none of the model's 0 to ", code_choices() - 1));
     std::vector<double> z(std::size_t(numbers()), 0);
     const int* parts = code.data();
-    for (int l = 0; l < layers(); parts += latents_[std::size_t(l++)]->code_parts()) latents_[std::size_t(l)]->write_code(parts, z.data() + begin(l));
+    for (int l = 0; l < layers(); parts += latents_[std::size_t(l++)]->code_parts())
+        latents_[std::size_t(l)]->write_code(parts, z.data() + begin(l));
     return z;
 }
 
@@ -164,9 +168,11 @@ void LatentSpace::project(std::vector<double>& z) const {
     for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->project(z.data() + begin(l));
 }
 
-std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b, double t) const {
+std::vector<double> LatentSpace::interpolate(const std::vector<double>& a, const std::vector<double>& b,
+                                             double t) const {
     std::vector<double> z(a.size());
-    for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->between(&a[std::size_t(begin(l))], &b[std::size_t(begin(l))], t, z.data() + begin(l));
+    for (int l = 0; l < layers(); l++)
+        latents_[std::size_t(l)]->between(&a[std::size_t(begin(l))], &b[std::size_t(begin(l))], t, z.data() + begin(l));
     return z;
 }
 

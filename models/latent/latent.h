@@ -16,15 +16,15 @@ enum class LatentKind { vmf, power_spherical, gaussian, gaussian_chain, flow, fs
 
 struct LatentOptions {
     LatentKind kind = LatentKind::vmf;
-    int size = 32;       // Z
-    bool projects = true;  // else In and Out are left out, and Z = C: y is the row of [CLS] itself
-    bool norm = false;     // u has a layer norm
+    int size = 32;             // Z
+    bool projects = true;      // else In and Out are left out, and Z = C: y is the row of [CLS] itself
+    bool norm = false;         // u has a layer norm
     double out_deviation = 0;  // of Out's first weights; 0: as the kind says
-    double kappa = 110;  // vmf, power_spherical
+    double kappa = 110;        // vmf, power_spherical
     bool learn_kappa = false;
-    double free_bits = 0;  // nats of a layer below which its KL costs no more
+    double free_bits = 0;                   // nats of a layer below which its KL costs no more
     std::string free_bits_of = "sentence";  // or number, batch
-    int levels = 5;      // fsq
+    int levels = 5;                         // fsq
     int flow_steps = 3, flow_width = 64;
     int codes = 256, groups = 2;  // vq: codes of a codebook, of which each group of Z / groups numbers has one
     double commitment = 0.25, decay = 0.99;
@@ -42,9 +42,10 @@ struct LatentSample {
     Tensor* kl = nullptr;    // (B), or null where it is a constant
     Tensor* kls = nullptr;   // (B,Z) its terms, where the free bits are those of numbers
     Tensor* loss = nullptr;  // (B) what a document costs besides, whatever the weight of the KL; null: nothing
-    Tensor* prior = nullptr;  // (B,2Z) mean | log variance of a prior that depends on the samples below; null: it does not
+    // (B,2Z) mean | log variance of a prior that depends on the samples below; null: it does not
+    Tensor* prior = nullptr;
     Tensor* chain = nullptr;  // (B,Z) what that prior has kept of them
-    Tensor* code = nullptr;  // (B,groups) which rows of a codebook z is made of; null: of none
+    Tensor* code = nullptr;   // (B,groups) which rows of a codebook z is made of; null: of none
 };
 
 // The distribution of one layer: of Z numbers for each document.
@@ -54,33 +55,36 @@ class Latent {
     virtual ~Latent() = default;
 
     virtual int inputs() const { return options.size; }  // numbers of y for one document
-    // The deviation of the first weights of Out, such that u has about unit numbers, as a token after its norm has. A start of
-    // 0.02 lets the rows of the latents drown among the others.
+    // The deviation of the first weights of Out, such that u has about unit numbers, as a token after its norm has. A
+    // start of 0.02 lets the rows of the latents drown among the others.
     virtual double out_deviation() const;
     // From y (B,inputs()); the mean path where `noise` is null. `below`: the samples of the layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
                                 const std::vector<LatentSample>& below) const = 0;
-    // After the backward of a step: changes the states that the latent has (Parameters::add_state). weights (B): 0 of inert rows.
+    // After the backward of a step: changes the states that the latent has (Parameters::add_state). weights (B): 0 of
+    // inert rows.
     virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
 
     // Functions of one document: z has Z numbers, y inputs().
     // The noise w from a uniform number, and its derivative by log kappa.
     virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
-    virtual void project(double* /*z*/) const {}                       // makes a mixture of points a point again
+    virtual void project(double* /*z*/) const {}  // makes a mixture of points a point again
     // From Z normal numbers, a point of the prior. The points of the layers below stand before z.
     virtual void draw(double* z) const { project(z); }
     virtual void between(const double* a, const double* b, double t, double* z) const;  // from a to b, t in [0,1]
-    virtual double constant_kl() const { return 0; }                   // nats, where it is the same for all documents
+    virtual double constant_kl() const { return 0; }  // nats, where it is the same for all documents
     // log q(z | y) - log p(z); `prior`: 2Z numbers where p depends on the samples below, or null
     virtual double log_ratio(const double* /*z*/, const double* /*y*/, const double* /*prior*/) const { return 0; }
-    virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }  // ... up to a function of z
-    virtual bool has_density() const { return true; }                  // else q(z | y) is one point
+    // ... up to a function of z
+    virtual double log_posterior(const double* z, const double* y) const { return log_ratio(z, y, nullptr); }
+    virtual bool has_density() const { return true; }  // else q(z | y) is one point
     // ... of finitely many, each made of so many parts, which are one of so many each. 0: of no such.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
-    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // those nearest to z
+    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}  // those nearest to z
     virtual void write_code(const int* /*parts*/, double* /*z*/) const {}
-    // Changes each part of a code, with the share `change`, to any of that part: log q(z) - log p(z) for the q that this is.
+    // Changes each part of a code, with the share `change`, to any of that part: log q(z) - log p(z) for the q that
+    // this is.
     double disturb(double* z, double change, Sequence& random) const;
 
     const LatentOptions options;
@@ -89,8 +93,8 @@ class Latent {
 struct LatentKindRow {
     LatentKind kind;
     const char *name, *what;
-    // `parameters` holds the states, under `path`; null: none are needed. `before`: the latent of the layer below, or null,
-    // whose tables can be shared.
+    // `parameters` holds the states, under `path`; null: none are needed. `before`: the latent of the layer below, or
+    // null, whose tables can be shared.
     std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
                                           const Latent* before);
 };
@@ -99,8 +103,8 @@ const LatentKindRow& row_of(LatentKind kind);
 
 class LatentLayer {
   public:
-    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps, const LatentOptions& options,
-                const Latent* before = nullptr);
+    LatentLayer(Parameters& p, const std::string& path, int width, double deviation, double eps,
+                const LatentOptions& options, const Latent* before = nullptr);
 
     // x(B,C) -> a sample, or the mean path where `noise` is null. `layer` picks this layer's noise.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
@@ -126,13 +130,14 @@ class LatentSpace {
     // One latent vector (layer by layer) from the prior, drawn by (seed, line, sample).
     std::vector<double> prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // The same of a part alone: z with its numbers [from, to) drawn anew, each layer's given the layers below.
-    std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
+    std::vector<double> redrawn(std::vector<double> z, int from, int to, std::uint64_t seed, std::uint32_t line,
+                                std::uint32_t sample) const;
     // Nats a sentence where it is a constant, all layers together.
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
-    // A latent vector of codes as the numbers of all their parts, layer by layer, and back; none where it is of no such. BadInput if
-    // a code has another number of parts, or a part is none of code_choices().
+    // A latent vector of codes as the numbers of all their parts, layer by layer, and back; none where it is of no
+    // such. BadInput if a code has another number of parts, or a part is none of code_choices().
     std::vector<int> code(const std::vector<double>& latent) const;
     std::vector<double> latent_of(const std::vector<int>& code) const;
     int code_choices() const { return latents_.empty() ? 0 : latents_[0]->code_choices(); }

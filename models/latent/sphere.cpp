@@ -75,7 +75,8 @@ struct Distribution {
     double spread = 0;                 // ... of (s(t) - its mean)^2
     double distance = 0;               // ... of 1 - tanh t
     std::vector<double> below, above;  // shares of the mass on either side of each end
-    std::vector<double> moved_below, moved_above;  // the integral of the density times s(t) - its mean there, by the mass
+    // the integral of the density times s(t) - its mean there, by the mass
+    std::vector<double> moved_below, moved_above;
 
     Distribution(const Density& f, int panels)
         : density(f), below(std::size_t(panels + 1)), above(below), moved_below(below), moved_above(below) {
@@ -102,7 +103,8 @@ struct Distribution {
             moved_above[j - 1] = moved_above[j] + (of_fallen[j - 1] - fallen * panel[j - 1]) / mass;
         }
     }
-    // dt / d log kappa at the share of t: -(dF / d log kappa) / f, where dF / dkappa is minus the integral of f (s - its mean).
+    // dt / d log kappa at the share of t: -(dF / d log kappa) / f, where dF / dkappa is minus the integral of f (s -
+    // its mean).
     double by_log_kappa(double t) const {
         const int j = std::clamp(int((t - start) / width), 0, int(below.size()) - 2);
         const auto moved = [&](double x) { return density(x) * (density.fallen(x) - fallen) / mass; };
@@ -174,11 +176,14 @@ SphereDistribution::Sample SphereDistribution::at_share(double u) const {
     int i = std::min(int(x), knot_count - 2);
     const Knot &a = knots_[i], &b = knots_[i + 1];
     const double s = x - i, r = 1 - s;
-    const auto cubic = [&](double from, double slope_from, double to, double slope_to) {  // Hermite's, through values and slopes
+    // Hermite's, through values and slopes
+    const auto cubic = [&](double from, double slope_from, double to, double slope_to) {
         return r * r * ((1 + 2 * s) * from + s * slope_from) + s * s * ((1 + 2 * r) * to - r * slope_to);
     };
     const auto slope_at = [&](int k) {
-        return (knots_[std::size_t(std::min(k + 1, knot_count - 1))].by_log_kappa - knots_[std::size_t(std::max(k - 1, 0))].by_log_kappa) / 2;
+        return (knots_[std::size_t(std::min(k + 1, knot_count - 1))].by_log_kappa -
+                knots_[std::size_t(std::max(k - 1, 0))].by_log_kappa) /
+               2;
     };
     const double w = std::tanh(cubic(a.t, step * a.slope, b.t, step * b.slope));
     return {w, (1 - w * w) * cubic(a.by_log_kappa, slope_at(i), b.by_log_kappa, slope_at(i + 1))};

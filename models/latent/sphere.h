@@ -19,7 +19,8 @@ enum class SphereKind { vmf, power_spherical };
 
 class SphereDistribution {
   public:
-    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. `fineness` 1 is eight times as fast to make, with a quantile within 1e-5.
+    // Error unless dimensions >= 2 and 0 <= kappa <= 1e8. `fineness` 1 is eight times as fast to make, with a quantile
+    // within 1e-5.
     SphereDistribution(int dimensions, double kappa, SphereKind kind = SphereKind::vmf, int fineness = 8);
 
     int dimensions() const { return dimensions_; }
@@ -27,7 +28,9 @@ class SphereDistribution {
     double mean() const { return 1 - distance_; }              // E[mu.z]
     double log_normaliser() const { return log_normaliser_; }  // log C
     double kl() const { return kl_; }                          // KL(f || uniform) in nats, for every mu
-    double kl_by_log_kappa() const { return kl_by_log_kappa_; }  // its derivative: kappa^2 times the variance of log h / kappa
+    double kl_by_log_kappa() const {
+        return kl_by_log_kappa_;
+    }  // its derivative: kappa^2 times the variance of log h / kappa
 
     // log f(z) where mu.z = cosine: log q(z|x) of a latent.
     double log_density(double cosine) const { return log_normaliser_ + log_weight(cosine); }
@@ -46,7 +49,7 @@ class SphereDistribution {
 
   private:
     struct Knot {
-        double t, slope;  // artanh w, and its derivative by log(u / (1 - u))
+        double t, slope;      // artanh w, and its derivative by log(u / (1 - u))
         double by_log_kappa;  // dt / d log kappa
     };
     double log_weight(double cosine) const;  // log h

@@ -29,8 +29,8 @@ int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
 
 void expect_per_row(const char* what, std::size_t found, const Documents& documents) {
     if (found != std::size_t(rows_of(documents)))
-        throw Error(text("mask: ", found, " numbers for ", what, ", expected one for each of ",
-                         rows_of(documents), " rows"));
+        throw Error(
+            text("mask: ", found, " numbers for ", what, ", expected one for each of ", rows_of(documents), " rows"));
 }
 
 }  // namespace
@@ -161,8 +161,7 @@ SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int,
     for (QuerySegment& q : graph.queries) {
         std::int64_t n = q.end - q.begin;
         if (next + n * n > INT_MAX)
-            throw Error(text("mask: ", next + n * n, " bits for a batch, at most ", INT_MAX,
-                             "; use smaller batches"));
+            throw Error(text("mask: ", next + n * n, " bits for a batch, at most ", INT_MAX, "; use smaller batches"));
         q.bits_begin = int(next);
         graph.bits.resize(std::size_t(next + n * n + 31) / 32);
         for (int i = q.begin; i < q.end; i++)
@@ -202,8 +201,8 @@ void add_window(QuerySegment& q, const Window& window) {
 
 SegmentGraph with_window(SegmentGraph graph, const Window& window) {
     if (window.radius < -1 || window.dilation < 1 || window.stride < 0 || window.globals < 0)
-        throw Error(text("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ",
-                         window.stride, ", globals ", window.globals, "; expected at least -1, 1, 0, 0"));
+        throw Error(text("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ", window.stride,
+                         ", globals ", window.globals, "; expected at least -1, 1, 0, 0"));
     for (QuerySegment& q : graph.queries) add_window(q, window);
     return graph;
 }

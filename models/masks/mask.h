@@ -23,12 +23,12 @@ Documents targets_of(const Documents& documents);
 int rows_of(const Documents& documents);
 
 // Those that words can say (models/masks/words.h).
-SegmentGraph full_mask(const Documents& documents);          // all see all                  BERT
-SegmentGraph causal_mask(const Documents& documents);        // itself and the ones before   language model
-SegmentGraph anticausal_mask(const Documents& documents);    // itself and the ones after    reversed
-SegmentGraph unilm_mask(const Documents& documents);         // A full; B causal, sees A     Dong et al. 2019
-SegmentGraph independent_mask(const Documents& documents);   // A full; B causal             UniVAE, lower
-SegmentGraph uniae_mask(const Documents& documents);         // A full; B causal, sees [CLS] UniVAE, upper
+SegmentGraph full_mask(const Documents& documents);         // all see all                  BERT
+SegmentGraph causal_mask(const Documents& documents);       // itself and the ones before   language model
+SegmentGraph anticausal_mask(const Documents& documents);   // itself and the ones after    reversed
+SegmentGraph unilm_mask(const Documents& documents);        // A full; B causal, sees A     Dong et al. 2019
+SegmentGraph independent_mask(const Documents& documents);  // A full; B causal             UniVAE, lower
+SegmentGraph uniae_mask(const Documents& documents);        // A full; B causal, sees [CLS] UniVAE, upper
 
 // Queries are the targets, keys the sources of the same document: encoder-decoder attention, MASS.
 SegmentGraph cross_mask(const Documents& documents);
@@ -49,8 +49,8 @@ struct CachedDocument {
 // Fresh rows see source 0 as said, then the cached rows, then each other causally. Each has the bits that the
 // same row has when all are run at once.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
-// The same from right to left: fresh rows lie before the cached ones, and all of them before source 0. They see each other
-// anticausally, then the cached rows, then source 0: the order of their keys in the whole text.
+// The same from right to left: fresh rows lie before the cached ones, and all of them before source 0. They see each
+// other anticausally, then the cached rows, then source 0: the order of their keys in the whole text.
 SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
 
 // Permutation language model: a rank for every packed row, its place in the order of factorisation, -1 for
@@ -71,8 +71,7 @@ SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int,
 // trunk tokens of its entity. The trunk sees the trunk, an entity and its branches see each other, a branch
 // itself.
 //                                                                                     Liu et al. 2020
-SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity,
-                            const std::vector<int>& branch);
+SegmentGraph knowledge_mask(const Documents& documents, const std::vector<int>& entity, const std::vector<int>& branch);
 // Pseudo-masks of UniLMv2: weight 0 context, +s a true token of span s, -s its [MASK]. True tokens see
 // weights from 0 to their own; a [MASK] of span s sees the true tokens below s and the [MASK]s of s.
 //                                                                                     Bao et al. 2020
@@ -132,16 +131,16 @@ SegmentGraph make_mask(const std::string& name, const Documents& documents, cons
 // Details by which every named mask shows what it does.
 MaskDetails example_details(const Documents& documents);
 
-// The picture of one document under a mask by its name, or in words: rows queries, columns keys, at most 80 columns wide; BadUsage
-// where it would be wider.
+// The picture of one document under a mask by its name, or in words: rows queries, columns keys, at most 80 columns
+// wide; BadUsage where it would be wider.
 std::string draw_mask(const std::string& name, int source, int target);
 // The same as SVG, as wide as it gets.
 std::string mask_svg(const std::string& name, int source, int target);
 // The same of any graph. Labels name the query rows and, for every source, its key rows.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
                        const std::vector<std::vector<std::string>>& keys);
-// The same of one document, for a debugger: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in lldb. q7 is row 7 of
-// the queries; k, l, m and n are rows of the key sources 0 to 3.
+// The same of one document, for a debugger: `mask graph` in gdb, `print masquerade::draw_document(graph, 0)` in lldb.
+// q7 is row 7 of the queries; k, l, m and n are rows of the key sources 0 to 3.
 const char* draw_document(const SegmentGraph& graph, int document);
 
 }  // namespace masquerade

@@ -83,7 +83,9 @@ SegmentGraph make_mask(const std::string& name, const Documents& documents, cons
     const NamedMask& mask = find_mask(name);
     if (!mask.words) return mask.make(documents, details);
     const MaskWords words(mask.words);
-    return words(mask.rows == MaskRows::source ? sources_of(documents) : mask.rows == MaskRows::target ? targets_of(documents) : documents);
+    return words(mask.rows == MaskRows::source   ? sources_of(documents)
+                 : mask.rows == MaskRows::target ? targets_of(documents)
+                                                 : documents);
 }
 
 MaskDetails example_details(const Documents& documents) {
@@ -93,9 +95,7 @@ MaskDetails example_details(const Documents& documents) {
             int t = i - d.source;  // place in B
             // Ranks: the source is context; of the target the second half goes first, from its end.
             const int half = d.target / 2;
-            auto rank_of = [&](int k) {
-                return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k;
-            };
+            auto rank_of = [&](int k) { return k < 0 ? -1 : k < half ? d.target - half + k : d.target - 1 - k; };
             more.rank.push_back(rank_of(t));
             // Streams: the queries are the target, and their tokens the last ones of the source.
             more.stream_rank.push_back(rank_of(t < 0 ? t + d.target : t));

@@ -60,7 +60,8 @@ bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
         for (int v = q.sees_begin; row >= q.begin && row < q.end && v < q.sees_end; v++) {
             const int segment = graph.sees[std::size_t(v)];
             const KeySegment& key = graph.keys[std::size_t(segment)];
-            if (key.source == source && key_row >= key.begin && key_row < key.end) seen |= visible(graph, q, row, segment, key_row);
+            if (key.source == source && key_row >= key.begin && key_row < key.end)
+                seen |= visible(graph, q, row, segment, key_row);
         }
     return seen;
 }
@@ -72,7 +73,8 @@ Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& qu
     for (std::size_t source = 0; source < keys.size(); source++)
         for (int column = 0; column < int(keys[source].size()); column++) {
             p.keys.push_back(keys[source][std::size_t(column)]);
-            for (int row = 0; row < int(queries.size()); row++) p.seen[std::size_t(row)].push_back(row_sees(graph, row, int(source), column));
+            for (int row = 0; row < int(queries.size()); row++)
+                p.seen[std::size_t(row)].push_back(row_sees(graph, row, int(source), column));
         }
     return p;
 }
@@ -93,22 +95,26 @@ std::string as_text(const Picture& p) {
 
 std::string as_svg(const Picture& p) {
     constexpr int side = 24, left = 110, top = 64;
-    const int width = std::max({left + side * int(p.keys.size()) + 12, 7 * int(p.title.size()) + 24, 330}), height = top + side * int(p.queries.size()) + 36;
-    std::string s = text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
-                         "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
+    const int width = std::max({left + side * int(p.keys.size()) + 12, 7 * int(p.title.size()) + 24, 330}),
+              height = top + side * int(p.queries.size()) + 36;
+    std::string s = text(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, "\" width=\"", width,
+        "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
     const auto words = [&](int x, int y, const char* anchor, const std::string& label) {
         s += text("<text x=\"", x, "\" y=\"", y, "\" text-anchor=\"", anchor, "\">", letters(label), "</text>\n");
     };
     words(12, 22, "start", p.title);
     for (int column = 0; column < int(p.keys.size()); column++) {
         const std::string& label = p.keys[std::size_t(column)];
-        words(left + side * column + side / 2, top - 8, "middle", label == "[CLS]" ? "C" : label.substr(0, label.find(' ')));
+        words(left + side * column + side / 2, top - 8, "middle",
+              label == "[CLS]" ? "C" : label.substr(0, label.find(' ')));
     }
     for (int row = 0; row < int(p.queries.size()); row++) {
         words(left - 8, top + side * row + 16, "end", p.queries[std::size_t(row)]);
         for (int column = 0; column < int(p.keys.size()); column++)
-            s += text("<rect x=\"", left + side * column + 1, "\" y=\"", top + side * row + 1, "\" width=\"", side - 2, "\" height=\"", side - 2,
-                      "\" fill=\"", p.seen[std::size_t(row)][std::size_t(column)] ? "#2b5d8a" : "#e8ecef", "\"/>\n");
+            s += text("<rect x=\"", left + side * column + 1, "\" y=\"", top + side * row + 1, "\" width=\"", side - 2,
+                      "\" height=\"", side - 2, "\" fill=\"",
+                      p.seen[std::size_t(row)][std::size_t(column)] ? "#2b5d8a" : "#e8ecef", "\"/>\n");
     }
     words(12, height - 12, "start", "rows are queries, columns keys; a dark field is seen");
     return s + "</svg>\n";
@@ -127,15 +133,23 @@ Picture mask_picture(const std::string& name, int source, int target) {
         case MaskRows::tokens: break;
         case MaskRows::source: keys = {rows = a}; break;
         case MaskRows::target: keys = {rows = b}; break;
-        case MaskRows::latent: rows = b; keys = {{"z"}, b}; break;
-        case MaskRows::decoded: rows = {b.end() - std::min(1, target), b.end()}; keys = {{"z"}, b}; break;
-        case MaskRows::cross: rows = b; keys = {a}; break;
+        case MaskRows::latent:
+            rows = b;
+            keys = {{"z"}, b};
+            break;
+        case MaskRows::decoded:
+            rows = {b.end() - std::min(1, target), b.end()};
+            keys = {{"z"}, b};
+            break;
+        case MaskRows::cross:
+            rows = b;
+            keys = {a};
+            break;
     }
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
         if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);
-        if (name == "k-bert" && details.branch[i] >= 0)
-            rows[i] += " of a" + std::to_string(details.entity[i] + 1);
+        if (name == "k-bert" && details.branch[i] >= 0) rows[i] += " of a" + std::to_string(details.entity[i] + 1);
         if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
     }
     Picture p = picture_of(make_mask(name, documents, details), rows, keys);
@@ -182,6 +196,8 @@ std::string draw_mask(const std::string& name, int source, int target) {
     return p.title + "\n" + as_text(p) + "rows are queries, columns keys; █ sees, · does not\n";
 }
 
-std::string mask_svg(const std::string& name, int source, int target) { return as_svg(mask_picture(name, source, target)); }
+std::string mask_svg(const std::string& name, int source, int target) {
+    return as_svg(mask_picture(name, source, target));
+}
 
 }  // namespace masquerade

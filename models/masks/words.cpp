@@ -28,7 +28,9 @@ std::vector<std::string> words_of(std::string text) {
 
 constexpr int most = 999999;  // of a place, a window or a layer: sums of two stay numbers
 
-bool read_place(const std::string& word, int& number) { return read_number(word, number) && -most <= number && number <= most; }
+bool read_place(const std::string& word, int& number) {
+    return read_number(word, number) && -most <= number && number <= most;
+}
 
 // A place as Python counts it, within a part of this length.
 int clipped(int place, int length) { return std::clamp(place < 0 ? place + length : place, 0, length); }
@@ -49,11 +51,14 @@ void MaskWords::read_part(const std::string& text) {
     if (part.named || as_one_ || (name == "AB" && parts_[1].named)) refuse("expected A and B, each once, or AB alone");
     as_one_ = name == "AB";
     part.named = true;
-    const auto row = std::find_if(std::begin(rules), std::end(rules), [&](const auto& each) { return rule == each.first; });
-    if (row == std::end(rules)) refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal or none");
+    const auto row =
+        std::find_if(std::begin(rules), std::end(rules), [&](const auto& each) { return rule == each.first; });
+    if (row == std::end(rules))
+        refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal or none");
     part.rule = row->second;
     std::size_t i = 2;
-    for (; i < found.size() && found[i] != "sees"; i++) read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
+    for (; i < found.size() && found[i] != "sees"; i++)
+        read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
     if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
     for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? '-' : name == "A" ? 'B' : 'A'));
 }
@@ -65,11 +70,15 @@ void MaskWords::read_window(const std::string& word, const std::string& next, Wi
     }
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string key = word.substr(0, equals), value = word.substr(std::min(equals + 1, word.size()));
-    const std::pair<const char*, int*> keys[] = {
-        {"window", &window.radius}, {"dilation", &window.dilation}, {"stride", &window.stride}, {"globals", &window.globals}};
+    const std::pair<const char*, int*> keys[] = {{"window", &window.radius},
+                                                 {"dilation", &window.dilation},
+                                                 {"stride", &window.stride},
+                                                 {"globals", &window.globals}};
     for (const auto& [name, number] : keys)
         if (key == name) {
-            if (equals == word.size()) refuse("\"" + key + "\" has no number; expected " + key + "=" + (next.empty() || next == "sees" ? "N" : next));
+            if (equals == word.size())
+                refuse("\"" + key + "\" has no number; expected " + key + "=" +
+                       (next.empty() || next == "sees" ? "N" : next));
             if (read_place(value, *number) && *number >= (number == &window.dilation ? 1 : 0)) return;
             refuse("\"" + value + "\" is no number for " + key);
         }
@@ -91,8 +100,8 @@ MaskWords::Slice MaskWords::read_slice(const std::string& text, char other) cons
     return s;
 }
 
-// Slices that touch are one, and rows are seen in the order of the document. What is not the whole part is a further segment of
-// keys over rows of `own`.
+// Slices that touch are one, and rows are seen in the order of the document. What is not the whole part is a further
+// segment of keys over rows of `own`.
 std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
     const KeySegment all = build.graph().keys[std::size_t(own)];
     const int length = all.end - all.begin;
@@ -104,7 +113,9 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
         auto [from, to] = slices[i++];
         for (; i < slices.size() && slices[i].first <= to; i++) to = std::max(to, slices[i].second);
         const bool own_rows = from == 0 && to == length;
-        keys.push_back(own_rows ? own : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
+        keys.push_back(
+            own_rows ? own
+                     : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
     }
     return keys;
 }
@@ -148,8 +159,10 @@ void MaskWords::expect_bottleneck(bool latent) const {
     const Part &a = parts_[0], &b = parts_[1];
     const bool cls = b.sees.size() == 1 && b.sees[0].from == 0 && b.sees[0].to == 1;
     if (!a.named || !a.sees.empty() || b.rule != Rule::causal || b.window.all || (latent ? !cls : !b.sees.empty()))
-        refuse(latent ? "it stands in a layer with a latent; expected \"A RULE; B causal sees A[0]\", which is all that B may see of A"
-                      : "it stands in a layer below the latents; expected \"A RULE; B causal\", where B sees nothing of A");
+        refuse(
+            latent
+                ? "it stands in a layer with a latent; expected \"A RULE; B causal sees A[0]\", which is all that B may see of A"
+                : "it stands in a layer below the latents; expected \"A RULE; B causal\", where B sees nothing of A");
 }
 
 MaskWords::Written MaskWords::written(int source, bool goes_on) const {
@@ -158,7 +171,8 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
     if (part.rule != Rule::causal || !parts_[0].sees.empty())
         refuse("nothing can be written token by token where rows see later ones, or not themselves");
     if (part.sees.size() > 1 || part.window.all || (one && part.window.radius >= 0))
-        refuse("what is written token by token sees one slice of its source, and a window reaches over its own rows alone");
+        refuse(
+            "what is written token by token sees one slice of its source, and a window reaches over its own rows alone");
     if (one) return {0, source, {}};
     if (part.sees.empty()) return {0, 0, part.window};
     return {clipped(part.sees[0].from, source), clipped(part.sees[0].to, source), part.window};
@@ -174,14 +188,17 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
             const std::size_t colon = range.find(':');
             std::string first = range.substr(0, colon), last = colon == range.npos ? "" : range.substr(colon + 1);
             if (!last.empty() && last.back() == ':') last.pop_back();  // "0:3: A full"
-            if (colon == range.npos || (!first.empty() && !read_place(first, from)) || (!last.empty() && !read_place(last, to)))
-                throw BadUsage(text("mask \"", words, "\": \"", range, "\" is no range of layers; expected I:J, as in layers 2:6"));
+            if (colon == range.npos || (!first.empty() && !read_place(first, from)) ||
+                (!last.empty() && !read_place(last, to)))
+                throw BadUsage(text("mask \"", words, "\": \"", range,
+                                    "\" is no range of layers; expected I:J, as in layers 2:6"));
             each = each.substr(each.find(range) + range.size());
         }
         const MaskWords mask(each);
         if (rows != StackRows::both) mask.expect_two_stacks();
         if (rows != StackRows::both && !mask.names(rows == StackRows::decoder)) continue;
-        for (int i = clipped(from, layers); i < clipped(to, layers); i++) of_layers_[std::size_t(i)] = int(masks_.size());
+        for (int i = clipped(from, layers); i < clipped(to, layers); i++)
+            of_layers_[std::size_t(i)] = int(masks_.size());
         masks_.push_back(mask);
     }
 }

@@ -7,9 +7,9 @@
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
 //   RULE   what its rows see of their own part: full, causal, strict-causal, anticausal, none
 //   SLICE  what they see of the other part: A, B, one row A[0] or A[-1], or rows A[1:3], as Python counts them
-//   KEY    a window over their own part: window=3 (rows at most 3 away), dilation=2 (every second place), stride=4 (also every
-//          fourth place, however far), globals=1 (the first place sees all and is seen by all), over=all (the window holds for
-//          what they see of the other part as well)
+//   KEY    a window over their own part: window=3 (rows at most 3 away), dilation=2 (every second place), stride=4 (also
+//          every fourth place, however far), globals=1 (the first place sees all and is seen by all), over=all (the
+//          window holds for what they see of the other part as well)
 #pragma once
 #include <string>
 #include <vector>
@@ -32,9 +32,9 @@ class MaskWords {
     void expect_two_stacks() const;
     // BadUsage: they let B see anything of A but [CLS] in a layer where that is a latent, or later rows of itself.
     void expect_bottleneck(bool latent) const;
-    // The rows that a row of B sees when written token by token: rows [from, to) of a source of `source` rows, and the rows
-    // of B before it within the window. If a text is continued, the row is one of A. BadUsage: the mask lets a row see
-    // later rows, or several slices.
+    // The rows that a row of B sees when written token by token: rows [from, to) of a source of `source` rows, and the
+    // rows of B before it within the window. If a text is continued, the row is one of A. BadUsage: the mask lets a row
+    // see later rows, or several slices.
     struct Written {
         int from, to;
         Window window;
@@ -67,13 +67,15 @@ class MaskWords {
 
 enum class StackRows { both, encoder, decoder };  // of a stack: A and B of a document, or one of them
 
-// Masks of layers, each over those before it: "A full; B causal | layers 2: A full; B causal sees A[0]". Layers are counted as
-// Python does, and without "layers I:J" all are meant. An encoder heeds what is said of A, a decoder what is said of B.
+// Masks of layers, each over those before it: "A full; B causal | layers 2: A full; B causal sees A[0]". Layers are
+// counted as Python does, and without "layers I:J" all are meant. An encoder heeds what is said of A, a decoder what is
+// said of B.
 class LayerMasks {
   public:
     LayerMasks(const std::string& words, int layers, StackRows rows = StackRows::both);  // BadUsage
     const std::vector<MaskWords>& masks() const { return masks_; }
-    const std::vector<int>& of_layers() const { return of_layers_; }  // (L) the mask of each layer, or -1: none is named
+    // (L) the mask of each layer, or -1: none is named
+    const std::vector<int>& of_layers() const { return of_layers_; }
     // Those of a pass over documents, whose rows are those of the stack; of its attention to an encoder.
     LayerGraphs graphs(const Documents& documents) const;
     LayerGraphs cross(const Documents& documents) const;

@@ -7,15 +7,15 @@ namespace masquerade {
 
 Backbone::Backbone(Parameters& p, const BackboneOptions& o) : Backbone(p, o, Place{}) {}
 
-Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
-    : options(o), prefix_(place.prefix) {
+Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) : options(o), prefix_(place.prefix) {
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
                             " heads of an even size; choose width = heads * an even number"));
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
     if (o.rotary && !find_attention(o.attention).rotates)
-        throw BadUsage(text("attention ", o.attention, " has no place for rotary positions; leave rotary out, or set rotary=false"));
+        throw BadUsage(text("attention ", o.attention,
+                            " has no place for rotary positions; leave rotary out, or set rotary=false"));
     if (place.embedding) {
         token_ = place.embedding->token_;
         type_ = place.embedding->type_;
@@ -26,10 +26,18 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     } else {
         add_embedding(p);
     }
-    BlockShape shape{o.width,     o.heads,        o.inner,
-                     o.pre_norm,  o.gelu,         o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation, o.rotary_value, place.cross,    o.attention,
-                     o.attention_options, o.positions};
+    BlockShape shape{o.width,
+                     o.heads,
+                     o.inner,
+                     o.pre_norm,
+                     o.gelu,
+                     o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
+                     o.deviation,
+                     o.rotary_value,
+                     place.cross,
+                     o.attention,
+                     o.attention_options,
+                     o.positions};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
     if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
     if (o.pre_norm && slots_ && o.attention_options.contextual && !place.head)
@@ -55,7 +63,8 @@ void Backbone::add_embedding(Parameters& p) {
     embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
     if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
     // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
-    if (find_attention(o.attention).packs) slots_ = p.add("embedding.slots", {o.attention_options.slots, o.width}, {Init::normal, 1});
+    if (find_attention(o.attention).packs)
+        slots_ = p.add("embedding.slots", {o.attention_options.slots, o.width}, {Init::normal, 1});
 }
 
 Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
@@ -114,9 +123,11 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
 void Backbone::start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const {
     packed.learned = slots_;
     packed.names.resize(std::size_t(graph.documents));
-    for (int d = 0; d < graph.documents; d++) packed.names[std::size_t(d)] = -1 - d;  // of no rows here; no sentence has this name
+    // of no rows here; no sentence has this name
+    for (int d = 0; d < graph.documents; d++) packed.names[std::size_t(d)] = -1 - d;
     for (const QuerySegment& q : graph.queries)
-        if (q.begin < std::min(q.end, rows.count())) packed.names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
+        if (q.begin < std::min(q.end, rows.count()))
+            packed.names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
 }
 
 void Backbone::finish(Tape& tape, PackedRows& packed) const {
@@ -139,16 +150,16 @@ Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
     return linear_unrounded(tape, h, token_, head_bias_, "logits");
 }
 
-Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
-                       const std::string& name, Tensor** losses, double smoothing) const {
+Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
+                       Tensor** losses, double smoothing) const {
     return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses, smoothing);
 }
 
 Backbone::MeanLoss Backbone::mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets,
                                        std::vector<double> weights, int count, double smoothing) const {
     for (double& w : weights) w /= count;
-    Tensor* each = tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype),
-                                 weights.data());
+    Tensor* each =
+        tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype), weights.data());
     MeanLoss mean;
     mean.total = loss(tape, h, targets, each, "loss", &mean.losses, smoothing);
     tape.retain(mean.losses);

@@ -13,12 +13,12 @@ namespace masquerade {
 
 struct BackboneOptions {
     int vocabulary = 8000, width = 128, heads = 4, inner = 512, layers = 6;  // V, C, H, F, L
-    int embedding = 0;    // E: width of the tables and the head; 0: C, else a projection E -> C follows
-    int head_rows = 1;    // that the head reads side by side; 0: it has no layers
-    int types = 2;        // segment ids 0 .. types-1 may occur
-    int positions = 512;  // P: positions 0 .. P-1 may occur
-    bool rotary = true;   // else an absolute table is added to the embedding
-    bool rotary_value = false;  // rotary turns values, too
+    int embedding = 0;                  // E: width of the tables and the head; 0: C, else a projection E -> C follows
+    int head_rows = 1;                  // that the head reads side by side; 0: it has no layers
+    int types = 2;                      // segment ids 0 .. types-1 may occur
+    int positions = 512;                // P: positions 0 .. P-1 may occur
+    bool rotary = true;                 // else an absolute table is added to the embedding
+    bool rotary_value = false;          // rotary turns values, too
     std::string attention = "softmax";  // a name of attention_kinds()
     AttentionOptions attention_options = {};
     bool pre_norm = false;
@@ -54,20 +54,21 @@ class Backbone {
     void finish(Tape& tape, PackedRows& packed) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
-    Tensor* word_weights() const { return token_; }    // (V,E)
-    Tensor* word_bias() const { return head_bias_; }    // (V)
-    Tensor* logits(Tape& tape, Tensor* h) const;                                   // (N,V), A
-    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by labels
-    // that are smoothed.
-    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights,
-                 const std::string& name, Tensor** losses = nullptr, double smoothing = 0) const;
-    // (1) the mean of `count` tokens: `weights` (N) are 1, or 0 where nothing is asked; both may be read until the step ends.
+    Tensor* word_weights() const { return token_; }   // (V,E)
+    Tensor* word_bias() const { return head_bias_; }  // (V)
+    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V), A
+    // (1): sum_n weight_n loss_n, weights (N) constants; `losses`, if not null, receives (N), for reading. Both by
+    // labels that are smoothed.
+    Tensor* loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,
+                 Tensor** losses = nullptr, double smoothing = 0) const;
+    // (1) the mean of `count` tokens: `weights` (N) are 1, or 0 where nothing is asked; both may be read until the step
+    // ends.
     struct MeanLoss {
         Tensor* total;   // (1) nats a token
         Tensor* losses;  // (N)
     };
-    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights,
-                       int count, double smoothing) const;
+    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
+                       double smoothing) const;
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;  // (N), for reading
 
     // Type and device of its matrices: a tape that runs it has this type, and that tape's arena this device.
@@ -78,7 +79,8 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // Among the stacks of its model: in front of its paths, whose embedding it has (null: its own), what it is beside layers.
+    // Among the stacks of its model: in front of its paths, whose embedding it has (null: its own), what it is beside
+    // layers.
     struct Place {
         std::string prefix;
         const Backbone* embedding = nullptr;
@@ -90,7 +92,7 @@ class Backbone {
 
     std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
-    Tensor* slots_ = nullptr;  // learned P (l,C) of a kind with packed rows
+    Tensor* slots_ = nullptr;                                          // learned P (l,C) of a kind with packed rows
     LayerNorm embedding_norm_, final_norm_, final_norm_packed_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;  // (V)

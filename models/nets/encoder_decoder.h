@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The Transformer of two stacks (Vaswani et al. 2017) with the layers of BERT: an encoder reads the source in both
-// directions; a decoder writes from left to right, and every layer of it attends to the encoder's last hidden state. One
-// embedding serves both and the head.
+// directions; a decoder writes from left to right, and every layer of it attends to the encoder's last hidden state.
+// One embedding serves both and the head.
 #pragma once
 #include "models/nets/target_net.h"
 
@@ -10,15 +10,17 @@ namespace masquerade {
 struct EncoderDecoderOptions {
     BackboneOptions stack;  // of the encoder
     int decoder_layers = 6;
-    // With rotary positions: whether cross-attention knows how far apart two tokens stand. mass needs it, as nothing else
-    // says where a span stands in its sentence.
+    // With rotary positions: whether cross-attention knows how far apart two tokens stand. mass needs it, as nothing
+    // else says where a span stands in its sentence.
     bool rotary_cross = true;
 };
 
 class EncoderDecoder : public TargetNet {
   public:
     EncoderDecoder(Parameters& p, const EncoderDecoderOptions& o)
-        : options(o), encoder(Backbone::encoder(p, o.stack)), decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
+        : options(o),
+          encoder(Backbone::encoder(p, o.stack)),
+          decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
     // The last hidden state of the encoder: (Ne,C).
     // `packed`, if not null, receives its packed rows, where its attention has them.

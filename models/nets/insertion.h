@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer (Stern et al. 2019): p(c,l), to insert the word c in slot l of a canvas, from the hidden rows
-// o_l and o_{l+1} on either side of the slot. The rows are those of a decoder that sees all of its canvas and the encoder, or of
-// one stack that reads the source as well.
+// The Insertion Transformer (Stern et al. 2019): p(c,l), to insert the word c in slot l of a canvas, from the hidden
+// rows o_l and o_{l+1} on either side of the slot. The rows are those of a decoder that sees all of its canvas and the
+// encoder, or of one stack that reads the source as well.
 //
 //   h_l = head([o_l o_{l+1}])                         z_l = h_l W + b     W the embedding of words
 //   joint          p(c,l) = softmax over all slots and words of z
@@ -28,7 +28,8 @@ struct InsertionOptions {
 class InsertionTransformer : public TargetNet {
   public:
     InsertionTransformer(Parameters& p, const InsertionOptions& o)
-        : options(o), scores(o.scored ? p.add_state("order.scores", {o.stacks.stack.vocabulary}, {Init::zeros}) : nullptr) {
+        : options(o),
+          scores(o.scored ? p.add_state("order.scores", {o.stacks.stack.vocabulary}, {Init::zeros}) : nullptr) {
         EncoderDecoderOptions stacks = o.stacks;
         stacks.stack.head_rows = o.projection ? 2 : 0;
         if (o.one_stack)
@@ -55,10 +56,10 @@ class InsertionTransformer : public TargetNet {
     }
     // The scores of words and places at the slots of a batch; documents are the canvases and, if there are, inert ones.
     struct Slots {
-        Tensor* h;                // (M, K E)
-        Tensor* bias = nullptr;   // (documents, V) of contextual_bias
-        Tensor* mix = nullptr;    // (M,K) or, jointly, (documents,K) of a mixture
-        Tensor* place = nullptr;  // (M) unless joint
+        Tensor* h;                                    // (M, K E)
+        Tensor* bias = nullptr;                       // (documents, V) of contextual_bias
+        Tensor* mix = nullptr;                        // (M,K) or, jointly, (documents,K) of a mixture
+        Tensor* place = nullptr;                      // (M) unless joint
         const std::vector<int>* first = nullptr;      // (documents+1) slots of document g: [first[g], first[g+1])
         const std::vector<int>* documents = nullptr;  // (M)
     };
@@ -78,7 +79,8 @@ class InsertionTransformer : public TargetNet {
         Tensor* g = nullptr;  // (documents,E)
         if (options.contextual_bias || (options.joint && K > 1)) g = max_rows(tape, h, tape.ints(*s.first), "pooled");
         if (options.contextual_bias) s.bias = linear_unrounded(tape, g, contextual_, nullptr, "contextual");
-        if (!options.joint) s.place = reshape(tape, linear_unrounded(tape, h, query_, nullptr, "query"), {h->rows()}, "place");
+        if (!options.joint)
+            s.place = reshape(tape, linear_unrounded(tape, h, query_, nullptr, "query"), {h->rows()}, "place");
         s.h = h;
         if (K == 1) return s;
         s.mix = linear_unrounded(tape, options.joint ? g : h, weights_.weight, weights_.bias, "weights");
@@ -87,8 +89,8 @@ class InsertionTransformer : public TargetNet {
     }
     // z (J,K) of chosen words of slots, and the log of the sum of exp of all, (M,K).
     ChosenLogits chosen(Tape& tape, const Slots& s, const std::vector<int>& of, const std::vector<int>& words) const {
-        return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents), tape.ints(of), tape.ints(words),
-                             "slots.logits");
+        return chosen_logits(tape, s.h, words_, head_stack().word_bias(), s.bias, tape.ints(*s.documents),
+                             tape.ints(of), tape.ints(words), "slots.logits");
     }
     // (M K, V) without the bias, for writing
     Tensor* logits(Tape& tape, const Slots& s) const {
@@ -102,17 +104,19 @@ class InsertionTransformer : public TargetNet {
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         const Choices& choices = batch.asked.choices;
         std::vector<int> of;  // the slot of each choice
-        for (int m = 0; m < batch.asked.size(); m++)
-            of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
+        for (int m = 0; m < batch.asked.size(); m++) of.resize(std::size_t(choices.begin[std::size_t(m) + 1]), m);
         const Slots s = slots(tape, rows(tape, batch), batch);
         const ChosenLogits z = chosen(tape, s, tape.hold(std::move(of)), choices.tokens);
         const DType a = arithmetic_of(tape.dtype);
         Tensor* shares = tape.constant("slots.shares", {choices.size()}, a, choices.shares.data());
         Backbone::MeanLoss mean;
-        mean.losses = slot_loss(tape, z, s.mix, s.place, {tape.ints(*s.first), tape.ints(choices.begin), shares}, options.joint, "slots.losses");
+        mean.losses = slot_loss(tape, z, s.mix, s.place, {tape.ints(*s.first), tape.ints(choices.begin), shares},
+                                options.joint, "slots.losses");
         std::vector<double> weights(batch.parts.size(), 0);
         std::fill_n(weights.begin(), batch.documents, 1.0 / batch.documents);
-        mean.total = weighted_sum(tape, mean.losses, tape.constant("slots.weights", {std::int64_t(weights.size())}, a, weights.data()), "loss");
+        mean.total =
+            weighted_sum(tape, mean.losses,
+                         tape.constant("slots.weights", {std::int64_t(weights.size())}, a, weights.data()), "loss");
         tape.retain(mean.losses);
         tape.retain(mean.total);
         return mean;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// UniLM (Dong et al. 2019) and all that one stack can be by its mask alone: BERT, a language model of any order, sequence
-// to sequence. A batch says which rows see which and what is asked of them (models/tasks/objective.h); the model is the stack.
+// UniLM (Dong et al. 2019) and all that one stack can be by its mask alone: BERT, a language model of any order,
+// sequence to sequence. A batch says which rows see which and what is asked of them (models/tasks/objective.h); the
+// model is the stack.
 //
-// A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left to
-// right, and the source never sees the target: its keys and values can be kept while a target is written.
+// A pair is one sequence, [CLS] source [SEP] target [SEP]. The source is read in both directions, the target from left
+// to right, and the source never sees the target: its keys and values can be kept while a target is written.
 #pragma once
 #include "models/nets/target_net.h"
 
@@ -23,7 +24,8 @@ class UniLm : public TargetNet {
             pass.query_names = batch.scored.names(tape);
             pass.graph = &batch.scored_graph;
         };
-        Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);  // (M,C), or (N,C)
+        // (M,C), or (N,C)
+        Tensor* x = backbone.run(tape, batch.rows, backbone.pass(tape, batch.rows, batch.graph), before);
         if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.asked.rows), "scored");
         return backbone.head(tape, backbone.finish(tape, x));
     }

@@ -13,16 +13,22 @@ namespace {
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
-        throw BadUsage(text(o.latent_at.empty() ? "latent_layers is " : "the layers of latent_at are ", K, " of ", L, " layers; at least one layer must stay below the latents"));
-    if (o.latent_layers == 0 && K > 0) throw BadUsage("latent_layers=0 has no latents, and latent_at names layers of them: leave out one of the two");
+        throw BadUsage(text(o.latent_at.empty() ? "latent_layers is " : "the layers of latent_at are ", K, " of ", L,
+                            " layers; at least one layer must stay below the latents"));
+    if (o.latent_layers == 0 && K > 0)
+        throw BadUsage("latent_layers=0 has no latents, and latent_at names layers of them: leave out one of the two");
     o.latent_layers = K;
     for (int l = int(o.latent_at.size()); l < K; l++) o.latent_at.push_back(L - K + l);
     for (int l = 0; l < K; l++)
-        if (const int at = o.latent_at[std::size_t(l)], least = l > 0 ? o.latent_at[std::size_t(l - 1)] + 1 : 1; at < least || at >= L)
-            throw BadUsage(text("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1, ": one stays below the latents"));
-    if (o.latent_sizes.size() <= 1) o.latent_sizes.assign(std::size_t(K), o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
+        if (const int at = o.latent_at[std::size_t(l)], least = l > 0 ? o.latent_at[std::size_t(l - 1)] + 1 : 1;
+            at < least || at >= L)
+            throw BadUsage(text("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1,
+                                ": one stays below the latents"));
+    if (o.latent_sizes.size() <= 1)
+        o.latent_sizes.assign(std::size_t(K), o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
     if (int(o.latent_sizes.size()) != K)
-        throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K, " latent layers; expected one, or one for each"));
+        throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
+                            " latent layers; expected one, or one for each"));
     return o;
 }
 
@@ -31,7 +37,8 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
     for (int l = 0; l < o.latent_layers; l++) {
         LatentOptions own = o.latent;
         own.size = o.latent_sizes[std::size_t(l)];
-        all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own, l > 0 ? all.back().latent.get() : nullptr);
+        all.emplace_back(p, text("latent.", l), o.backbone.width, o.backbone.deviation, o.backbone.eps, own,
+                         l > 0 ? all.back().latent.get() : nullptr);
     }
     return all;
 }
@@ -39,19 +46,27 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
 }  // namespace
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
-    : options(complete(o)), masks(o.mask, o.backbone.layers), backbone(p, o.backbone), latents(layers(p, options)), space(latents) {
+    : options(complete(o)),
+      masks(o.mask, o.backbone.layers),
+      backbone(p, o.backbone),
+      latents(layers(p, options)),
+      space(latents) {
     const LatentKind kind = o.latent.kind;
     if (o.latent.learn_kappa && kind != LatentKind::vmf && kind != LatentKind::power_spherical)
         throw BadUsage("learn_kappa is of latent=vmf and power_spherical: no other has a kappa");
     if (o.latent.learn_kappa && o.latent.kappa == 0)
-        throw BadUsage("learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
-    if (o.latent.free_bits > 0 && kind != LatentKind::flow && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain &&
-        !o.latent.learn_kappa)
-        throw BadUsage("free_bits: the KL of these latents is a constant, and costs nothing; latent=gaussian, gaussian_chain, flow or "
-                       "learn_kappa=true has one that does");
-    if (o.latent.free_bits_of == "number" && o.latent.free_bits > 0 && kind != LatentKind::gaussian && kind != LatentKind::gaussian_chain)
+        throw BadUsage(
+            "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
+    if (o.latent.free_bits > 0 && kind != LatentKind::flow && kind != LatentKind::gaussian &&
+        kind != LatentKind::gaussian_chain && !o.latent.learn_kappa)
+        throw BadUsage(
+            "free_bits: the KL of these latents is a constant, and costs nothing; latent=gaussian, gaussian_chain, flow or "
+            "learn_kappa=true has one that does");
+    if (o.latent.free_bits_of == "number" && o.latent.free_bits > 0 && kind != LatentKind::gaussian &&
+        kind != LatentKind::gaussian_chain)
         throw BadUsage("free_bits_of=number: only the KL of latent=gaussian and gaussian_chain is a sum over numbers");
-    if (const std::string why = find_attention(o.backbone.attention).refusal({}, options.latent_layers > 0); !why.empty())
+    if (const std::string why = find_attention(o.backbone.attention).refusal({}, options.latent_layers > 0);
+        !why.empty())
         throw BadUsage(text("attention ", o.backbone.attention, " does not support latents: ", why));
     if (o.backbone.positions < 2 * o.max_length)
         throw BadUsage(text("positions is ", o.backbone.positions,
@@ -67,8 +82,8 @@ int UniVae::latent_of(int layer) const {
     return found == options.latent_at.end() ? -1 : int(found - options.latent_at.begin());
 }
 
-// The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent the row of
-// [CLS] is replaced by Out(z), z drawn around In([CLS]).
+// The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent
+// the row of [CLS] is replaced by Out(z), z drawn around In([CLS]).
 Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
@@ -86,8 +101,8 @@ Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* n
     return backbone.finish(tape, gather_rows(tape, x, tape.ints(batch.joint_decoder_rows), "decoder_rows"));
 }
 
-// The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of the
-// upper layers: through layer L-2), and its last output is read at [CLS] alone.
+// The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of
+// the upper layers: through layer L-2), and its last output is read at [CLS] alone.
 std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
@@ -124,8 +139,7 @@ Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<T
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
 }
 
-UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise,
-                          double kl_weight) const {
+UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const {
     Loss loss;
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
@@ -147,7 +161,8 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     const std::vector<double>& documents = batch.document_weights;
     for (std::size_t l = 0; l < loss.latents.size(); l++) {
         const LatentSample& s = loss.latents[l];
-        const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight, const std::string& name) {
+        const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight,
+                                      const std::string& name) {
             if (!each) return;
             each = weighted_sum(tape, each, weights(counted, weight, "document_weights"), name);
             loss.total = add(tape, loss.total, each, name + ".total");
@@ -164,7 +179,8 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
             add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
         } else if (o.free_bits_of == "batch") {  // their mean
             const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
-            Tensor* mean = weighted_sum(tape, s.kl, weights(documents, batch.asked.count / count, "document_shares"), kl + ".mean");
+            Tensor* mean = weighted_sum(tape, s.kl, weights(documents, batch.asked.count / count, "document_shares"),
+                                        kl + ".mean");
             add_to_total(at_least(tape, mean, o.free_bits, kl + ".free"), {count}, kl_weight, kl);
         } else {
             add_to_total(at_least(tape, s.kl, o.free_bits, kl + ".free"), documents, kl_weight, kl);
@@ -178,7 +194,8 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
 }
 
 void UniVae::learn(Tape& tape, const Loss& loss) const {
-    for (std::size_t l = 0; l < loss.latents.size(); l++) latents[l].latent->learn(tape, loss.latents[l], loss.documents);
+    for (std::size_t l = 0; l < loss.latents.size(); l++)
+        latents[l].latent->learn(tape, loss.latents[l], loss.documents);
 }
 
 }  // namespace masquerade

@@ -4,7 +4,8 @@
 // One stack of L layers reads a sentence (encoder half, full attention) and writes it again (decoder half, causal). In
 // the lower k = L - K layers the halves do not see each other. At the input of each of the upper K layers the row of
 // [CLS] is replaced by Out(z): the only row of the encoder half that the decoder half sees. So all the decoder learns
-// about the sentence passes through K vectors z_0 .. z_{K-1} of Z numbers; z_l is drawn around In([CLS] at layer k + l).
+// about the sentence passes through K vectors z_0 .. z_{K-1} of Z numbers; z_l is drawn around In([CLS] at layer k +
+// l).
 // Latents may also stand at K layers of one's choice: the halves see nothing of each other in all others.
 //
 // Training uses the split form: an encoder pass over real tokens through layer L-2 and a decoder pass with one key and
@@ -23,23 +24,23 @@ namespace masquerade {
 struct UniVaeOptions {
     BackboneOptions backbone;
     LatentOptions latent;
-    int latent_layers = 4;            // K
-    std::vector<int> latent_at;       // the layers at whose input the latents stand, rising; empty: the upper K
-    std::vector<int> latent_sizes;    // Z of each; empty: latent.size
-    int max_length =
-        32;  // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
-    bool free_length =
-        false;  // the decoder starts at the sentence's own length instead: length becomes an input
-    std::string mask;  // in words, over the usual masks; empty: none
+    int latent_layers = 4;          // K
+    std::vector<int> latent_at;     // the layers at whose input the latents stand, rising; empty: the upper K
+    std::vector<int> latent_sizes;  // Z of each; empty: latent.size
+    int max_length = 32;       // of a sentence with [CLS] and [SEP]; fixed length: the decoder starts at this position
+    bool free_length = false;  // the decoder starts at the sentence's own length instead: length becomes an input
+    std::string mask;          // in words, over the usual masks; empty: none
 };
 
-// A batch of both halves: `source` and `source_graph` are the encoder's, `rows` the decoder's, whose `graph` is that of the
-// layers below the latents. `masks` has the graphs of the decoder's masks in words, with a latent key where B sees A[0].
+// A batch of both halves: `source` and `source_graph` are the encoder's, `rows` the decoder's, whose `graph` is that of
+// the layers below the latents. `masks` has the graphs of the decoder's masks in words, with a latent key where B sees
+// A[0].
 struct UniVaeBatch : Batch {
     UniVaeBatch() = default;
     explicit UniVaeBatch(Batch packed) : Batch(std::move(packed)) {}
-    TokenRows cls;                         // (B) the rows of [CLS]
-    std::vector<int> cls_rows, which;      // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
+    TokenRows cls;  // (B) the rows of [CLS]
+    std::vector<int> cls_rows,
+        which;  // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
     std::vector<double> document_weights;  // (B) 1, or 0 where inert
     SegmentGraph cls_graph, latent_graph;  // A full for [CLS] alone; B causal, sees its document's latent key first
     TokenRows joint;                       // both halves of each document, for the joint form
@@ -54,8 +55,7 @@ class UniVae {
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
     // `pad_to` > 1 rounds rows up to a multiple of it and documents to one of 8; `joint` also builds the joint form.
-    UniVaeBatch batch(const std::vector<const Sentence*>& sentences, int pad_to = 1,
-                      bool joint = false) const;
+    UniVaeBatch batch(const std::vector<const Sentence*>& sentences, int pad_to = 1, bool joint = false) const;
 
     // The encoder pass: the K latent samples; the mean path where `noise` is null.
     std::vector<LatentSample> encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const;

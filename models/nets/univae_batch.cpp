@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packing sentences for UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for its
-// successor, the last one for [SEP]. A pair has its target in the decoder half.
+// Packing sentences for UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for
+// its successor, the last one for [SEP]. A pair has its target in the decoder half.
 #include "models/nets/univae.h"
 
 #include <algorithm>
@@ -37,9 +37,11 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
             throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", options.max_length));
         Example e;
         for (int i = 0; i < n; i++) e.source.push(s->ids[std::size_t(i)], 0, i, s->name);
-        const std::vector<int> wanted = s->target.empty() ? std::vector<int>(s->ids.begin() + 1, s->ids.end()) : s->target;
+        const std::vector<int> wanted =
+            s->target.empty() ? std::vector<int>(s->ids.begin() + 1, s->ids.end()) : s->target;
         if (int(wanted.size()) >= options.max_length)
-            throw Error(text("a target has ", wanted.size(), " tokens, expected less than max_length = ", options.max_length));
+            throw Error(
+                text("a target has ", wanted.size(), " tokens, expected less than max_length = ", options.max_length));
         for (int t = 0; t < int(wanted.size()); t++) {
             e.rows.push(t == 0 ? s->ids[0] : wanted[std::size_t(t) - 1], 1, start_position(n) + t, s->name);
             e.asked.push(t, wanted[std::size_t(t)]);
@@ -57,7 +59,9 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
     }
     b.source_graph = full_mask(sources_of(b.parts));
     b.source_masks = masks.graphs(sources_of(b.parts));
-    b.cls_graph = only_queries(b.source_masks.at(options.latent_at.empty() ? 0 : options.latent_at.back() - 1, b.source_graph), b.cls_rows);
+    b.cls_graph =
+        only_queries(b.source_masks.at(options.latent_at.empty() ? 0 : options.latent_at.back() - 1, b.source_graph),
+                     b.cls_rows);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
     b.masks.of_layer = masks.of_layers();

@@ -38,7 +38,8 @@ class ClassifyTask : public Task {
     }
     std::string show(std::int64_t) override {
         std::string out = "  held-out examples\n";
-        for (const Measure& m : held_out()) out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
+        for (const Measure& m : held_out())
+            out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
         return out;
     }
     // The next example, and which files there are.
@@ -55,7 +56,8 @@ class ClassifyTask : public Task {
     // Measures held-out examples of about 200,000 tokens, or a hundred; once a step.
     const std::vector<Measure>& held_out() {
         if (shown_.empty())
-            shown_ = run_.measures(std::uint64_t(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out)));
+            shown_ = run_.measures(
+                std::uint64_t(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out)));
         return shown_;
     }
 
@@ -82,17 +84,20 @@ ClassifySettings::ClassifySettings() {
 }
 
 void ClassifySettings::declare(Config& c) {
-    c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class", names_of(task_kinds()));
+    c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class",
+               names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: pairs of key and value", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: words", 1, 65536);
-    c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2, 65536);
+    c.add("vocabulary", &task.vocabulary, "recall, copy, induction: different words; half of recall's are keys", 2,
+          65536);
     c.add("dashes", &task.dashes, "pathfinder: of a curve; 6, 9 and 14 are easy, middling and hard", 1, 14);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
     c.add("max_length", &task.max_length, "files: bytes that are read; more is cut", 1, 65536);
     declare_mask(c);
     declare_backbone(c, model);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
-    c.add("held_out", &held_out, "held-out examples that are measured at a checkpoint, at most; fewer of long ones", 1, 100000000);
+    c.add("held_out", &held_out, "held-out examples that are measured at a checkpoint, at most; fewer of long ones", 1,
+          100000000);
     declare_training(c);
 }
 
@@ -103,10 +108,14 @@ BackboneOptions ClassifySettings::net(int vocabulary_size) const {
     return o;
 }
 
-ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
-    : RunOf(s, std::move(v), storage, device, weights), source(open_examples(s.task, s.train.seed)), masks_(s.mask, s.model.layers) {
+ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device,
+                         const TensorFile* weights)
+    : RunOf(s, std::move(v), storage, device, weights),
+      source(open_examples(s.task, s.train.seed)),
+      masks_(s.mask, s.model.layers) {
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
+        throw BadInput(
+            masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
 }
 
 std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) {
@@ -123,18 +132,21 @@ void ClassifyRun::complete(TextOrigin& origin) const {
 
 void ClassifyRun::loaded(const nlohmann::json& record) {
     const nlohmann::json::json_pointer hash("/data/hash");
-    if (record.contains(hash) && record.at(hash).is_string()) files_hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
+    if (record.contains(hash) && record.at(hash).is_string())
+        files_hash_ = std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
 }
 
 void ClassifyRun::expect_same_files() const {
     if (files_hash_ != 0 && files_hash_ != source->contents())
-        throw BadInput(masquerade::text("the files of ", settings.task.task, " have changed since the run was started: put the old ones back, ",
+        throw BadInput(masquerade::text("the files of ", settings.task.task,
+                                        " have changed since the run was started: put the old ones back, ",
                                         "or train on the new ones from the start"));
 }
 
 std::string ClassifyRun::description() const {
     const BackboneOptions& b = model.backbone.options;
-    return masquerade::text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ", source->name);
+    return masquerade::text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ",
+                            source->name);
 }
 
 std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end, bool held_out) const {
@@ -195,7 +207,8 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
     }
     if (measured_ != count) {
         baselines_.clear();
-        for (const Baseline& b : source->baselines(all)) baselines_.push_back({"baseline." + b.name, 100 * b.right, "%", b.what});
+        for (const Baseline& b : source->baselines(all))
+            baselines_.push_back({"baseline." + b.name, 100 * b.right, "%", b.what});
         measured_ = count;
     }
     std::vector<Measure> measured = {{"loss", loss / questions, "nats/question", "cross-entropy"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Questions about examples that a task makes or reads (data/tasks/): a long-range benchmark. The net is UniLM's; the answer is a
-// token of the task's vocabulary.
+// Questions about examples that a task makes or reads (data/tasks/): a long-range benchmark. The net is UniLM's; the
+// answer is a token of the task's vocabulary.
 #pragma once
 #include "data/tasks/examples.h"
 #include "models/masks/words.h"
@@ -10,7 +10,8 @@
 namespace masquerade {
 
 struct ClassifySettings : RunSettings {
-    static constexpr const char *name = "classify", *what = "one stack that answers questions: long-range tasks, made on the fly";
+    static constexpr const char *name = "classify",
+                                *what = "one stack that answers questions: long-range tasks, made on the fly";
     static constexpr TextKind reads = TextKind::none;
     static std::vector<std::string> objectives() { return {}; }
     TaskOptions task;
@@ -28,8 +29,8 @@ struct ClassifySettings : RunSettings {
 
 class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
   public:
-    explicit ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage = DType::f32, Device device = Device::cpu,
-                         const TensorFile* weights = nullptr);
+    explicit ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage = DType::f32,
+                         Device device = Device::cpu, const TensorFile* weights = nullptr);
 
     Stacks stacks() const override { return {model.backbone.options}; }
     std::unique_ptr<Task> task(const TrainingText& text) override;
@@ -55,7 +56,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
 
     const LayerMasks masks_;
     std::uint64_t files_hash_ = 0;  // of a loaded run, if it kept one
-    std::uint64_t measured_ = 0;  // held-out examples of these
+    std::uint64_t measured_ = 0;    // held-out examples of these
     std::vector<Measure> baselines_;
 };
 

@@ -25,8 +25,8 @@ constexpr int first_code = int(std::size(special_tokens));
 }  // namespace
 
 // Nothing is changed at `path` before the whole is there.
-void CodePrior::fit(const std::string& path, const LatentSpace& space, const std::vector<std::vector<double>>& latents, std::uint64_t seed,
-                    std::uint64_t model, Device device) {
+void CodePrior::fit(const std::string& path, const LatentSpace& space, const std::vector<std::vector<double>>& latents,
+                    std::uint64_t seed, std::uint64_t model, Device device) {
     const Vocabulary words = words_of(space.code_choices());
     std::vector<Sentence> train, held_out;
     int tokens = 0;
@@ -66,20 +66,24 @@ void CodePrior::fit(const std::string& path, const LatentSpace& space, const std
 }
 
 CodePrior::CodePrior(const std::string& folder, const LatentSpace& space, std::uint64_t model, Device device)
-    : space_(space), run_(load_run<UniLmRun>(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
+    : space_(space),
+      run_(load_run<UniLmRun>(folder + (std::filesystem::exists(folder + "/best") ? "/best" : ""), false, device)) {
     const auto refuse = [&](const auto&... why) {
         throw BadInput(text(folder, why..., "; make it anew with ./train --fit-prior RUN, or remove it"));
     };
     const nlohmann::json record = parse_input<BadInput>(run_->run_json, folder + "/run.json");
-    if (const auto of = record.find("latents_of"); of == record.end() || *of != model) refuse(" was fitted to other weights than those beside it");
-    if (run_->settings.objective != "lm") refuse(" was trained on ", clipped(run_->settings.objective), ", expected a language model (lm)");
+    if (const auto of = record.find("latents_of"); of == record.end() || *of != model)
+        refuse(" was fitted to other weights than those beside it");
+    if (run_->settings.objective != "lm")
+        refuse(" was trained on ", clipped(run_->settings.objective), ", expected a language model (lm)");
     if (run_->tokenizer.vocabulary().lines() != words_of(space.code_choices()).lines())
         refuse(" has other words than the ", space.code_choices(), " codes of the model");
     if (const int parts = run_->settings.max_length - 2; parts != space.code_parts())
         refuse(" writes ", parts, " parts, and a code of the model has ", space.code_parts());
 }
 
-std::vector<double> CodePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number, double temperature) const {
+std::vector<double> CodePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
+                                    double temperature) const {
     const Vocabulary& words = run_->tokenizer.vocabulary();
     const int parts = space_.code_parts();
     Sentence start;

@@ -106,16 +106,19 @@ void InsertionSettings::declare(Config& c) {
     std::string what;
     for (const Order& o : orders()) what += text(o.name, " (", o.what, "), ");
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
-    c.add_path("order", &order, "which words a slot is asked for: " + what + "or a file with a number for every token, small ones first",
+    c.add_path("order", &order,
+               "which words a slot is asked for: " + what + "or a file with a number for every token, small ones first",
                names_of(orders()));
     c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
     c.add("contextual_bias", &model.contextual_bias, "a bias of all slots from their maximum");
     c.add("mixture", &model.mixture, "K, softmaxes that are mixed", 1, 64);
-    c.add("slot_projection", &model.projection, "the two rows of a slot are projected to the width of the embedding; false: they meet "
-                                                "a matrix of their own");
-    c.add("finalization", &finalization, "the end is asked for in every slot that lacks no word, or where no word is missing at all",
+    c.add("slot_projection", &model.projection,
+          "the two rows of a slot are projected to the width of the embedding; false: they meet "
+          "a matrix of their own");
+    c.add("finalization", &finalization,
+          "the end is asked for in every slot that lacks no word, or where no word is missing at all",
           {{"slot", End::slot}, {"sequence", End::sequence}});
     c.add("end_weight", &end_weight, "of a slot that is asked for the end, beside 1", 0, 1000);
     c.add("canvases", &canvases, "parts of a target in a step, which share a pass of the encoder", 1, 16);
@@ -137,7 +140,9 @@ InsertionForm InsertionSettings::form() const {
     const std::string first = mix.parts[0].objective->name;
     if (mix.parts.size() > 1)
         throw BadUsage(text("objective ", objective, ": insertion has one objective, found ", mix.parts.size()));
-    return first == "insertion" ? InsertionForm::two_stacks : first == "kermit" ? InsertionForm::either_side : InsertionForm::one_stack;
+    return first == "insertion" ? InsertionForm::two_stacks
+           : first == "kermit"  ? InsertionForm::either_side
+                                : InsertionForm::one_stack;
 }
 
 LayerMasks InsertionSettings::masks(StackRows rows) const {
@@ -152,7 +157,8 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     o.scored = find_order(order).numbers != nullptr;
     stack.vocabulary = vocabulary_size;
     // A canvas has two rows more than words, a target one.
-    stack.positions = std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
+    stack.positions =
+        std::max(stack.positions, o.one_stack ? max_length + max_target + 1 : std::max(max_length, max_target + 1));
     expect_types(stack);
     if (order == "left_to_right" && form() == InsertionForm::either_side)
         throw BadUsage("kermit inserts in source and target: order=left_to_right is of the other objectives");
@@ -169,10 +175,12 @@ Stacks InsertionRun::stacks() const {
 
 std::string InsertionRun::description() const {
     const BackboneOptions& b = model.head_stack().options;
-    const std::string layers = model.options.one_stack
-                                   ? masquerade::text(b.layers, " layers")
-                                   : masquerade::text(model.options.stacks.stack.layers, " layers that read and ", b.layers, " that insert");
-    return masquerade::text(layers, ", of width ", b.width, ", objective ", settings.objective, ", order ", settings.order);
+    const std::string layers =
+        model.options.one_stack
+            ? masquerade::text(b.layers, " layers")
+            : masquerade::text(model.options.stacks.stack.layers, " layers that read and ", b.layers, " that insert");
+    return masquerade::text(layers, ", of width ", b.width, ", objective ", settings.objective, ", order ",
+                            settings.order);
 }
 
 void InsertionRun::reads(const TrainingText& t) {
@@ -214,7 +222,8 @@ Canvas InsertionRun::canvas_of(const std::string& line) const {
         }
         const std::size_t before = c.tokens.size();
         encoder.append(word, c.tokens);
-        for (std::size_t i = before; i < c.tokens.size(); i++) c.closed.push_back(i > before || std::exchange(closed, false));
+        for (std::size_t i = before; i < c.tokens.size(); i++)
+            c.closed.push_back(i > before || std::exchange(closed, false));
     }
     c.closed.push_back(closed);
     return c;
@@ -225,7 +234,8 @@ std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& so
     if (options.beams > 1 || options.samples > 0)
         throw BadUsage("insertion writes greedily, or in parallel (--parallel): it has no beams and no draws");
     CanvasOptions how = options.canvas;
-    const bool sequence = settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;
+    const bool sequence =
+        settings.order == "left_to_right" || settings.finalization == InsertionSettings::End::sequence;
     how.finalization = sequence ? Finalization::sequence : Finalization::slot;
     check(how);
     how.longest = std::min(options.maximum, settings.max_target) - 1;
@@ -244,16 +254,16 @@ std::vector<Written> InsertionRun::insert(const std::vector<const Sentence*>& so
         for (std::size_t i = 0; i < some.size(); i++) {
             some[i].source = int(i);
             if (int(some[i].tokens.size()) > how.longest)
-                throw BadInput(masquerade::text("a canvas of ", some[i].tokens.size(), " tokens is longer than the longest target, ",
-                                                how.longest));
+                throw BadInput(masquerade::text("a canvas of ", some[i].tokens.size(),
+                                                " tokens is longer than the longest target, ", how.longest));
         }
         for (Written& w : write_canvases(decoder, std::move(some), how)) all.push_back(std::move(w));
     }
     return all;
 }
 
-std::vector<std::vector<Hypothesis>> InsertionRun::write(const std::vector<const Sentence*>& sources, SearchOptions options,
-                                                         std::uint64_t) const {
+std::vector<std::vector<Hypothesis>> InsertionRun::write(const std::vector<const Sentence*>& sources,
+                                                         SearchOptions options, std::uint64_t) const {
     std::vector<std::vector<Hypothesis>> all;
     for (const Written& w : insert(sources, options)) all.push_back({{w.tokens, w.score, w.ended}});
     return all;

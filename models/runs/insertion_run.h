@@ -7,7 +7,8 @@
 namespace masquerade {
 
 struct InsertionSettings : TargetSettings {
-    static constexpr const char *name = "insertion", *what = "an Insertion Transformer, which writes pairs' targets in any order";
+    static constexpr const char *name = "insertion",
+                                *what = "an Insertion Transformer, which writes pairs' targets in any order";
     static constexpr TextKind reads = TextKind::translations;
     static std::vector<std::string> objectives() { return names_of(insertion_objectives()); }
     InsertionOptions model;

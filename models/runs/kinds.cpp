@@ -21,8 +21,8 @@ ModelKind row() {
             [](const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
                 if (s.family() != std::string(Settings::name))
                     throw Error(text("settings of ", s.family(), " make no ", Settings::name));
-                return std::unique_ptr<Run>(std::make_unique<R>(static_cast<const Settings&>(s), std::move(vocabulary),
-                                                                storage, device));
+                return std::unique_ptr<Run>(
+                    std::make_unique<R>(static_cast<const Settings&>(s), std::move(vocabulary), storage, device));
             },
             [](const std::string& path, bool to_train, Device device) {
                 return std::unique_ptr<Run>(load_run<R>(path, to_train, device));
@@ -33,11 +33,7 @@ ModelKind row() {
 
 const std::vector<ModelKind>& model_kinds() {
     static const std::vector<ModelKind> all = {
-        row<UniVaeRun>(),
-        row<UniLmRun>(),
-        row<Seq2SeqRun>(),
-        row<InsertionRun>(),
-        row<ClassifyRun>(),
+        row<UniVaeRun>(), row<UniLmRun>(), row<Seq2SeqRun>(), row<InsertionRun>(), row<ClassifyRun>(),
     };
     return all;
 }

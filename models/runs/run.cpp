@@ -35,11 +35,12 @@ nlohmann::json config_of(const std::string& path) {
 // BadInput unless both files of a run have the same token at every id.
 void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
     if (found.size() != lines.size())
-        throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(), "; expected as many: was one of them edited?"));
+        throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
+                            "; expected as many: was one of them edited?"));
     for (int id = 0; id < lines.size(); id++)
         if (found.token(id) != lines.token(id))
-            throw BadInput(text(path, " has ", clipped(found.token(id)), " as token ", id, ", vocab.txt beside it ", clipped(lines.token(id)),
-                                "; expected the same: was one of them edited?"));
+            throw BadInput(text(path, " has ", clipped(found.token(id)), " as token ", id, ", vocab.txt beside it ",
+                                clipped(lines.token(id)), "; expected the same: was one of them edited?"));
 }
 
 std::string model_type(const nlohmann::json& config) {
@@ -54,36 +55,47 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
-    c.add("rotary", &b.rotary, "rotary positions; false: an absolute table, the default where the attention cannot rotate");
+    c.add("rotary", &b.rotary,
+          "rotary positions; false: an absolute table, the default where the attention cannot rotate");
     c.add("pre_norm", &b.pre_norm, "pre-LN layers; false: post-LN, as BERT");
-    c.add("gelu", &b.gelu, "exact, or the tanh approximation",
-          {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
-    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them", names_of(attention_kinds()));
+    c.add("gelu", &b.gelu, "exact, or the tanh approximation", {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them",
+          names_of(attention_kinds()));
     c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
     AttentionOptions& a = b.attention_options;
     c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
-    c.add("contextual", &a.contextual, "of luna: it packs by what the layer before has packed; false: by the same learned rows");
+    c.add("contextual", &a.contextual,
+          "of luna: it packs by what the layer before has packed; false: by the same learned rows");
     c.add("pack", &a.pack, "of luna_causal: what makes weights of a pack's scores",
           {{"softplus", LunaPack::softplus}, {"elu", LunaPack::elu}, {"softmax", LunaPack::softmax}});
     c.add("tied", &a.tied, "of luna and luna_causal: keys are values; needs rotary=false");
     c.add("features", &a.features, "of performer and rfa: random features of a head", 1, 65536);
     c.add("gate", &a.gate, "of rfa: every key fades those before it");
     c.add("feature_map", &a.feature_map, "of performer: kind of its random features",
-          {{"positive", FeatureKind::positive}, {"hyperbolic", FeatureKind::hyperbolic},
-           {"trigonometric", FeatureKind::trigonometric}, {"relu", FeatureKind::relu}});
-    c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0, 1000000000);
-    c.add("reach", &a.reach, "of lambda: places to either side that are read by their distance; 0: content alone", 0, 1024);
+          {{"positive", FeatureKind::positive},
+           {"hyperbolic", FeatureKind::hyperbolic},
+           {"trigonometric", FeatureKind::trigonometric},
+           {"relu", FeatureKind::relu}});
+    c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0,
+          1000000000);
+    c.add("reach", &a.reach, "of lambda: places to either side that are read by their distance; 0: content alone", 0,
+          1024);
     c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
     c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
-    c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0, 16384);
-    c.add("stride", &a.stride, "of strided and fixed: l, a distance and a block; 0: the root of the positions", 0, 65536);
+    c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0,
+          16384);
+    c.add("stride", &a.stride, "of strided and fixed: l, a distance and a block; 0: the root of the positions", 0,
+          65536);
     c.add("rounds", &a.rounds, "of lsh: times that rows are put into buckets", 1, 256);
     c.add("buckets", &a.buckets, "of lsh: an even number", 2, 65536);
     c.add("chunk", &a.chunk, "of lsh: rows of a chunk of the sorted ones; of sinkhorn: of a block", 1, 16384);
     c.add("iterations", &a.iterations, "of sinkhorn: times that its matrix is normed", 1, 1000);
     c.add("temperature", &a.temperature, "of sinkhorn: temperature of its scores", 0.01, 100);
     c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
-    c.add("attention_dropout", &b.attention_dropout, "of softmax, window, longformer, strided, fixed, local, lsh, sinkhorn and luna: dropout of attention probabilities", 0, 0.99);
+    c.add(
+        "attention_dropout", &b.attention_dropout,
+        "of softmax, window, longformer, strided, fixed, local, lsh, sinkhorn and luna: dropout of attention probabilities",
+        0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 1e-6, 10);
 }
 
@@ -95,7 +107,8 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
 }
 
 void RunSettings::declare_mask(Config& c) {
-    c.add("mask", &mask, "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
+    c.add("mask", &mask,
+          "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {
@@ -105,8 +118,7 @@ void RunSettings::declare_tokenizer(Config& c) {
 }
 
 void RunSettings::declare_training(Config& c) {
-    c.add("precision", &precision,
-          "storage of activations and matrices in training; bf16 keeps f32 master weights",
+    c.add("precision", &precision, "storage of activations and matrices in training; bf16 keeps f32 master weights",
           {{"f32", DType::f32}, {"bf16", DType::bf16}});
     train.declare(c);
 }
@@ -116,7 +128,8 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
     if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
     expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
     if (tokenizer.vocabulary().size() == int(special_tokens().size()))
-        throw BadInput(masquerade::text("the vocabulary holds ", tokenizer.vocabulary().size(), " special tokens alone; expected tokens of the text beside them"));
+        throw BadInput(masquerade::text("the vocabulary holds ", tokenizer.vocabulary().size(),
+                                        " special tokens alone; expected tokens of the text beside them"));
 }
 
 std::vector<int> Run::special_tokens() const {
@@ -132,12 +145,13 @@ void Run::average_checkpoints(int count) {
     std::vector<std::int64_t> steps = folder.steps();
     steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
     if (int(steps.size()) < count)
-        throw BadUsage(masquerade::text("a mean of ", count, " checkpoints is asked for, and ", folder.path(), " has ", steps.size(),
-                                        " up to step ", step, "; ./train keep=", count, " keeps more"));
+        throw BadUsage(masquerade::text("a mean of ", count, " checkpoints is asked for, and ", folder.path(), " has ",
+                                        steps.size(), " up to step ", step, "; ./train keep=", count, " keeps more"));
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     std::vector<double> sum(std::size_t(parameters.length()));
-    for (std::int64_t s : steps) {  // the last of them is the loaded one: states stay its own, a mean of drawn features is no draw
+    // the last of them is the loaded one: states stay its own, a mean of drawn features is no draw
+    for (std::int64_t s : steps) {
         read_weights(open_model(folder, s), parameters);
         const std::vector<double> one = numbers_of(parameters.values());
         for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i] / count;
@@ -162,10 +176,9 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
     const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
-        throw BadInput(
-            masquerade::text(folder.file("run.json"),
-                             " is not a run's record: an object is expected, with a list \"resumed\" ",
-                             "where it was resumed; was it edited?"));
+        throw BadInput(masquerade::text(folder.file("run.json"),
+                                        " is not a run's record: an object is expected, with a list \"resumed\" ",
+                                        "where it was resumed; was it edited?"));
     salt = record.value("salt", "");  // a text: open_model has read it
     loaded(record);
     const std::string path = folder.file("tokenizer.json");
@@ -195,7 +208,8 @@ namespace {
 // The tokenizer of a run: vocab.txt, and tokenizer.json if there is one.
 std::string hash_of_tokenizer(const RunFolder& folder) {
     const std::string more = folder.file("tokenizer.json");
-    return hash_text(read_file(folder.file("vocab.txt")) + (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
+    return hash_text(read_file(folder.file("vocab.txt")) +
+                     (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
 }
 
 }  // namespace
@@ -204,7 +218,8 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // from here on it is a run without a checkpoint, and a new one may have the folder
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    nlohmann::json tied = record;  // without device and the paths of texts and weights: the same training elsewhere has the same salt
+    // without device and the paths of texts and weights: the same training elsewhere has the same salt
+    nlohmann::json tied = record;
     for (const char* place : {"init", "device"}) tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);
@@ -215,13 +230,16 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
     const nlohmann::json record = read_json(folder.file("run.json"));
-    const auto hash = record.find("vocabulary_hash");  // the first runs did not keep it; later ones without salt hashed vocab.txt alone
+    // the first runs did not keep it; later ones without salt hashed vocab.txt alone
+    const auto hash = record.find("vocabulary_hash");
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_of_tokenizer(folder) != expected) {
         const bool same_lines = hash_text(read_file(path)) == expected;
         if (!same_lines || record.contains("salt"))
-            throw BadInput(text(same_lines || !std::filesystem::exists(more) ? (same_lines ? more : path) : path + " or tokenizer.json beside it",
-                                " has changed since the run was started; the weights belong to the old one: put that back"));
+            throw BadInput(
+                text(same_lines || !std::filesystem::exists(more) ? (same_lines ? more : path)
+                                                                  : path + " or tokenizer.json beside it",
+                     " has changed since the run was started; the weights belong to the old one: put that back"));
     }
     return Vocabulary::load(path);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model with its tokenizer, fresh or from a run folder (or a step folder in it): what all families have in common, and
-// the table of families.
+// A model with its tokenizer, fresh or from a run folder (or a step folder in it): what all families have in common,
+// and the table of families.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -41,23 +41,23 @@ struct LineLimit {
 struct RunSettings {
     int vocabulary = 4000;  // tokens wanted of a vocabulary that is learned
     bool cased = false;
-    bool keep_tokens = false;  // of the vocabulary of --init
+    bool keep_tokens = false;      // of the vocabulary of --init
     DType precision = DType::f32;  // storage of activations and matrices in training; masters are f32
     int batch_tokens = 360;
     std::string mask;  // in words, in place of those of the family or the objective; empty: none
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;        // a name of model_kinds()
-    virtual const char* architecture() const = 0;  // the same in Hugging Face's style
-    virtual void declare(Config& config) = 0;  // every key; the settings must outlive the Config
-    virtual TargetSettings* targets() { return nullptr; }  // those of a run that writes targets, else null
+    virtual const char* family() const = 0;                         // a name of model_kinds()
+    virtual const char* architecture() const = 0;                   // the same in Hugging Face's style
+    virtual void declare(Config& config) = 0;                       // every key; the settings must outlive the Config
+    virtual TargetSettings* targets() { return nullptr; }           // those of a run that writes targets, else null
     virtual TextKind wants(TextKind usual) const { return usual; }  // what is read of a text, where settings change it
-    virtual std::vector<std::string> words() const { return {}; }  // the vocabulary; empty: it is learned from text
+    virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: it is learned from text
     virtual LineLimit source_limit() const { return {}; }
     virtual LineLimit target_limit() const { return {}; }  // of the targets of pairs
-    // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many layers),
-    // and what is read those of another run.
+    // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many
+    // layers), and what is read those of another run.
     virtual void adopt(const Stacks& stacks) = 0;
     virtual void adopt_reading(const RunSettings& theirs) { cased = theirs.cased; }
 
@@ -91,12 +91,13 @@ class Run {
     // The run as one that writes from sources, or from latents. Null: it cannot.
     virtual TargetRun* targets() { return nullptr; }
     virtual UniVaeRun* latents() { return nullptr; }
-    // A vector a line, for classifiers to read: the means of the latents, or the mean of a stack's last states. None: it has none.
+    // A vector a line, for classifiers to read: the means of the latents, or the mean of a stack's last states. None:
+    // it has none.
     virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
     // The accuracy and the baselines of a run that answers questions, on at most so many held-out examples; else none.
     virtual std::vector<Measure> measures(std::uint64_t /*examples*/) { return {}; }
-    // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made. BadInput of a
-    // run without latents.
+    // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made.
+    // BadInput of a run without latents.
     virtual std::string fit_prior(const TrainingText& text);
     // The stack that BERT's and RoFormer's files can hold; null of two stacks.
     virtual const Backbone* bert() const { return nullptr; }
@@ -104,7 +105,8 @@ class Run {
     void save_config(const std::string& folder);
     // The weights and records of a checkpoint, into a model that is there, and the tokenizer of the run.
     void load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights);
-    // The weights become the mean of those of the last `count` checkpoints, the loaded one the last. BadUsage where there are fewer.
+    // The weights become the mean of those of the last `count` checkpoints, the loaded one the last. BadUsage where
+    // there are fewer.
     void average_checkpoints(int count);
     // vocab.txt, and tokenizer.json if the settings do not say all of the tokenizer: one that --init brought.
     void save_tokenizer(const RunFolder& folder) const;
@@ -146,8 +148,7 @@ struct ModelKind {
     TextKind reads;
     std::vector<std::string> objectives;  // what it can be trained to do, where there is a choice
     std::unique_ptr<RunSettings> (*settings)();
-    std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage,
-                                  Device device);
+    std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
 };
 const std::vector<ModelKind>& model_kinds();

@@ -26,8 +26,8 @@ class RunOf : public Base {
     Net model;
 };
 
-// A run from its folder, or from one of its steps. It reads and writes in f32; to be trained on, it has the precision of its
-// settings.
+// A run from its folder, or from one of its steps. It reads and writes in f32; to be trained on, it has the precision
+// of its settings.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
     const RunFolder folder = RunFolder::open(path);
@@ -35,7 +35,8 @@ std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Devi
     const TensorFile weights = open_model(folder, step);
     decltype(R::settings) settings;
     read_settings(folder, step, settings);
-    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device, &weights);
+    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device,
+                                   &weights);
     run->load_checkpoint(folder, step, weights);
     return run;
 }

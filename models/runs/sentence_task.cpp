@@ -14,10 +14,11 @@ std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
 
 }  // namespace
 
-std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit) {
+std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
+                                     const LineLimit& limit) {
     if (cut == 0) return {};
-    return {fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it", share_of(cut, all, what), limit.tokens, parts,
-                        limit.setting)};
+    return {fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it", share_of(cut, all, what),
+                        limit.tokens, parts, limit.setting)};
 }
 
 std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences) {
@@ -28,11 +29,16 @@ std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentenc
         const ReadCounts counts = counts_of(run.tokenizer, sentences, targets);
         const LineLimit limit = targets ? run.common().target_limit() : run.common().source_limit();
         words.words += counts.words, words.unknown += counts.unknown;
-        for (std::string& line : cut_warning(counts.cut, counts.lines, targets ? "targets" : pairs ? "sources" : "lines", "tokens", limit))
+        for (std::string& line : cut_warning(counts.cut, counts.lines,
+                                             targets ? "targets"
+                                             : pairs ? "sources"
+                                                     : "lines",
+                                             "tokens", limit))
             all.push_back(std::move(line));
     }
     if (words.unknown > 0)
-        all.push_back(share_of(words.unknown, words.words, "words") + " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
+        all.push_back(share_of(words.unknown, words.words, "words") +
+                      " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
     return all;
 }
 

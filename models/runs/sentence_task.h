@@ -6,9 +6,10 @@
 
 namespace masquerade {
 
-// Warnings of a task (engine/train/trainer.h): that so many of all lose their end, none where no one does; and what the sentences
-// of a text lose, their ends and the words that are read as [UNK].
-std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
+// Warnings of a task (engine/train/trainer.h): that so many of all lose their end, none where no one does; and what the
+// sentences of a text lose, their ends and the words that are read as [UNK].
+std::vector<std::string> cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts,
+                                     const LineLimit& limit);
 std::vector<std::string> lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
 
 class SentenceTask : public Task {

@@ -37,8 +37,8 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
 
     bool writes() const override { return reads_pairs() && unwritable().empty(); }
     std::string unwritable() const override { return settings.decoder_masks().unwritable(false); }
-    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
-                                               SearchOptions options, std::uint64_t seed) const override;
+    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
+                                               std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;
 };
 

@@ -42,8 +42,8 @@ class FromRun : public Start {
 // What BERT has and no model here needs is no news.
 void warn_of_unknown(const std::string& path, std::vector<std::string> names) {
     const auto known = [](const std::string& name) {
-        for (const char* part : {"pooler.", "cls.seq_relationship.", "position_ids",
-                                 "cls.predictions.decoder.", "embed_positions."})
+        for (const char* part :
+             {"pooler.", "cls.seq_relationship.", "position_ids", "cls.predictions.decoder.", "embed_positions."})
             if (name.find(part) != name.npos) return true;
         return false;
     };
@@ -61,7 +61,8 @@ class FromHuggingFace : public Start {
           tokenizer_(tokenizer_of(path)),
           fitted_(fitted_tokens(tokenizer_, config_.backbone.vocabulary, path)),
           stack_(parameters_, with_vocabulary(config_.backbone, tokenizer_.vocabulary().size())) {
-        expect_trainable(tokenizer_.vocabulary(), path, "./inspect checkpoint " + shell_word(path) + " --save DIR --tokens pad-first");
+        expect_trainable(tokenizer_.vocabulary(), path,
+                         "./inspect checkpoint " + shell_word(path) + " --save DIR --tokens pad-first");
         const HuggingFaceWeights loaded = load_hugging_face(path, stack_, parameters_, fitted_.choice);
         has_head_ = loaded.head;
         warn_of_unknown(path, loaded.unused);
@@ -111,7 +112,8 @@ std::string in_one_stack(const std::string& path) {
 struct Addition {
     const char *path, *name;
 };
-constexpr Addition additions[] = {{"cross.", "cross-attention"},  // decoder.layer.0.cross.query.weight, .norm_cross.bias
+// decoder.layer.0.cross.query.weight, .norm_cross.bias
+constexpr Addition additions[] = {{"cross.", "cross-attention"},
                                   {"slots.", "slots"},
                                   {"order.", "slots"},
                                   {"head.dense.weight", "slots"},  // that of slots reads two rows
@@ -127,7 +129,9 @@ bool has_part(const std::string& path, const char* part) { return path.find(part
 
 // The kind of attention that a parameter belongs to; null: to none.
 const AttentionKind* attention_of(const std::string& path, const Stacks& stacks) {
-    if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") && path != "embedding.slots") return nullptr;
+    if (!has_part(path, ".attention.") && !has_part(path, ".cross.") && !has_part(path, "norm_packed") &&
+        path != "embedding.slots")
+        return nullptr;
     const bool decoder = stacks.decoder && begins(path, "decoder.") && has_part(path, ".attention.");
     return &self_attention(stacks.first.attention, decoder);
 }
@@ -143,24 +147,25 @@ std::string new_attention(const std::string& path, const AttentionKind& ours, co
 bool a_row_for_each_token(const std::string& path) { return path == "embedding.token.weight" || path == "head.bias"; }
 
 std::string layers(int taken, int there) {
-    return taken == there ? text("all ", there, " layers")
-                          : text("the first ", taken, " of ", there, " layers");
+    return taken == there ? text("all ", there, " layers") : text("the first ", taken, " of ", there, " layers");
 }
 
 }  // namespace
 
 void Start::expect_layers(const char* key, int wanted, int there) const {
     if (wanted > there)
-        throw BadInput(text(source(), " has ", there, " layers to give, and ", key, " is ", wanted,
-                            "; choose at most ", there));
+        throw BadInput(
+            text(source(), " has ", there, " layers to give, and ", key, " is ", wanted, "; choose at most ", there));
 }
 
 // Beside shapes, what no shape betrays.
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
     if (theirs.decoder && !ours.decoder)
-        throw BadInput(text(source(), " has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, "
-                                      "or a BERT or RoFormer of Hugging Face's"));
+        throw BadInput(
+            text(source(),
+                 " has an encoder and a decoder, and this model is one stack; --init takes a run of one stack, "
+                 "or a BERT or RoFormer of Hugging Face's"));
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
@@ -173,8 +178,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    for (const char* key : {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm",
-                            "gelu", "norm_eps"})
+    for (const char* key :
+         {"width", "heads", "inner", "types", "embedding", "rotary", "rotary_value", "pre_norm", "gelu", "norm_eps"})
         same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(text(source(), " knows ", a.positions, " positions, and max_length, max_target and ",
@@ -187,7 +192,9 @@ void Start::expect_same_sizes(const Stacks& ours) const {
 }
 
 WordPiece Start::tokenizer() const {
-    return chosen_ ? with_tokens(all_tokens(), chosen_->vocabulary) : extended_ ? with_tokens(all_tokens(), *extended_) : all_tokens();
+    return chosen_     ? with_tokens(all_tokens(), chosen_->vocabulary)
+           : extended_ ? with_tokens(all_tokens(), *extended_)
+                       : all_tokens();
 }
 
 void Start::extend(const std::vector<std::string>& words, const std::string& task) {
@@ -195,8 +202,9 @@ void Start::extend(const std::vector<std::string>& words, const std::string& tas
     const WordPiece reader = all_tokens();
     for (int id = 0; id < reader.vocabulary().size(); id++)
         if (const std::string& token = reader.vocabulary().token(id); wanted.id(token) < 0)
-            throw BadInput(text("the vocabulary is not that of task ", task, ", which brings its own ", words.size(), " words: that of ", source(),
-                                " has ", clipped(token), ", which is none of them; --init expects weights whose words are all of the task"));
+            throw BadInput(text("the vocabulary is not that of task ", task, ", which brings its own ", words.size(),
+                                " words: that of ", source(), " has ", clipped(token),
+                                ", which is none of them; --init expects weights whose words are all of the task"));
     if (wanted.lines() != reader.vocabulary().lines()) extended_ = std::move(wanted);
 }
 
@@ -218,13 +226,16 @@ void Start::keep(const TrainingText& t) {
 void Start::copy_known(const View& from, const View& to) const {
     const std::vector<double> known = numbers_of(from);
     std::vector<double> all = numbers_of(to);
-    const auto size = [](const std::vector<double>& v) { return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / double(v.size())); };
+    const auto size = [](const std::vector<double>& v) {
+        return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0) / double(v.size()));
+    };
     const double drawn = size(all), larger = drawn > 0 ? size(known) / drawn : 1;
     for (double& x : all) x *= larger;
     const WordPiece reader = all_tokens();
     const std::size_t E = known.size() / std::size_t(reader.vocabulary().size());
     for (std::size_t id = 0; id * E < known.size(); id++)
-        std::copy_n(known.data() + id * E, E, all.data() + std::size_t(extended_->id(reader.vocabulary().token(int(id)))) * E);
+        std::copy_n(known.data() + id * E, E,
+                    all.data() + std::size_t(extended_->id(reader.vocabulary().token(int(id)))) * E);
     write_numbers(to, all.data());
 }
 
@@ -244,13 +255,17 @@ std::string Start::give_weights(Run& run) const {
     for (const Tensor& own : run.parameters.all()) {
         const std::string path = from_one ? in_one_stack(own.path) : own.path;
         const Tensor* given = weights().find(path);
-        const AttentionKind *const our_kind = attention_of(own.path, ours), *const their_kind = attention_of(path, theirs);
+        const AttentionKind* const our_kind = attention_of(own.path, ours);
+        const AttentionKind* const their_kind = attention_of(path, theirs);
         if (our_kind && std::string(our_kind->weights) != their_kind->weights) given = nullptr;
         const std::string added = our_kind ? new_attention(own.path, *our_kind, *their_kind) : addition(own.path);
         if (given && given->shape != own.shape && !added.empty()) given = nullptr;
-        if (!given && added.empty()) throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
-        if (!given) fresh.insert(added);
-        else if (has_head() || !begins(own.path, "head.")) copy_of(*given, run.parameters.master(own));
+        if (!given && added.empty())
+            throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
+        if (!given)
+            fresh.insert(added);
+        else if (has_head() || !begins(own.path, "head."))
+            copy_of(*given, run.parameters.master(own));
     }
     run.parameters.round();
 

@@ -22,8 +22,9 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
     double sum = 0;
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         const std::size_t end = std::min(sentences.size(), first + at_a_time);
-        const Batch batch = objective.batch(
-            {sentences.begin() + std::ptrdiff_t(first), sentences.begin() + std::ptrdiff_t(end)}, 0, options);
+        const Batch batch =
+            objective.batch({sentences.begin() + std::ptrdiff_t(first), sentences.begin() + std::ptrdiff_t(end)}, 0,
+                            options);
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
@@ -72,7 +73,8 @@ class TargetTask : public SentenceTask {
         return metrics;
     }
 
-    // Shows what it writes, greedily, for held-out sources. Without pairs and for objectives that do not write: nothing.
+    // Shows what it writes, greedily, for held-out sources. Without pairs and for objectives that do not write:
+    // nothing.
     std::string show(std::int64_t) override {
         if (!run_.reads_pairs() || !run_.writes() || held_out_.empty()) return "";
         const std::vector<const Sentence*> some = pointers_to(held_out_, shown);
@@ -105,7 +107,8 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     std::vector<std::string> tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
-    c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text", tasks);
+    c.add("task", &made.task, "pairs made on the fly: of words, or edges of a graph and a way in it; none: from a text",
+          tasks);
     c.add("length", &made.length, "copy, reverse, sort: words at most", 0, 4096);
     c.add("words", &made.words, "different words; 0: 32, and of star_graph as many as a graph has nodes", 0, 65536);
     c.add("level", &made.level, "star_graph: its size", names_of(star_levels()));
@@ -133,11 +136,14 @@ void TargetSettings::adopt_reading(const RunSettings& theirs) {
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
     : Run(s, std::move(v), storage, device), mixture(s.mixture()) {
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
+        throw BadInput(
+            masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
 }
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
-    if (smooths) c.add("label_smoothing", &label_smoothing, "share of the target that is spread over all words, in training", 0, 0.99);
+    if (smooths)
+        c.add("label_smoothing", &label_smoothing, "share of the target that is spread over all words, in training", 0,
+              0.99);
     c.add("positions", &stack.positions, "P, positions at least; 0: as many as the lengths need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);
@@ -178,18 +184,15 @@ std::vector<Sentence> TargetRun::endings(const std::vector<std::string>& lines) 
 void TargetRun::expect_to_write(bool backward) const {
     if (const std::string why = unwritable(); !backward && !why.empty()) throw BadUsage(why);
     if (backward && !writes_backward())
-        throw BadUsage(
-            masquerade::text("objective ", objective(),
-                             " does not teach what comes before a text; lm-reverse of ./train unilm does"));
+        throw BadUsage(masquerade::text("objective ", objective(),
+                                        " does not teach what comes before a text; lm-reverse of ./train unilm does"));
     if (!backward && !writes())
-        throw BadUsage(
-            masquerade::text("objective ", objective(),
-                             " does not teach to go on with a text; ./evaluate measures what it does"));
+        throw BadUsage(masquerade::text("objective ", objective(),
+                                        " does not teach to go on with a text; ./evaluate measures what it does"));
 }
 
 std::vector<std::vector<Hypothesis>> TargetRun::write_before(const std::vector<const Sentence*>& endings,
-                                                             SearchOptions options,
-                                                             std::uint64_t seed) const {
+                                                             SearchOptions options, std::uint64_t seed) const {
     expect_to_write(true);
     const int room = common().max_length;
     std::vector<SearchSource> about;
@@ -213,8 +216,7 @@ SearchSource TargetRun::search_source(const Sentence& s, int begin, int end, int
     return source;
 }
 
-std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader,
-                                                        const std::vector<SearchSource>& about,
+std::vector<std::vector<Hypothesis>> TargetRun::written(SourceReader& reader, const std::vector<SearchSource>& about,
                                                         const std::vector<const Sentence*>& sources,
                                                         SearchOptions options, std::uint64_t seed) const {
     if (sources.empty()) return {};
@@ -245,9 +247,12 @@ ObjectiveOptions TargetRun::objective_options() const {
     o.seed = s.train.seed;
     if (s.mask.empty()) return o;
     const Stacks there = stacks();
-    const auto masks = [&](int layers, StackRows rows) { return std::make_shared<const LayerMasks>(s.mask, layers, rows); };
+    const auto masks = [&](int layers, StackRows rows) {
+        return std::make_shared<const LayerMasks>(s.mask, layers, rows);
+    };
     if (there.decoder) o.encoder_masks = masks(there.first.layers, StackRows::encoder);
-    o.masks = there.decoder ? masks(there.decoder->layers, StackRows::decoder) : masks(there.first.layers, StackRows::both);
+    o.masks =
+        there.decoder ? masks(there.decoder->layers, StackRows::decoder) : masks(there.first.layers, StackRows::both);
     return o;
 }
 
@@ -255,16 +260,15 @@ std::vector<PartLoss> TargetRun::losses(const std::vector<const Sentence*>& some
     std::vector<PartLoss> all;
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (targets || !part.objective->has(Objective::pairs))
-            all.push_back({part.objective->name, part.weight,
-                           scored_loss(net(), *part.objective, objective_options(), some)});
+            all.push_back(
+                {part.objective->name, part.weight, scored_loss(net(), *part.objective, objective_options(), some)});
     return all;
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
-        throw BadInput(
-            masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
+        throw BadInput(masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
     return task_of(sentences(t.train, t.train_targets), sentences(t.held_out, t.held_out_targets));
 }

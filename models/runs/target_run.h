@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever the
-// stacks behind it.
+// A run that writes targets for sources: what ./generate, ./evaluate and the samples of a training ask of it, whatever
+// the stacks behind it.
 #pragma once
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
@@ -32,7 +32,8 @@ struct TargetSettings : RunSettings {
     int max_target = 24;                   // tokens of a target, its [SEP] among them
     int source_type = 0, target_type = 1;  // segment ids
     double label_smoothing = 0;            // of the loss that is trained on
-    bool fixed_target_start = false;  // one stack: the target's positions start at max_length, whatever the source's length
+    // one stack: the target's positions start at max_length, whatever the source's length
+    bool fixed_target_start = false;
 
     TargetSettings* targets() override { return this; }
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
@@ -59,7 +60,8 @@ class TargetRun : public Run {
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
     TargetRun* targets() override { return this; }
-    virtual const InsertionRun* inserts() const { return nullptr; }  // the run as one that writes by insertion; null: it does not
+    // the run as one that writes by insertion; null: it does not
+    virtual const InsertionRun* inserts() const { return nullptr; }
     const std::string& objective() const { return common().objective; }
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
@@ -69,9 +71,9 @@ class TargetRun : public Run {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::unique_ptr<Task> task_of(std::vector<Sentence> train, std::vector<Sentence> held_out);
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
-    virtual bool writes() const = 0;       // whether it was trained to predict what comes next
+    virtual bool writes() const = 0;                        // whether it was trained to predict what comes next
     virtual bool writes_backward() const { return false; }  // ... what comes before
-    virtual std::string unwritable() const { return ""; }  // why its mask does not let it write, where that is so
+    virtual std::string unwritable() const { return ""; }   // why its mask does not let it write, where that is so
     // BadUsage where it was not.
     void expect_to_write(bool backward) const;
     // BadInput: the text of this name has no targets.
@@ -87,11 +89,11 @@ class TargetRun : public Run {
     // The losses of each objective; without targets, of the objectives that need none.
     std::vector<PartLoss> losses(const std::vector<const Sentence*>& sentences, bool targets) const;
 
-    // Texts to continue: no [SEP] follows what is given. An empty line gives [CLS] alone; a line that is too long keeps its
-    // last tokens, so that a quarter of max_length is left to write.
+    // Texts to continue: no [SEP] follows what is given. An empty line gives [CLS] alone; a line that is too long keeps
+    // its last tokens, so that a quarter of max_length is left to write.
     std::vector<Sentence> beginnings(const std::vector<std::string>& lines) const;
-    // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty line
-    // gives [SEP] alone.
+    // Texts that lack their beginning: no [CLS] stands before what is given; of longer ones the last tokens. An empty
+    // line gives [SEP] alone.
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
     const ObjectiveMixture mixture;
@@ -105,8 +107,8 @@ class TargetRun : public Run {
     SearchSource search_source(const Sentence& source, int begin, int end, int maximum) const;
     // Searches with `reader`; forbids all special tokens but the end and [UNK].
     std::vector<std::vector<Hypothesis>> written(SourceReader& reader, const std::vector<SearchSource>& about,
-                                                 const std::vector<const Sentence*>& sources,
-                                                 SearchOptions options, std::uint64_t seed) const;
+                                                 const std::vector<const Sentence*>& sources, SearchOptions options,
+                                                 std::uint64_t seed) const;
 };
 
 }  // namespace masquerade

@@ -19,9 +19,8 @@ void UniLmSettings::declare(Config& c) {
     c.add("objective", &objective, "what it is trained to do; several with weights: mlm:2,unilm:1");
     declare_backbone(c, model);
     declare_reading(c, model);
-    c.add(
-        "fixed_target_start", &fixed_target_start,
-        "a target's positions start at max_length; false: after its source, which tells the source's length");
+    c.add("fixed_target_start", &fixed_target_start,
+          "a target's positions start at max_length; false: after its source, which tells the source's length");
     declare_mask(c);
     c.add("hidden", &hidden, "mlm: share of the tokens that are hidden", 0, 1);
     c.add("predicted", &predicted, "plm: share of the tokens that are asked for", 0, 1);
@@ -59,17 +58,14 @@ ObjectiveOptions UniLmRun::objective_options() const {
 
 bool UniLmRun::trained_on(std::initializer_list<const char*> objectives) const {
     return std::any_of(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
-        return std::find(objectives.begin(), objectives.end(), std::string(p.objective->name)) !=
-               objectives.end();
+        return std::find(objectives.begin(), objectives.end(), std::string(p.objective->name)) != objectives.end();
     });
 }
 
 // As the objectives that write read in training: in both directions where one of them did so, else from left to right.
 bool UniLmRun::reads_causally() const { return !trained_on({"unilm", "prefix-lm"}); }
 
-bool UniLmRun::writes() const {
-    return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}) && unwritable().empty();
-}
+bool UniLmRun::writes() const { return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}) && unwritable().empty(); }
 
 std::string UniLmRun::unwritable() const {
     return LayerMasks(settings.mask, settings.model.layers).unwritable(reads_causally());
@@ -92,8 +88,8 @@ ReadingOptions UniLmRun::reading_options() const {
     return r;
 }
 
-std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sentence*>& sources,
-                                                     SearchOptions options, std::uint64_t seed) const {
+std::vector<std::vector<Hypothesis>> UniLmRun::write(const std::vector<const Sentence*>& sources, SearchOptions options,
+                                                     std::uint64_t seed) const {
     std::vector<SearchSource> about;
     for (const Sentence* s : sources) {
         const int room = continues() ? settings.max_length - int(s->ids.size()) : settings.max_target;

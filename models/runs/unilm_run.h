@@ -37,8 +37,8 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::string unwritable() const override;
     bool writes_backward() const override;
     bool continues() const override { return writes() && !pairs_; }
-    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources,
-                                               SearchOptions options, std::uint64_t seed) const override;
+    std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
+                                               std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;
     ReadingOptions reading_options() const;
 

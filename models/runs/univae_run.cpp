@@ -18,7 +18,8 @@ std::vector<int> numbers_with_commas(const std::string& key, const std::string& 
     std::istringstream in(written);
     for (std::string word; std::getline(in, word, ',');) {
         if (int& number = numbers.emplace_back(); !read_number(word, number) || number < least || number > most)
-            throw BadUsage(text(key, " is \"", written, "\", expected whole numbers from ", least, " to ", most, " with commas between"));
+            throw BadUsage(text(key, " is \"", written, "\", expected whole numbers from ", least, " to ", most,
+                                " with commas between"));
     }
     return numbers;
 }
@@ -32,20 +33,25 @@ UniVaeSettings::UniVaeSettings() {
 
 void UniVaeSettings::declare(Config& c) {
     declare_backbone(c, model.backbone);
-    c.add("latent_layers", &model.latent_layers,
-          "K, the upper layers with a latent; 0: a plain language model", 0, 1023);
+    c.add("latent_layers", &model.latent_layers, "K, the upper layers with a latent; 0: a plain language model", 0,
+          1023);
     std::vector<std::pair<std::string, LatentKind>> kinds;
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
     c.add("latent", &model.latent.kind, "distribution of the latents", kinds);
     c.add("latent_size", &latent_sizes, "Z, numbers of one latent layer; or of each, as in 16,16,32");
-    c.add("latent_at", &latent_at, "layers at whose input the latents stand, as in 2,4,5, in place of latent_layers; empty: the upper ones");
-    c.add("latent_projection", &model.latent.projects, "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
-    c.add("latent_deviation", &model.latent.out_deviation, "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
+    c.add("latent_at", &latent_at,
+          "layers at whose input the latents stand, as in 2,4,5, in place of latent_layers; empty: the upper ones");
+    c.add("latent_projection", &model.latent.projects,
+          "In and Out stand around a latent; else it is the row of [CLS] itself, and latent_size = width");
+    c.add("latent_deviation", &model.latent.out_deviation,
+          "of the first weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
     c.add("latent_norm", &model.latent.norm, "layer norm of what replaces [CLS]");
     c.add("kappa", &model.latent.kappa, "of vmf and power_spherical: concentration", 0, 1e6);
-    c.add("learn_kappa", &model.latent.learn_kappa, "of vmf and power_spherical: kappa of each latent layer is learned, from the setting's on");
+    c.add("learn_kappa", &model.latent.learn_kappa,
+          "of vmf and power_spherical: kappa of each latent layer is learned, from the setting's on");
     c.add("free_bits", &model.latent.free_bits, "nats of a latent layer below which its KL costs no more", 0, 1e6);
-    c.add("free_bits_of", &model.latent.free_bits_of, "... of each sentence, each number of its latent (an equal share), or of the batch's mean",
+    c.add("free_bits_of", &model.latent.free_bits_of,
+          "... of each sentence, each number of its latent (an equal share), or of the batch's mean",
           {"sentence", "number", "batch"});
     c.add("flow_steps", &model.latent.flow_steps, "of flow: steps", 1, 64);
     c.add("flow_width", &model.latent.flow_width, "of flow: inner width of its nets", 1, 65536);
@@ -55,19 +61,20 @@ void UniVaeSettings::declare(Config& c) {
     c.add("commitment", &model.latent.commitment, "of vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "of vq: of the moving averages that codebooks are", 0, 1);
     c.add("beta", &beta, "of gaussian, gaussian_chain and flow: weight of the KL; of a learned kappa, too", 0, 1000);
-    c.add("kl_schedule", &kl_schedule, "of gaussian, gaussian_chain and flow: how that weight is reached; of a learned kappa, too", {"constant", "linear", "cyclical"});
+    c.add("kl_schedule", &kl_schedule,
+          "of gaussian, gaussian_chain and flow: how that weight is reached; of a learned kappa, too",
+          {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK], in training", 0, 1);
     c.add("pairs", &pairs, "reads source<TAB>target: the latents are of the source, and the target is what is written");
-    c.add("max_length", &model.max_length,
-          "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3, 65536);
+    c.add("max_length", &model.max_length, "longest sentence with [CLS] and [SEP]; where the decoder half starts", 3,
+          65536);
     c.add("free_length", &model.free_length, "the decoder half starts at the sentence's own length instead");
     declare_mask(c);
     declare_foreign(c, model.backbone);
     c.add("positions", &model.backbone.positions, "P, positions at least; 0: as many as both halves need", 0, 1000000);
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
     c.add("prior_sentences", &prior_sentences,
-          "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0,
-          100000000);
+          "training sentences that a prior of the latents is fitted to when training ends; 0: none", 0, 100000000);
     declare_tokenizer(c);
     declare_training(c);
 }
@@ -77,10 +84,12 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.backbone.vocabulary = vocabulary_size;
     o.backbone.positions = std::max(o.backbone.positions, 2 * o.max_length);
     o.mask = mask;
-    if (o.backbone.types < 2) throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
+    if (o.backbone.types < 2)
+        throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
     o.latent_at = numbers_with_commas("latent_at", latent_at, 1, 1023);
-    if (o.latent_sizes.empty()) throw BadUsage("latent_size is empty, expected a number from 2 to 65536, or several with commas between");
+    if (o.latent_sizes.empty())
+        throw BadUsage("latent_size is empty, expected a number from 2 to 65536, or several with commas between");
     return o;
 }
 
@@ -103,25 +112,31 @@ void UniVaeSettings::adopt_reading(const RunSettings& theirs) {
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     if (settings.pairs && t.train_targets.empty())
-        throw BadInput(masquerade::text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
-    return std::make_unique<UniVaeTask>(*this, sentences(t.train, t.train_targets), sentences(t.held_out, t.held_out_targets));
+        throw BadInput(masquerade::text("pairs=true, and ", t.origin.name,
+                                        " holds no pairs; expected source<TAB>target on every line"));
+    return std::make_unique<UniVaeTask>(*this, sentences(t.train, t.train_targets),
+                                        sentences(t.held_out, t.held_out_targets));
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
     const int some = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
     UniVaeTask task(*this, sentences(t.train), {});
     task.fit(step_folder, some);
-    const std::string fitted = masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ", prior_file(step_folder));
+    const std::string fitted = masquerade::text("fitted a prior of ", prior->codes().components(),
+                                                " components; saved as ", prior_file(step_folder));
     if (model.space.code_choices() == 0) return fitted;
     log_line(fitted, "; a language model of its codes comes next, which may take minutes");
     task.fit_codes(step_folder, some);
-    return masquerade::text("fitted a language model of codes; saved as ", code_prior_folder(step_folder), "; --prior codes draws from it");
+    return masquerade::text("fitted a language model of codes; saved as ", code_prior_folder(step_folder),
+                            "; --prior codes draws from it");
 }
 
 std::string UniVaeRun::description() const {
-    return masquerade::text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "", model.options.latent_layers,
-                            settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")", " with a latent of ",
-                            settings.latent_sizes, " numbers, width ", model.options.backbone.width);
+    return masquerade::text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "",
+                            model.options.latent_layers,
+                            settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")",
+                            " with a latent of ", settings.latent_sizes, " numbers, width ",
+                            model.options.backbone.width);
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
@@ -131,15 +146,13 @@ std::string UniVaeRun::writing_command(const std::string& folder) const {
 bool UniVaeRun::load_prior() {
     const std::string path = prior_file(step_folder);
     if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
-    prior =
-        std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
+    prior = std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
     return true;
 }
 
 void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
     if (asked == "uniform" && temperature)
-        throw BadUsage(
-            "--latent-temperature is of the fitted prior, and does not go with --prior uniform");
+        throw BadUsage("--latent-temperature is of the fitted prior, and does not go with --prior uniform");
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
     prior_temperature = temperature;
     if (model.options.latent_layers == 0 && !word.empty())
@@ -153,12 +166,15 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     };
     if (averaged || !load_prior()) {
         const std::string path = prior_file(step_folder);
-        if (!word.empty()) throw BadInput(missing(path, averaged ? "leave out one of the two" : "the run has no fitted prior"));
+        if (!word.empty())
+            throw BadInput(missing(path, averaged ? "leave out one of the two" : "the run has no fitted prior"));
         log_line("note: ", missing(path, "latents are drawn from the prior of training"));
     } else if (word == "codes") {
         const std::string folder = code_prior_folder(step_folder);
-        if (!std::filesystem::exists(folder)) throw BadInput(missing(folder, "the run has no language model of its codes"));
-        code_prior = std::make_shared<const CodePrior>(folder, model.space, checksum_of(parameters), model.backbone.device());
+        if (!std::filesystem::exists(folder))
+            throw BadInput(missing(folder, "the run has no language model of its codes"));
+        code_prior =
+            std::make_shared<const CodePrior>(folder, model.space, checksum_of(parameters), model.backbone.device());
     }
 }
 
@@ -183,7 +199,8 @@ UniVaeDecoder::Special UniVaeRun::special() const {
     return s;
 }
 
-std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets) const {
+std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines,
+                                           const std::vector<std::string>& targets) const {
     return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);
 }
 

@@ -19,12 +19,11 @@ struct UniVaeSettings : RunSettings {
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
     std::string latent_sizes = "32", latent_at;  // numbers with commas between
-    double beta = 1;  // weight of a gaussian's KL at the end of its schedule
+    double beta = 1;                             // weight of a gaussian's KL at the end of its schedule
     std::string kl_schedule = "linear";
     double word_dropout = 0;
     bool pairs = false;
-    int prior_sentences =
-        20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
+    int prior_sentences = 20000;  // training sentences that the prior is fitted to in the end; 0: none is fitted
 
     UniVaeSettings();
     const char* family() const override { return name; }
@@ -53,9 +52,9 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();
-    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "codes" asks for the language
-    // model of codes as well, "uniform" reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks
-    // for a fitted one.
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "codes" asks for
+    // the language model of codes as well, "uniform" reads nothing, "" takes what there is, with a note where that is
+    // nothing. A temperature asks for a fitted one.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
     static std::string code_prior_folder(const std::string& folder) { return folder + "/codes"; }
@@ -67,11 +66,12 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
-    std::vector<Sentence> sentences(const std::vector<std::string>& lines, const std::vector<std::string>& targets = {}) const;
+    std::vector<Sentence> sentences(const std::vector<std::string>& lines,
+                                    const std::vector<std::string>& targets = {}) const;
 
-    std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
+    std::shared_ptr<const LatentPrior> prior;     // fitted; null where there is none
     std::shared_ptr<const CodePrior> code_prior;  // set where it is asked for: it goes before
-    std::optional<double> prior_temperature;  // none: what each has where nobody says otherwise
+    std::optional<double> prior_temperature;      // none: what each has where nobody says otherwise
 };
 
 }  // namespace masquerade

@@ -18,15 +18,16 @@ std::string heading(int from, int to) {
 // Words that the decoder half reads become [UNK], so that it asks z for them.                     Bowman et al. 2016
 void hide_words(double share, const Vocabulary& v, const Stream& stream, TokenRows& rows) {
     for (std::size_t i = 0; share > 0 && i < rows.ids.size(); i++)
-        if (rows.ids[i] != v.cls() && uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]), 0)[0]) < share)
+        if (rows.ids[i] != v.cls() &&
+            uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]), 0)[0]) < share)
             rows.ids[i] = v.unk();
 }
 }  // namespace
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
     batch_ = run_.model.batch(take(), 64);
-    hide_words(run_.settings.word_dropout, run_.tokenizer.vocabulary(), make_stream(run_.settings.train.seed, "word_dropout", std::uint32_t(step)),
-               batch_.rows);
+    hide_words(run_.settings.word_dropout, run_.tokenizer.vocabulary(),
+               make_stream(run_.settings.train.seed, "word_dropout", std::uint32_t(step)), batch_.rows);
     noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
     return batch_.bucket;
 }
@@ -60,7 +61,8 @@ std::vector<Metric> UniVaeTask::validate() {
     return metrics;
 }
 
-// Shows the same as the UniVAE post: samples, reconstructions, sentences with their first or last latent layers replaced.
+// Shows the same as the UniVAE post: samples, reconstructions, sentences with their first or last latent layers
+// replaced.
 std::string UniVaeTask::show(std::int64_t) {
     const int K = run_.model.options.latent_layers;
     const LatentSpace& space = run_.model.space;
@@ -84,10 +86,10 @@ std::string UniVaeTask::show(std::int64_t) {
     auto rewritten = [&](int from, int to) {  // with the latents of layers [from, to) drawn from the prior
         std::vector<DecodeRequest> changed(some.size());
         for (std::size_t i = 0; i < some.size(); i++) {
-            changed[i] = {latents[i], std::uint32_t(i), 1,
-                          run_.model.start_position(int(some[i]->ids.size()))};
+            changed[i] = {latents[i], std::uint32_t(i), 1, run_.model.start_position(int(some[i]->ids.size()))};
             std::vector<double> fresh = run_.draw(seed, std::uint32_t(i), 1);
-            std::copy(fresh.begin() + space.begin(from), fresh.begin() + space.begin(to), changed[i].latent.begin() + space.begin(from));
+            std::copy(fresh.begin() + space.begin(from), fresh.begin() + space.begin(to),
+                      changed[i].latent.begin() + space.begin(from));
         }
         return decoder.write(changed, {}, seed);
     };
@@ -118,15 +120,15 @@ void UniVaeTask::finish(const std::string& step_folder) {
 }
 
 void UniVaeTask::fit(const std::string& step_folder, int sentences) {
-    run_.prior = std::make_shared<const LatentPrior>(
-        fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
+    run_.prior =
+        std::make_shared<const LatentPrior>(fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
     run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
 }
 
 void UniVaeTask::fit_codes(const std::string& step_folder, int sentences) {
     const std::vector<const Sentence*> some = drawn_sentences(train_, sentences, run_.settings.train.seed);
-    CodePrior::fit(UniVaeRun::code_prior_folder(step_folder), run_.model.space, mean_latents(run_.model, some), run_.settings.train.seed,
-                   checksum_of(run_.parameters), run_.model.backbone.device());
+    CodePrior::fit(UniVaeRun::code_prior_folder(step_folder), run_.model.space, mean_latents(run_.model, some),
+                   run_.settings.train.seed, checksum_of(run_.parameters), run_.model.backbone.device());
 }
 
 }  // namespace masquerade

@@ -56,8 +56,10 @@ double information(const UniVae& model, const Points& points) {
             for (std::size_t l = 0; l < points[i].size(); l++) {
                 const Latent& latent = *model.latents[l].latent;
                 const Point &own = points[i][l], &other = points[b][l];
-                if (latent.code_parts() > 0) ratios[b] -= own.z == other.z ? 0 : INFINITY;
-                else ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // the prior of z cancels
+                if (latent.code_parts() > 0)
+                    ratios[b] -= own.z == other.z ? 0 : INFINITY;
+                else
+                    ratios[b] += latent.log_posterior(own.z.data(), other.y.data());  // the prior of z cancels
             }
         }
         const double top = *std::max_element(ratios.begin(), ratios.end());
@@ -78,7 +80,8 @@ LatentUse latent_use(const UniVae& model, const std::vector<const Sentence*>& se
         for (std::size_t i = 0; i < points.at(0)[std::size_t(l)].mean.size(); i++, use.units++) {
             double mean = 0, variance = 0;
             for (const auto& layers : points) mean += layers[std::size_t(l)].mean[i] / n;
-            for (const auto& layers : points) variance += std::pow(layers[std::size_t(l)].mean[i] - mean, 2) / std::max(1.0, n - 1);
+            for (const auto& layers : points)
+                variance += std::pow(layers[std::size_t(l)].mean[i] - mean, 2) / std::max(1.0, n - 1);
             use.active += variance > 0.01;
         }
     }
@@ -96,13 +99,14 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const std::vecto
         for (std::size_t i = 0; i < n; i++) {
             requests.push_back({latents[i], std::uint32_t(i), 0, model.start_position(int(sentences[i]->ids.size()))});
             const std::vector<double>& b = latents[(i + 1) % n];
-            std::copy(b.begin() + model.space.begin(from), b.begin() + model.space.begin(to), requests.back().latent.begin() + model.space.begin(from));
+            std::copy(b.begin() + model.space.begin(from), b.begin() + model.space.begin(to),
+                      requests.back().latent.begin() + model.space.begin(from));
         }
         return decoder.write(requests, {}, seed);
     };
     // To what the sentence so many places further writes: 0 is A, 1 is B.
-    const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&), const std::vector<Tokens>& some,
-                            const std::vector<Tokens>& own, std::size_t further) {
+    const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
+                            const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
         std::vector<double> values;
         for (std::size_t i = 0; i < n; i++) values.push_back(overlap(some[i], own[(i + further) % n], frequent));
         return bootstrap(values, seed);

@@ -87,8 +87,10 @@ constexpr int content = -1;
 Tokens form_of(const Tokens& tokens, const FrequentTokens& frequent) {
     Tokens form;
     for (int t : tokens)
-        if (frequent.count(t)) form.push_back(t);
-        else if (form.empty() || form.back() != content) form.push_back(content);
+        if (frequent.count(t))
+            form.push_back(t);
+        else if (form.empty() || form.back() != content)
+            form.push_back(content);
     return form;
 }
 
@@ -106,8 +108,8 @@ Closeness compare(const std::vector<Tokens>& references, const std::vector<Token
         tokens += double(r.size());
         changed += edits(r, h);
     }
-    return {equal / double(references.size()), tokens > 0 ? met / tokens : 0,
-            bleu(references, hypotheses, false).score, tokens > 0 ? changed / tokens : 0};
+    return {equal / double(references.size()), tokens > 0 ? met / tokens : 0, bleu(references, hypotheses, false).score,
+            tokens > 0 ? changed / tokens : 0};
 }
 
 double distinct(const std::vector<Tokens>& corpus, int n) {

@@ -23,12 +23,12 @@ int shared(const NgramCounts& a, const NgramCounts& b);
 int longest_common(const Tokens& a, const Tokens& b);
 
 // Corpus BLEU of n-grams up to 4: Papineni et al. 2002. It is 0 where no token matches, or where the hypotheses have no
-// n-gram of some order. `smoothed`: of the other orders without matches the k-th counts 2^-k matches (Chen & Cherry 2014,
-// method 3); else one of them makes it 0.
+// n-gram of some order. `smoothed`: of the other orders without matches the k-th counts 2^-k matches (Chen & Cherry
+// 2014, method 3); else one of them makes it 0.
 struct Bleu {
     double score = 0;                   // 0..100
     std::array<double, 4> precision{};  // by order, from 1; 0..100
-    double brevity = 0;  // the penalty, 0..1; below 1 where hypotheses are shorter than references
+    double brevity = 0;                 // the penalty, 0..1; below 1 where hypotheses are shorter than references
     long hypothesis_tokens = 0, reference_tokens = 0;
 };
 Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed);
@@ -38,7 +38,7 @@ struct Closeness {
     double exact = 0;           // share of pairs that are equal
     double token_accuracy = 0;  // share of reference tokens met at their own place
     double bleu4 = 0;           // 0..100, not smoothed
-    double edits = 0;           // tokens put in, taken out or changed, over the references' tokens       Levenshtein 1966
+    double edits = 0;  // tokens put in, taken out or changed, over the references' tokens       Levenshtein 1966
 };
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);
@@ -46,8 +46,8 @@ Closeness compare(const std::vector<Tokens>& references, const std::vector<Token
 // Different n-grams over all n-grams of the corpus.                                     Li et al. 2016
 double distinct(const std::vector<Tokens>& corpus, int n);
 
-// How much two sentences have in common in content and in form. Content are the tokens outside the most frequent ones; form is the
-// sequence of the others, where each run of content is one mark.
+// How much two sentences have in common in content and in form. Content are the tokens outside the most frequent ones;
+// form is the sequence of the others, where each run of content is one mark.
 using FrequentTokens = std::set<int>;
 // The `count` tokens that occur most often in these sentences, [CLS] and [SEP] left out; of equals the smaller ids.
 FrequentTokens most_frequent(const std::vector<Sentence>& sentences, int count);

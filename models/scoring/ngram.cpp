@@ -16,8 +16,7 @@ double taken_off(const Ngram::Discounts& discounts, double count) {
 
 }  // namespace
 
-Ngram::Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences)
-    : vocabulary_(vocabulary) {
+Ngram::Ngram(int order, int vocabulary, const std::vector<std::vector<int>>& sentences) : vocabulary_(vocabulary) {
     if (order < 1 || vocabulary < 0)
         throw Error(text("an n-gram model of order ", order, " over ", vocabulary,
                          " symbols; the order is at least 1, the symbols at least 0"));
@@ -40,8 +39,7 @@ std::vector<int> Ngram::marked_text(const std::vector<std::vector<int>>& sentenc
         text.push_back(end());
     }
     if (text.size() >= none)
-        throw BadInput(
-            masquerade::text("an n-gram model of ", text.size(), " symbols; it can count ", none - 1));
+        throw BadInput(masquerade::text("an n-gram model of ", text.size(), " symbols; it can count ", none - 1));
     return text;
 }
 
@@ -76,8 +74,7 @@ void Ngram::count(const std::vector<int>& text) {
         }
         before = now;
     }
-    for (std::size_t n = 0; n < most; n++)
-        levels_[n].first_child.push_back(Index(levels_[n + 1].symbol.size()));
+    for (std::size_t n = 0; n < most; n++) levels_[n].first_child.push_back(Index(levels_[n + 1].symbol.size()));
 }
 
 void Ngram::link() {
@@ -116,8 +113,7 @@ void Ngram::set_discounts() {
         if (std::count(grams.begin() + 1, grams.end(), 0.0) > 0) continue;
         const double y = grams[1] / (grams[1] + 2 * grams[2]);
         Discounts found;
-        for (std::size_t k = 1; k <= 3; k++)
-            found[k - 1] = double(k) - double(k + 1) * y * grams[k + 1] / grams[k];
+        for (std::size_t k = 1; k <= 3; k++) found[k - 1] = double(k) - double(k + 1) * y * grams[k + 1] / grams[k];
         if (*std::min_element(found.begin(), found.end()) > 0) level.discounts = found;
     }
 }
@@ -195,8 +191,7 @@ std::vector<double> Ngram::log_probabilities(const std::vector<int>& sentence) c
 
 void Ngram::check(int symbol, int last) const {
     if (symbol < 0 || symbol > last)
-        throw Error(text("an n-gram model of ", vocabulary_, " symbols was given ", symbol,
-                         ", expected 0 to ", last));
+        throw Error(text("an n-gram model of ", vocabulary_, " symbols was given ", symbol, ", expected 0 to ", last));
 }
 
 }  // namespace masquerade

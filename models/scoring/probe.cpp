@@ -26,7 +26,8 @@ Vectors standardised(const Vectors& all, const LabelledSplit& split) {
     for (std::size_t i : split.train)
         for (std::size_t d = 0; d < D; d++) mean[d] += all[i][d] / double(split.train.size());
     for (std::size_t i : split.train)
-        for (std::size_t d = 0; d < D; d++) deviation[d] += std::pow(all[i][d] - mean[d], 2) / double(split.train.size());
+        for (std::size_t d = 0; d < D; d++)
+            deviation[d] += std::pow(all[i][d] - mean[d], 2) / double(split.train.size());
     Vectors x = all;
     for (Numbers& row : x) {
         for (std::size_t d = 0; d < D; d++) row[d] = (row[d] - mean[d]) / std::sqrt(deviation[d] + 1e-9);
@@ -62,7 +63,8 @@ LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std
         split.train.insert(split.train.end(), lines.begin(), lines.end());
     }
     if (split.classes < 2 || split.test.empty() || split.train.empty())
-        throw BadInput(text("labels need two classes and five lines at least, found ", split.classes, " and ", labels.size()));
+        throw BadInput(
+            text("labels need two classes and five lines at least, found ", split.classes, " and ", labels.size()));
     return split;
 }
 
@@ -107,7 +109,8 @@ double nearest_neighbours(const Vectors& vectors, const LabelledSplit& split, in
         const std::size_t k = std::min(near.size(), std::size_t(neighbours));
         std::partial_sort(near.begin(), near.begin() + std::ptrdiff_t(k), near.end());
         Numbers votes(std::size_t(split.classes), 0);
-        for (std::size_t n = 0; n < k; n++) votes[std::size_t(split.labels[near[n].second])] += 1 + 1e-6 * std::ldexp(1.0, -int(n));
+        for (std::size_t n = 0; n < k; n++)
+            votes[std::size_t(split.labels[near[n].second])] += 1 + 1e-6 * std::ldexp(1.0, -int(n));
         return largest(votes);
     });
 }
@@ -119,7 +122,8 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
     std::map<int, bool> known;
     for (std::size_t i : split.train) {
         lines[std::size_t(split.labels[i])]++;
-        for (int token : sentences[i].ids) counts[std::size_t(split.labels[i])][token]++, totals[std::size_t(split.labels[i])]++, known[token] = true;
+        for (int token : sentences[i].ids)
+            counts[std::size_t(split.labels[i])][token]++, totals[std::size_t(split.labels[i])]++, known[token] = true;
     }
     return share_right(split, [&](std::size_t i) {
         Numbers scores;
@@ -127,7 +131,8 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
             scores.push_back(std::log((lines[c] + 1) / double(split.train.size() + C)));
             for (int token : sentences[i].ids) {
                 const auto found = counts[c].find(token);
-                scores.back() += std::log(((found == counts[c].end() ? 0 : found->second) + 1) / (totals[c] + double(known.size())));
+                scores.back() +=
+                    std::log(((found == counts[c].end() ? 0 : found->second) + 1) / (totals[c] + double(known.size())));
             }
         }
         return largest(scores);
@@ -138,7 +143,8 @@ double cluster_information(const Vectors& vectors, const LabelledSplit& split, s
     const std::size_t n = vectors.size(), C = std::size_t(split.classes);
     Vectors centres;
     for (std::size_t i : drawn(n, n, Sequence(seed, "clusters")))  // C that are all different
-        if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end()) centres.push_back(vectors[i]);
+        if (centres.size() < C && std::find(centres.begin(), centres.end(), vectors[i]) == centres.end())
+            centres.push_back(vectors[i]);
     std::vector<std::size_t> cluster(n, 0);
     for (int round = 0; round < 20; round++) {
         Vectors sums(centres.size(), Numbers(vectors[0].size(), 0));
@@ -158,7 +164,8 @@ double cluster_information(const Vectors& vectors, const LabelledSplit& split, s
     std::map<int, double> of_label;
     for (std::size_t i = 0; i < n; i++) {
         const double share = 1 / double(n);
-        both[{cluster[i], split.labels[i]}] += share, of_cluster[cluster[i]] += share, of_label[split.labels[i]] += share;
+        both[{cluster[i], split.labels[i]}] += share, of_cluster[cluster[i]] += share,
+            of_label[split.labels[i]] += share;
     }
     double shared = 0, entropy = 0;
     for (const auto& [pair, p] : both) shared += p * std::log(p / (of_cluster[pair.first] * of_label[pair.second]));

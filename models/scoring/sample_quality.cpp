@@ -33,8 +33,8 @@ TrainingRuns::TrainingRuns(const std::vector<std::vector<int>>& lines) {
         text_.push_back(line_end);
     }
     if (text_.size() > UINT32_MAX)
-        throw BadInput(text("the training text has ", text_.size(), " words and lines; at most ", UINT32_MAX,
-                            " can be searched"));
+        throw BadInput(
+            text("the training text has ", text_.size(), " words and lines; at most ", UINT32_MAX, " can be searched"));
     places_.resize(text_.size());
     std::iota(places_.begin(), places_.end(), 0u);
     std::sort(places_.begin(), places_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -51,19 +51,17 @@ std::size_t TrainingRuns::longest_at(const std::vector<int>& line, std::size_t f
         while (first + n < line.size() && text_[place + n] == line[first + n]) n++;
         return n;
     };
-    auto after =
-        std::lower_bound(places_.begin(), places_.end(), first, [&](std::uint32_t place, std::size_t) {
-            std::size_t n = shared(place);
-            return first + n < line.size() && text_[place + n] < line[first + n];
-        });
+    auto after = std::lower_bound(places_.begin(), places_.end(), first, [&](std::uint32_t place, std::size_t) {
+        std::size_t n = shared(place);
+        return first + n < line.size() && text_[place + n] < line[first + n];
+    });
     std::size_t most = after != places_.end() ? shared(*after) : 0;
     return after != places_.begin() ? std::max(most, shared(*(after - 1))) : most;
 }
 
 std::size_t TrainingRuns::longest(const std::vector<int>& line) const {
     std::size_t most = 0;
-    for (std::size_t first = 0; first + most < line.size(); first++)
-        most = std::max(most, longest_at(line, first));
+    for (std::size_t first = 0; first + most < line.size(); first++) most = std::max(most, longest_at(line, first));
     return most;
 }
 
@@ -74,8 +72,7 @@ SampleQuality::SampleQuality(const std::vector<std::string>& training)
 
 TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::size_t compared) {
     const std::vector<Tokens> read = read_all(table_, lines);
-    const std::vector<Tokens> first(read.begin(),
-                                    read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
+    const std::vector<Tokens> first(read.begin(), read.begin() + std::ptrdiff_t(std::min(compared, read.size())));
     TextQuality q;
     q.perplexity = perplexity(model_, read);
     q.distinct1 = distinct(first, 1);
@@ -99,11 +96,10 @@ TextQuality SampleQuality::measure(const std::vector<std::string>& lines, std::s
     return q;
 }
 
-double SampleQuality::words(const std::vector<std::string>& lines) {
-    return words_a_line(read_all(table_, lines));
-}
+double SampleQuality::words(const std::vector<std::string>& lines) { return words_a_line(read_all(table_, lines)); }
 
-double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others) {
+double SampleQuality::reverse_perplexity(const std::vector<std::string>& lines,
+                                         const std::vector<std::string>& others) {
     return perplexity(WordModel(table_, read_all(table_, lines)), read_all(table_, others)).all;
 }
 

@@ -27,13 +27,13 @@ class TrainingRuns {
 };
 
 struct TextQuality {
-    Perplexity perplexity;  // under a 5-gram model of the training text
-    double distinct1 = 0;   // different words over words
-    double distinct2 = 0;   // different pairs over pairs of neighbours                Li et al. 2016
-    double repeated = 0;    // share of lines that stand before in the set
-    double copied = 0;      // share of lines that are lines of the training text
-    double match = 0;       // mean share of a line (with words) that one run of training text covers
-    double length = 0;      // words a line
+    Perplexity perplexity;        // under a 5-gram model of the training text
+    double distinct1 = 0;         // different words over words
+    double distinct2 = 0;         // different pairs over pairs of neighbours                Li et al. 2016
+    double repeated = 0;          // share of lines that stand before in the set
+    double copied = 0;            // share of lines that are lines of the training text
+    double match = 0;             // mean share of a line (with words) that one run of training text covers
+    double length = 0;            // words a line
     std::vector<double> lengths;  // shares of the lines with 0, 1, 2-3, 4-7, ... words
 };
 
@@ -48,7 +48,8 @@ class SampleQuality {
     // lines.
     TextQuality measure(const std::vector<std::string>& lines, std::size_t compared);
     double words(const std::vector<std::string>& lines);  // a line, on average
-    // How well a 5-gram model of `lines` expects `others`: lines that leave a part of the text out do badly.  Zhao et al. 2018
+    // How well a 5-gram model of `lines` expects `others`: lines that leave a part of the text out do badly.  Zhao et
+    // al. 2018
     double reverse_perplexity(const std::vector<std::string>& lines, const std::vector<std::string>& others);
 
   private:

@@ -38,8 +38,7 @@ class NearestSource {
     Found find(std::string_view source);
 
   private:
-    using Bag =
-        std::vector<std::pair<int, double>>;  // words in rising order, and their numbers of occurrences
+    using Bag = std::vector<std::pair<int, double>>;  // words in rising order, and their numbers of occurrences
     Bag read(std::string_view line);
     double length_of(const Bag& bag) const;  // of its vector
 
@@ -51,7 +50,7 @@ class NearestSource {
     };
     std::vector<double> idf_;                  // by word of the training sources
     std::vector<std::vector<Place>> sources_;  // by word, too
-    std::vector<double> cosines_;  // by source; of the query at hand
+    std::vector<double> cosines_;              // by source; of the query at hand
 };
 
 }  // namespace masquerade

@@ -129,8 +129,7 @@ bool repeats(const std::u32string& characters) {
 
 bool is_white_space(char32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-           c == 0x3000;
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 std::u32string characters_of(std::string_view line) {
@@ -188,13 +187,11 @@ Rouge rouge(const Strings& references, const Strings& hypotheses, RougeTokens to
     for (std::size_t i = 0; i < references.size(); i++) {
         const Tokens r = cut(references[i]), h = cut(hypotheses[i]);
         auto of_ngrams = [&](int n) {
-            return overlap(shared(ngrams(h, n), ngrams(r, n)), double(ngram_count(r, n)),
-                           double(ngram_count(h, n)));
+            return overlap(shared(ngrams(h, n), ngrams(r, n)), double(ngram_count(r, n)), double(ngram_count(h, n)));
         };
         add(mean.rouge1, of_ngrams(1), references.size());
         add(mean.rouge2, of_ngrams(2), references.size());
-        add(mean.rougeL, overlap(longest_common(r, h), double(r.size()), double(h.size())),
-            references.size());
+        add(mean.rougeL, overlap(longest_common(r, h), double(r.size()), double(h.size())), references.size());
     }
     return mean;
 }
@@ -212,8 +209,7 @@ Form form(const Strings& references, const Strings& hypotheses) {
         compared++;
     }
     const double pairs = double(references.size());
-    return {100 * ratio(exact, pairs), 100 * ratio(same, pairs), 100 * ratio(without, pairs),
-            ratio(ratios, compared)};
+    return {100 * ratio(exact, pairs), 100 * ratio(same, pairs), 100 * ratio(without, pairs), ratio(ratios, compared)};
 }
 
 }  // namespace masquerade

@@ -57,8 +57,7 @@ struct Form {
     double exact = 0;            // hypotheses that are their reference, byte for byte
     double same_length = 0;      // that have as many characters
     double without_repeats = 0;  // in which no character stands twice; punctuation may
-    double length_ratio =
-        0;  // mean of characters over the reference's; pairs with an empty reference left out
+    double length_ratio = 0;     // mean of characters over the reference's; pairs with an empty reference left out
 };
 Form form(const Strings& references, const Strings& hypotheses);
 

@@ -51,8 +51,7 @@ std::vector<int> WordTable::read(std::string_view line) {
 WordModel::WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines)
     : WordModel(table, lines, count_words(table, lines)) {}
 
-WordModel::WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines,
-                     const std::vector<int>& count)
+WordModel::WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines, const std::vector<int>& count)
     : table_(table),
       symbols_(number_known(count, unknown_)),
       words_(order, unknown_ + 1, symbols_of(lines)),
@@ -101,8 +100,7 @@ Perplexity perplexity(const WordModel& model, const std::vector<std::vector<int>
     }
     const double events = words + double(lines.size());
     if (events == 0) return {};
-    return {std::exp(sum / events), std::exp(known_sum / (events - unknown)),
-            words > 0 ? unknown / words : 0};
+    return {std::exp(sum / events), std::exp(known_sum / (events - unknown)), words > 0 ? unknown / words : 0};
 }
 
 }  // namespace masquerade

@@ -56,8 +56,7 @@ class WordModel {
     bool known(int word) const { return symbol_of(word) != unknown_; }
 
   private:
-    WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines,
-              const std::vector<int>& count);
+    WordModel(const WordTable& table, const std::vector<std::vector<int>>& lines, const std::vector<int>& count);
     int symbol_of(int word) const {
         return std::size_t(word) < symbols_.size() ? symbols_[std::size_t(word)] : unknown_;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Insertion: a canvas is a part of the words of a target, in order; slot l lies before word l, and is asked for words that
-// are missing there. Stern et al. 2019, section 4; kermit: Chan et al. 2019.
+// Insertion: a canvas is a part of the words of a target, in order; slot l lies before word l, and is asked for words
+// that are missing there. Stern et al. 2019, section 4; kermit: Chan et al. 2019.
 #include "models/tasks/insertion_objective.h"
 
 #include <algorithm>
@@ -132,7 +132,8 @@ std::vector<double> order_weights(const std::vector<int>& words, const Insertion
     for (std::size_t u = 0; u < words.size(); u++) {
         double distance = rule.middle ? std::abs(double(words.size() - 1) / 2 - double(u)) : 0;
         if (rule.scores)
-            distance = double(std::count_if(words.begin(), words.end(), [&](int other) { return score(other) < score(words[u]); }));
+            distance = double(
+                std::count_if(words.begin(), words.end(), [&](int other) { return score(other) < score(words[u]); }));
         w.push_back(distance);
     }
     const double nearest = w.empty() ? 0 : *std::min_element(w.begin(), w.end());
@@ -165,10 +166,12 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
 const std::vector<Objective>& insertion_objectives() {
     constexpr unsigned traits = Objective::pairs | Objective::scattered;
     static const std::vector<Objective> all = {
-        {"insertion", "words for every slot of a part of the target, from its source", traits, insertion<InsertionForm::two_stacks>,
-         two_stacks<full_mask>},
-        {"insertion-one-stack", "the same on one stack", traits, insertion<InsertionForm::one_stack>, one_stack<source_alone_mask>},
-        {"kermit", "the same for parts of source and target, on one stack that reads both", traits, kermit, one_stack<full_mask>},
+        {"insertion", "words for every slot of a part of the target, from its source", traits,
+         insertion<InsertionForm::two_stacks>, two_stacks<full_mask>},
+        {"insertion-one-stack", "the same on one stack", traits, insertion<InsertionForm::one_stack>,
+         one_stack<source_alone_mask>},
+        {"kermit", "the same for parts of source and target, on one stack that reads both", traits, kermit,
+         one_stack<full_mask>},
     };
     return all;
 }

@@ -15,7 +15,7 @@ enum class InsertionForm {
 Example canvas_example(InsertionForm form, const std::vector<int>& source, const std::vector<int>& canvas, int name,
                        const ObjectiveOptions& options);
 
-// The shares of the words that a slot lacks, in their order: they sum to 1.      Stern et al. 2019, equations 10, 11 and 14
+// The shares of the words that a slot lacks, in their order: they sum to 1.  Stern et al. 2019, equations 10, 11 and 14
 std::vector<double> order_weights(const std::vector<int>& words, const InsertionRule& rule);
 
 }  // namespace masquerade

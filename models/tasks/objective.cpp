@@ -29,8 +29,7 @@ TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
     const int n = int(s.ids.size()), start = o.target_start < 0 ? n : o.target_start;
     for (int i = 0; i < n; i++) all.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
-    for (std::size_t t = 0; t < s.target.size(); t++)
-        all.push(s.target[t], o.target_type, start + int(t), s.name);
+    for (std::size_t t = 0; t < s.target.size(); t++) all.push(s.target[t], o.target_type, start + int(t), s.name);
     return all;
 }
 
@@ -43,8 +42,7 @@ std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
 }
 
 void shuffle(std::vector<int>& places, Sequence& random) {
-    for (std::size_t i = places.size(); i > 1; i--)
-        std::swap(places[i - 1], places[random.below(std::uint32_t(i))]);
+    for (std::size_t i = places.size(); i > 1; i--) std::swap(places[i - 1], places[random.below(std::uint32_t(i))]);
 }
 
 Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
@@ -121,8 +119,8 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random(o.seed, "plm", std::uint32_t(s.name), step);
     std::vector<int> asked = ordinary(e.rows, o);
     shuffle(asked, random);
-    asked.resize(std::min(asked.size(),
-                          std::max<std::size_t>(1, std::size_t(o.predicted * double(asked.size()) + 0.5))));
+    asked.resize(
+        std::min(asked.size(), std::max<std::size_t>(1, std::size_t(o.predicted * double(asked.size()) + 0.5))));
     for (std::size_t r = 0; r < asked.size(); r++) e.rank[std::size_t(asked[r])] = int(r);
     std::sort(asked.begin(), asked.end());
     for (int place : asked) {
@@ -165,8 +163,8 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
 double weight_of(const std::string& word, const std::string& words) {
     double weight = 0;
     if (!read_number(word, weight) || !(weight > 0) || weight > 1e9)
-        throw BadUsage(text("objective ", words, ": ", word,
-                            " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
+        throw BadUsage(
+            text("objective ", words, ": ", word, " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
     return weight;
 }
 

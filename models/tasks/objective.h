@@ -14,14 +14,15 @@
 //                 simpler scheme                                                       docs/unilm.md
 //
 // An encoder and a decoder:
-//   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target      Vaswani et al. 2017
-//   mass          a sentence of which one span is hidden from the encoder; the decoder writes the span from the true token
-//                 before it on. Every token keeps the position it has in the sentence                 Song et al. 2019
+//   seq2seq       a pair: the encoder reads [CLS] source [SEP], the decoder [CLS] and the target    Vaswani et al. 2017
+//   mass          a sentence of which one span is hidden from the encoder; the decoder writes the span from the true
+//                 token before it on. Every token keeps the position it has in the sentence                 Song et al. 2019
 //
 // Insertion (models/tasks/insertion_objective.cpp):
-//   insertion            the decoder reads a part of the target in both directions; every slot is asked for words   Stern et al. 2019
+//   insertion            the decoder reads a part of the target in both directions; every slot is asked for
+//                        words                                                               Stern et al. 2019
 //   insertion-one-stack  the same on one stack, of which the source's part sees itself alone
-//   kermit               one stack reads parts of source and target, and is asked for words of both                 Chan et al. 2019
+//   kermit               one stack reads parts of source and target, and is asked for words of both    Chan et al. 2019
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -40,23 +41,23 @@ struct InsertionRule {
     bool left_to_right = false;  // one action, the next word; else a share of every word that a slot lacks, by ...
     bool middle = true;          // ... its distance to their middle: a balanced binary tree, ...
     std::shared_ptr<const std::vector<double>> scores;  // (V) ... or how many of them have a smaller score
-    double tau = 1;              // exp(-distance / tau); infinite: all alike
-    bool sequence = false;       // the end is asked for where all words are there; else in every slot that lacks none
-    double end_weight = 1;       // of a slot that is asked for the end, beside 1
-    int canvases = 1;            // parts of a target that are drawn in a step
-    int canvas = 0;              // which of them it is
-    int begin = -1, end = -1;    // [CLS] and [SEP], which stand around a canvas; [SEP] is the end of a slot as well
+    double tau = 1;                                     // exp(-distance / tau); infinite: all alike
+    bool sequence = false;     // the end is asked for where all words are there; else in every slot that lacks none
+    double end_weight = 1;     // of a slot that is asked for the end, beside 1
+    int canvases = 1;          // parts of a target that are drawn in a step
+    int canvas = 0;            // which of them it is
+    int begin = -1, end = -1;  // [CLS] and [SEP], which stand around a canvas; [SEP] is the end of a slot as well
 };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
-    int vocabulary = 0;               // V: random tokens lie below
-    std::vector<int> special;         // never hidden, never drawn at random
-    int mask = -1;                    // [MASK]; mlm and plm need it
-    double hidden = 0.15;             // mlm: share of the tokens; of these ...
-    double kept = 0.1, random = 0.1;  // ... stay as they are, or become any token; the rest become [MASK]
-    double predicted = 1.0 / 6;       // plm: share of the tokens that are asked for, the last of the order
-    double span = 0.5;                // mass: share of the tokens that are hidden, all in one span
+    int vocabulary = 0;                    // V: random tokens lie below
+    std::vector<int> special;              // never hidden, never drawn at random
+    int mask = -1;                         // [MASK]; mlm and plm need it
+    double hidden = 0.15;                  // mlm: share of the tokens; of these ...
+    double kept = 0.1, random = 0.1;       // ... stay as they are, or become any token; the rest become [MASK]
+    double predicted = 1.0 / 6;            // plm: share of the tokens that are asked for, the last of the order
+    double span = 0.5;                     // mass: share of the tokens that are hidden, all in one span
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
@@ -79,8 +80,8 @@ struct Objective {
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
     void (*mask)(Batch& batch);  // gives the batch its graphs, by its parts and ranks
 
-    // `pad_to` > 1 rounds rows and questions up to a multiple of it and documents to one of 8. BadInput, BadUsage: a sentence
-    // lacks a target, the vocabulary [MASK].
+    // `pad_to` > 1 rounds rows and questions up to a multiple of it and documents to one of 8. BadInput, BadUsage: a
+    // sentence lacks a target, the vocabulary [MASK].
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
     // Gives a batch all its masks: this objective's, or those of the options.
@@ -96,8 +97,8 @@ inline const Objective& find_objective(const std::string& name, bool encoder = f
     return find_objective(name, objectives(encoder));
 }
 
-// "unilm", or several objectives with weights: "mlm:2,unilm:2,lm:1,lm-reverse:1". Every batch has one of them, drawn by its
-// weight.
+// "unilm", or several objectives with weights: "mlm:2,unilm:2,lm:1,lm-reverse:1". Every batch has one of them, drawn by
+// its weight.
 struct ObjectiveMixture {
     struct Part {
         const Objective* objective;
@@ -105,7 +106,8 @@ struct ObjectiveMixture {
     };
     std::vector<Part> parts;  // weights sum to 1
 
-    static ObjectiveMixture parse(const std::string& words, const std::vector<Objective>& table = objectives());  // BadUsage
+    // BadUsage
+    static ObjectiveMixture parse(const std::string& words, const std::vector<Objective>& table = objectives());
     const Objective& at(std::uint64_t seed, std::uint32_t step) const;
     bool has(Objective::Trait trait) const;
 };

@@ -8,7 +8,8 @@ namespace masquerade {
 
 bool is_special(int id, const ObjectiveOptions& options);
 
-// The token that is read where `id` is hidden: [MASK], or by the shares `kept` and `random` the token itself or any other.
+// The token that is read where `id` is hidden: [MASK], or by the shares `kept` and `random` the token itself or any
+// other.
 int hidden_as(int id, Sequence& random, const ObjectiveOptions& options);
 
 // The masks of a batch by a function of its parts: of one stack, or of a decoder.

@@ -18,8 +18,8 @@ Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return e;
 }
 
-// The first place of a span of `length` among places 1 .. n: the first and the last possible one with a probability of 0.2
-// each, else any.
+// The first place of a span of `length` among places 1 .. n: the first and the last possible one with a probability of
+// 0.2 each, else any.
 int span_start(int n, int length, Sequence& random) {
     const int last = n - length + 1;
     const double u = random.uniform_double();
@@ -49,7 +49,8 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 const std::vector<Objective>& encoder_decoder_objectives() {
     static const std::vector<Objective> all = {
         {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq, two_stacks<causal_mask>},
-        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass, two_stacks<causal_mask>},
+        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass,
+         two_stacks<causal_mask>},
     };
     return all;
 }

@@ -18,10 +18,11 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // -log p(x|z) of every document of the batch; the places of `h` get those of its first, second, ... target added.
-std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch, const std::vector<Tensor*>& z,
-                                    HeldOut* h = nullptr) {
+std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
+                                    const std::vector<Tensor*>& z, HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
-    const std::vector<double> losses = numbers_of(model.backbone.token_losses(tape, states, batch.asked.tokens)->view());
+    const std::vector<double> losses =
+        numbers_of(model.backbone.token_losses(tape, states, batch.asked.tokens)->view());
     std::vector<double> sums(std::size_t(batch.documents));
     for (std::size_t b = 0; b < sums.size(); b++)
         for (int first = batch.asked.begin[b], row = first; row < batch.asked.begin[b + 1]; row++) {
@@ -37,8 +38,8 @@ std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVa
 
 double sum_of(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// The rows of z moved down by one: every document gets that of the one before. The first gets `before`, the last row of the last
-// batch; in the first batch, the batch's own last.
+// The rows of z moved down by one: every document gets that of the one before. The first gets `before`, the last row of
+// the last batch; in the first batch, the batch's own last.
 Tensor* neighbours(Tape& tape, const Tensor* z, std::vector<double>& before) {
     std::vector<double> moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
@@ -53,18 +54,21 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
     std::vector<double> sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
         const LatentSample& s = samples[l];
-        const std::vector<double> z = numbers_of(s.z->view()), y = numbers_of(s.y->view()), prior = s.prior ? numbers_of(s.prior->view()) : std::vector<double>();
+        const std::vector<double> z = numbers_of(s.z->view()), y = numbers_of(s.y->view()),
+                                  prior = s.prior ? numbers_of(s.prior->view()) : std::vector<double>();
         for (std::size_t b = 0; b < documents; b++)
-            sums[b] += model.latents[l].latent->log_ratio(&z[b * std::size_t(s.z->columns())], &y[b * std::size_t(s.y->columns())],
-                                                          s.prior ? &prior[b * std::size_t(s.prior->columns())] : nullptr);
+            sums[b] +=
+                model.latents[l].latent->log_ratio(&z[b * std::size_t(s.z->columns())],
+                                                   &y[b * std::size_t(s.y->columns())],
+                                                   s.prior ? &prior[b * std::size_t(s.prior->columns())] : nullptr);
     }
     return sums;
 }
 
-// A code is one point, of which no other can be drawn: each of its parts becomes any other now and then, and all sentences stay
-// within reach. The log of the ratio to the prior, of every document.
-std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch& batch, std::uint64_t seed, std::uint32_t sample,
-                              std::vector<Tensor*>& z) {
+// A code is one point, of which no other can be drawn: each of its parts becomes any other now and then, and all
+// sentences stay within reach. The log of the ratio to the prior, of every document.
+std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch& batch, std::uint64_t seed,
+                              std::uint32_t sample, std::vector<Tensor*>& z) {
     int parts = 0;
     for (const auto& layer : model.latents) parts += layer.latent->code_parts();
     const double change = 1.0 / (1 + parts);
@@ -82,8 +86,7 @@ std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch
 
 }  // namespace
 
-HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
-                        std::uint64_t seed) {
+HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
     std::vector<std::vector<double>> before(model.latents.size());
@@ -95,13 +98,13 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
         std::vector<Tensor*> z = points(samples);
         h.own += sum_of(sentence_losses(tape, model, batch, z, &h));
         if (!z.empty()) {
-            h.mean_path +=
-                sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
+            h.mean_path += sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
             for (std::size_t l = 0; l < z.size(); l++) z[l] = neighbours(tape, z[l], before[l]);
             h.other += sum_of(sentence_losses(tape, model, batch, z));
         }
         for (std::size_t l = 0; l < samples.size(); l++)
-            h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view())) : double(count) * model.latents[l].latent->constant_kl();
+            h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
+                                           : double(count) * model.latents[l].latent->constant_kl();
         h.sentences += std::int64_t(count);
         h.tokens += batch.asked.count;
         tape.end();
@@ -118,9 +121,8 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
     return h;
 }
 
-std::vector<double> importance_weighted_nll(const UniVae& model,
-                                            const std::vector<const Sentence*>& sentences, int samples,
-                                            std::uint64_t seed) {
+std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
+                                            int samples, std::uint64_t seed) {
     std::vector<double> nll;
     if (model.options.latent_layers == 0) samples = 1;
     each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
@@ -132,7 +134,8 @@ std::vector<double> importance_weighted_nll(const UniVae& model,
             const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
             std::vector<Tensor*> z = points(drawn);
             const bool codes = !drawn.empty() && model.latents[0].latent->code_parts() > 0;
-            const std::vector<double> ratios = codes ? disturbed(tape, model, batch, seed, std::uint32_t(s), z) : log_ratios(model, drawn, count);
+            const std::vector<double> ratios =
+                codes ? disturbed(tape, model, batch, seed, std::uint32_t(s), z) : log_ratios(model, drawn, count);
             const std::vector<double> losses = sentence_losses(tape, model, batch, z);
             for (std::size_t b = 0; b < count; b++) weights[b].push_back(-losses[b] - ratios[b]);
             tape.end();

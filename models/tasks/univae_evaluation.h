@@ -16,13 +16,11 @@ struct HeldOut {
     std::int64_t sentences = 0, tokens = 0;
     std::vector<double> at_place, reach;  // the summed losses of the first, second, ... targets, and how many there are
 };
-HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences,
-                        std::uint64_t seed);
+HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed);
 
 // -log p(x) of every sentence by importance sampling (Burda et al. 2015): the log of the mean over S samples of
 // p(x|z) p(z) / q(z|x). An upper bound in expectation, tighter the larger S. K = 0: exact, S does not matter.
-std::vector<double> importance_weighted_nll(const UniVae& model,
-                                            const std::vector<const Sentence*>& sentences, int samples,
-                                            std::uint64_t seed);
+std::vector<double> importance_weighted_nll(const UniVae& model, const std::vector<const Sentence*>& sentences,
+                                            int samples, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -11,7 +11,8 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
             const std::vector<double> z = numbers_of(s.z->view());  // (B,Z)
-            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) all[first + i / Z].push_back(z[i]);
+            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++)
+                all[first + i / Z].push_back(z[i]);
         }
         tape.end();
     });
@@ -20,12 +21,12 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
 
 std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     std::vector<const Sentence*> chosen;
-    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences"))) chosen.push_back(&sentences[i]);
+    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences")))
+        chosen.push_back(&sentences[i]);
     return chosen;
 }
 
-LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
-                      std::uint64_t seed) {
+LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
     if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");

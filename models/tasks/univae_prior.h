@@ -16,7 +16,8 @@ void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentenc
     Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time)
-        use(tape, model.batch({&sentences[first], &sentences[first] + std::min(at_a_time, sentences.size() - first)}), first);
+        use(tape, model.batch({&sentences[first], &sentences[first] + std::min(at_a_time, sentences.size() - first)}),
+            first);
 }
 
 // The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
@@ -25,9 +26,8 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
 // At most so many of them, drawn by the seed.
 std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
 
-// From at most `most` of the sentences, drawn by the seed. The same bits for any number of threads. BadInput where there
-// is no sentence, BadUsage where the model has no latents.
-LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
-                      std::uint64_t seed);
+// From at most `most` of the sentences, drawn by the seed. The same bits for any number of threads. BadInput where
+// there is no sentence, BadUsage where the model has no latents.
+LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
 
 }  // namespace masquerade

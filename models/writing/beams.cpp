@@ -113,9 +113,7 @@ void BeamGroup::advance(std::vector<int>& others) {
 
 // It is over when the best beam ends. Other beams that end are dropped, and with them their width.
 void BeamGroup::advance_bert4keras(std::vector<Beam> best) {
-    auto ended = [&](const Beam& b) {
-        return rules_.is_end(b.written.back()) && rules_.ends(b.end_tokens, length_);
-    };
+    auto ended = [&](const Beam& b) { return rules_.is_end(b.written.back()) && rules_.ends(b.end_tokens, length_); };
     const bool over = ended(best[0]);
     if (!over) best.erase(std::remove_if(best.begin(), best.end(), ended), best.end());
     width_ = best.size();

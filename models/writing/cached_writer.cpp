@@ -23,7 +23,8 @@ Memory& CachedWriter::start(int most_rows, int longest) {
 }
 
 // The mask of a step in words, from that in which all rows see their sources whole.
-SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const {
+SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<CachedDocument> documents,
+                                         int token_source) const {
     Window window;
     for (CachedDocument& d : documents) {
         const MaskWords::Written w = words.written(d.seen_end - d.seen_begin, memory_.goes_on);
@@ -95,10 +96,20 @@ View CachedWriter::feed(const std::vector<Row>& rows) {
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         const Ints write = tape_.ints(write_rows_);
         Tensor* kept = cache_.layer(i);
-        cache.self = {reads ? memory_.keys.layer(i) : nullptr, states ? nullptr : kept, write,
-                      tape_.ints(memory_.positions), states ? kept : nullptr, written == 0, cache_.near(i), tape_.ints(near_rows_)};
-        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr, nullptr, write, pass.encoder_positions,
-                       cache_.cross(i), written == 0};
+        cache.self = {reads ? memory_.keys.layer(i) : nullptr,
+                      states ? nullptr : kept,
+                      write,
+                      tape_.ints(memory_.positions),
+                      states ? kept : nullptr,
+                      written == 0,
+                      cache_.near(i),
+                      tape_.ints(near_rows_)};
+        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr,
+                       nullptr,
+                       write,
+                       pass.encoder_positions,
+                       cache_.cross(i),
+                       written == 0};
         layer.graph = &masks_.at(i, cache.self.memory ? graph_ : alone_graph_);
         layer.cross_graph = &cross_masks_.at(i, cross_graph_);
     });  // (n,C)
@@ -124,9 +135,9 @@ const float* CachedWriter::step(const std::vector<Row>& rows) {
     return logits_.data();
 }
 
-std::vector<std::vector<Hypothesis>> write_targets(
-    NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
-    const std::function<void(std::size_t, std::size_t, int)>& read) {
+std::vector<std::vector<Hypothesis>> write_targets(NextToken& model, const std::vector<SearchSource>& about,
+                                                   const SearchOptions& options, std::uint64_t seed,
+                                                   const std::function<void(std::size_t, std::size_t, int)>& read) {
     constexpr std::size_t at_a_time = 64;
     std::vector<std::vector<Hypothesis>> all;
     for (std::size_t first = 0; first < about.size(); first += at_a_time) {

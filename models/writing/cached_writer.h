@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only a
-// memory: keys and values that every prefix of a source sees and that are made once. A prefix keeps the keys and values of
-// what was written, one row a step. What is written this way has the bits of a pass over the whole.
+// Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only
+// a memory: keys and values that every prefix of a source sees and that are made once. A prefix keeps the keys and
+// values of what was written, one row a step. What is written this way has the bits of a pass over the whole.
 #pragma once
 #include <functional>
 
@@ -22,9 +22,10 @@ struct Memory {
     KeptKeys encoder;  // of cross-attention
     std::vector<int> positions, encoder_positions;  // of the rows of `keys` and of `encoder`; none: 0
     bool rotates_cross = false;
-    const LayerMasks* masks = nullptr;        // in words; null: rows see their source whole
-    bool goes_on = false;                     // what is written continues its source
-    std::vector<float> next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
+    const LayerMasks* masks = nullptr;  // in words; null: rows see their source whole
+    bool goes_on = false;               // what is written continues its source
+    std::vector<float>
+        next;  // (sources, V) logits of the first tokens; empty: the first step feeds `begin` of each source
 };
 
 class CachedWriter : public NextToken {
@@ -68,12 +69,13 @@ class CachedWriter : public NextToken {
 class SourceReader : public CachedWriter {
   public:
     using CachedWriter::CachedWriter;
-    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a time.
+    // Forgets everything and reads these: tokens [CLS] ... [SEP]. At most `most_rows` prefixes will be written at a
+    // time.
     virtual void read(const std::vector<const Sentence*>& sources, int most_rows) = 0;
 };
 
-// search() of all sources, 64 at a time; `about` says what it knows of each. `read` gives the model `count` of them from
-// number `first` on, with room for `most_rows` prefixes.
+// search() of all sources, 64 at a time; `about` says what it knows of each. `read` gives the model `count` of them
+// from number `first` on, with room for `most_rows` prefixes.
 std::vector<std::vector<Hypothesis>> write_targets(
     NextToken& model, const std::vector<SearchSource>& about, const SearchOptions& options, std::uint64_t seed,
     const std::function<void(std::size_t first, std::size_t count, int most_rows)>& read);

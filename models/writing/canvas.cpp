@@ -12,13 +12,18 @@ namespace masquerade {
 
 void check(const CanvasOptions& o) {
     if (o.parallel && o.finalization == Finalization::sequence)
-        throw BadUsage("parallel insertion needs slot finalization: a model of sequence finalization does not say which slots end");
-    if (o.threshold != 0 && !o.parallel) throw BadUsage("a threshold chooses slots of parallel insertion, and this is serial");
+        throw BadUsage(
+            "parallel insertion needs slot finalization: a model of sequence finalization does not say which slots end");
+    if (o.threshold != 0 && !o.parallel)
+        throw BadUsage("a threshold chooses slots of parallel insertion, and this is serial");
     if (o.sure_end > 0 && o.finalization == Finalization::sequence)
-        throw BadUsage("how sure an end must be is asked of slots, and a model of sequence finalization does not say which slots end");
-    if (!(o.threshold >= 0) || !(o.sure_end >= 0 && o.sure_end <= 1) || !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
-        throw BadUsage(text("insertion needs a threshold, a length and rounds of 0 or more, a finite end penalty and a sure end in [0,1], found ",
-                            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end));
+        throw BadUsage(
+            "how sure an end must be is asked of slots, and a model of sequence finalization does not say which slots end");
+    if (!(o.threshold >= 0) || !(o.sure_end >= 0 && o.sure_end <= 1) || !std::isfinite(o.end_penalty) ||
+        o.longest < 0 || o.most_rounds < 0)
+        throw BadUsage(text(
+            "insertion needs a threshold, a length and rounds of 0 or more, a finite end penalty and a sure end in [0,1], found ",
+            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end));
 }
 
 namespace {
@@ -32,8 +37,9 @@ void check(const Canvas& canvas, std::size_t scored) {
 
 double joint(const SlotScore& s) { return s.place + s.content; }
 
-// To insert c before, between or behind a run of c's makes the same canvas: one of these slots stands for all that want c. A token
-// is missing there if it is missing in any of them: p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)), both in [0,1].
+// To insert c before, between or behind a run of c's makes the same canvas: one of these slots stands for all that want
+// c. A token is missing there if it is missing in any of them: p(c) = sum_l p(c|l), p(end) = 1 - sum_l (1 - p(end|l)),
+// both in [0,1].
 void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
     for (std::size_t l = 0, to = 0; l < canvas.tokens.size(); l = to) {
         const int c = canvas.tokens[l];
@@ -47,7 +53,8 @@ void alike(const Canvas& canvas, std::vector<SlotScore>& scores) {
             content += std::exp(s->content), lacking += 1 - std::exp(s->end), both += std::exp(joint(*s));
             s->content = -INFINITY;
         }
-        *want[0] = {c, std::log(std::min(content, 1.0)), std::log(std::max(1 - lacking, 0.0)), std::log(both / std::min(content, 1.0))};
+        *want[0] = {c, std::log(std::min(content, 1.0)), std::log(std::max(1 - lacking, 0.0)),
+                    std::log(both / std::min(content, 1.0))};
     }
 }
 
@@ -102,7 +109,8 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
         std::vector<const Canvas*> asked;
         for (std::size_t i : open) asked.push_back(&starts[i]);
         auto scores = model.score(asked);
-        if (scores.size() != asked.size()) throw Error(text("the model scored ", scores.size(), " canvases of ", asked.size()));
+        if (scores.size() != asked.size())
+            throw Error(text("the model scored ", scores.size(), " canvases of ", asked.size()));
         std::vector<std::size_t> still_open;
         for (std::size_t n = 0; n < open.size(); n++) {
             Canvas& canvas = starts[open[n]];

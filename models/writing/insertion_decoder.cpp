@@ -57,7 +57,8 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
     if (reader_) {
         b.shared.clear();
         for (const Sentence* s : sources_) b.shared.push_back({int(s->ids.size()), 0});
-        for (std::size_t i = 0; i < canvases.size(); i++) b.shared[std::size_t(canvases[i]->source)].target += b.parts[i].target;
+        for (std::size_t i = 0; i < canvases.size(); i++)
+            b.shared[std::size_t(canvases[i]->source)].target += b.parts[i].target;
     }
     objective_.give_masks(b, options_);
     return b;
@@ -78,8 +79,8 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     }));
 }
 
-// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log of what normalises part k: the words of the slot or, jointly, of
-// all slots of its canvas.
+// log p(c,l) = log sum_k exp(a_k + z_kc), a_k = log pi_k - log of what normalises part k: the words of the slot or,
+// jointly, of all slots of its canvas.
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
     const Batch batch = batch_of(canvases);
     const auto K = std::size_t(model_.options.mixture), V = forbidden_.size();
@@ -111,7 +112,8 @@ std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<co
             SlotScore score{-1, -INFINITY, 0, joint ? log_sum_exp(terms) : (*place)[std::int64_t(m)] - places};
             for (std::size_t k = 0; k < K; k++)
                 for (std::size_t c = 0; c < V; c++)
-                    logits[k * V + c] = z[std::int64_t((m * K + k) * V + c)] + (bias ? (*bias)[std::int64_t(g * V + c)] : 0);
+                    logits[k * V + c] =
+                        z[std::int64_t((m * K + k) * V + c)] + (bias ? (*bias)[std::int64_t(g * V + c)] : 0);
             const auto content = [&](std::size_t c) {
                 for (std::size_t k = 0; k < K; k++) terms[k] = a[k] + logits[k * V + c];
                 return (K == 1 ? terms[0] : log_sum_exp(terms)) - (joint ? score.place : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of slots by an Insertion Transformer. Sources are read once; every round runs whole canvases, as the positions of
-// their words change.
+// The scores of slots by an Insertion Transformer. Sources are read once; every round runs whole canvases, as the
+// positions of their words change.
 #pragma once
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
@@ -12,8 +12,8 @@ namespace masquerade {
 class InsertionDecoder : public SlotModel {
   public:
     // Options of `objective`, as in training. `forbidden`: words that are never inserted, the end among them.
-    InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form, const ObjectiveOptions& options,
-                     const std::vector<int>& forbidden);
+    InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
+                     const ObjectiveOptions& options, const std::vector<int>& forbidden);
     // Canvases name their sources by their places here; those of one source are neighbours, sources in order.
     void read(const std::vector<const Sentence*>& sources);
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;

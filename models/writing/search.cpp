@@ -43,16 +43,14 @@ class Search {
             parallel_for(std::int64_t(work_.size()), std::max(1, numbers_a_piece / model_.vocabulary()),
                          [&](std::int64_t begin, std::int64_t end) {
                              static thread_local TokenScores scores;
-                             for (std::int64_t i = begin; i < end; i++)
-                                 look(work_[std::size_t(i)], logits, scores);
+                             for (std::int64_t i = begin; i < end; i++) look(work_[std::size_t(i)], logits, scores);
                          });
             for (auto& s : searched) {
                 advance(*s);
                 if (s->done()) found[std::size_t(s->index)] = results(*s);
             }
-            searched.erase(
-                std::remove_if(searched.begin(), searched.end(), [](auto& s) { return s->done(); }),
-                searched.end());
+            searched.erase(std::remove_if(searched.begin(), searched.end(), [](auto& s) { return s->done(); }),
+                           searched.end());
         }
     }
 
@@ -87,11 +85,11 @@ class Search {
         const SearchRules& rules = work.searched->rules;
         beam.next.clear();
         const std::vector<int>& forced = rules.forced(step_);
-        const double u = options_.samples > 0
-                             ? sampling_draw(seed_, work.searched->source.line,
-                                             work.searched->source.sample + work.group->sample(work.beam),
-                                             std::uint32_t(step_))
-                             : 0;
+        const double u =
+            options_.samples > 0
+                ? sampling_draw(seed_, work.searched->source.line,
+                                work.searched->source.sample + work.group->sample(work.beam), std::uint32_t(step_))
+                : 0;
         if (!forced.empty()) {  // it costs nothing, as in Hugging Face's generate; several are equally good
             for (int token : forced) beam.next.push_back(Candidate{token, 0});
             if (options_.samples > 0) beam.next = {beam.next[std::size_t(u * double(forced.size()))]};
@@ -100,10 +98,9 @@ class Search {
         scores.read(row, V);
         const double log_sum = scores.log_sum();
         if (!std::isfinite(log_sum))
-            throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ",
-                             step_, ", hold NaN or infinity, or nothing else than minus infinity"));
-        const bool one =
-            options_.beams == 1;  // Hugging Face's generate penalises logits there, log p with more beams
+            throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ", step_,
+                             ", hold NaN or infinity, or nothing else than minus infinity"));
+        const bool one = options_.beams == 1;  // Hugging Face's generate penalises logits there, log p with more beams
         rules.apply(scores, beam.written, one ? 0 : log_sum);
         if (options_.samples > 0) {
             const int token = scores.draw(options_, u);
@@ -130,8 +127,7 @@ class Search {
 
     std::vector<Hypothesis> results(const Searched& s) const {
         std::vector<Hypothesis> all;
-        for (const BeamGroup& group : s.groups)
-            all.insert(all.end(), group.finished().begin(), group.finished().end());
+        for (const BeamGroup& group : s.groups) all.insert(all.end(), group.finished().begin(), group.finished().end());
         if (options_.samples > 0) return all;
         std::stable_sort(all.begin(), all.end(),
                          [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });

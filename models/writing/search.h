@@ -30,12 +30,12 @@ class NextToken {
 };
 
 struct SearchSource {
-    std::uint32_t line = 0;   // names the random draws of this source
+    std::uint32_t line = 0;    // names the random draws of this source
     std::uint32_t sample = 0;  // and with it the first of its samples
-    int begin = 0;            // the first token the model is fed; not part of what is written
-    std::vector<int> ends;    // any of them ends a hypothesis
-    int maximum = 0;          // tokens written at most, the end counted; 0: the options' maximum
-    std::vector<int> tokens;  // of the input: read by `penalise_source` alone
+    int begin = 0;             // the first token the model is fed; not part of what is written
+    std::vector<int> ends;     // any of them ends a hypothesis
+    int maximum = 0;           // tokens written at most, the end counted; 0: the options' maximum
+    std::vector<int> tokens;   // of the input: read by `penalise_source` alone
 };
 
 struct SearchOptions {

@@ -3,8 +3,8 @@
 
 namespace masquerade {
 
-EncoderReader::EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
-                             std::shared_ptr<const LayerMasks> masks)
+EncoderReader::EncoderReader(const EncoderDecoder& model, int source_type,
+                             std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
     : model_(model), source_type_(source_type), encoder_masks_(std::move(encoder_masks)), masks_(std::move(masks)) {}
 
 void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources, Memory& memory) {
@@ -24,7 +24,8 @@ void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources
     memory.encoder_positions = rows_.positions;
     memory.rotates_cross = model_.rotates_cross();
     const Attention& cross = model_.decoder.layers[0].cross();
-    memory.encoder.allocate(model_.decoder, "cache.source", cross.kept_rows(rows_.count(), int(sources.size())), 0, false, true);
+    memory.encoder.allocate(model_.decoder, "cache.source", cross.kept_rows(rows_.count(), int(sources.size())), 0,
+                            false, true);
     tape.begin("read");
     Pass pass = model_.decoder.pass(tape, rows_, graph_);
     PackedRows packed;

@@ -6,7 +6,8 @@
 
 namespace masquerade {
 
-void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first, bool states, bool cross) {
+void KeptKeys::allocate(const Backbone& stack, const std::string& path, std::int64_t rows, int first, bool states,
+                        bool cross) {
     first_ = first;
     rows_.resize(std::size_t(rows));
     std::iota(rows_.begin(), rows_.end(), 0);
@@ -38,7 +39,8 @@ void TargetCache::start(const Backbone& stack, int slots, int longest, bool back
     cross_ = KeptKeys(), near_ = KeptKeys();
     near_of_each_ = block ? block->attention().near_rows() : 0;
     if (near_of_each_ > 0) near_.allocate(stack, "cache.near", std::int64_t(slots) * near_of_each_);
-    if (block && block->shape.cross && block->cross().state_numbers() > 0) cross_.allocate(stack, "cache.cross", slots, 0, true, true);
+    if (block && block->shape.cross && block->cross().state_numbers() > 0)
+        cross_.allocate(stack, "cache.cross", slots, 0, true, true);
 }
 
 void TargetCache::follow(Tape& tape, const std::vector<NextToken::Row>& rows) {

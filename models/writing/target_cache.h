@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The keys that writing keeps from step to step in each layer. The rows of the sources are made once; the rows of what is
-// written lie in slots, one a prefix, one row a token, or one state for all tokens.
+// The keys that writing keeps from step to step in each layer. The rows of the sources are made once; the rows of what
+// is written lie in slots, one a prefix, one row a token, or one state for all tokens.
 #pragma once
 #include <deque>
 #include <string>
@@ -43,8 +43,8 @@ class TargetCache {
   public:
     // Empty, with room for so many prefixes of at most `longest` tokens.
     void start(const Backbone& stack, int slots, int longest, bool backward = false);
-    // The prefixes of this step: each keeps the slot of the one it continues; where several continue one, all but the first
-    // get a copy of its rows.
+    // The prefixes of this step: each keeps the slot of the one it continues; where several continue one, all but the
+    // first get a copy of its rows.
     void follow(Tape& tape, const std::vector<NextToken::Row>& rows);
     // After follow(): the first row of prefix i, its next token among them, and where that goes.
     int first_row(std::size_t i) const { return row(slot_of_[i], backward_ ? written_ : 0); }
@@ -54,7 +54,7 @@ class TargetCache {
     Tensor* near(int i) { return near_.layer(i); }    // rows beside the states; null: there are none
     std::vector<int> near_rows() const;               // of the prefixes
     bool states() const { return states_; }           // a state stands for all tokens of a prefix
-    int written() const { return written_; }  // tokens of every prefix that are in it
+    int written() const { return written_; }          // tokens of every prefix that are in it
     void advance() { written_++; }
 
   private:

@@ -48,9 +48,7 @@ void TokenScores::find_largest(int b) {
     largest_[std::size_t(b)] = largest_of(scores_.data() + begin, std::min(block, size() - begin));
 }
 
-float TokenScores::largest() const {
-    return from_ordered(*std::max_element(largest_.begin(), largest_.end()));
-}
+float TokenScores::largest() const { return from_ordered(*std::max_element(largest_.begin(), largest_.end())); }
 
 void TokenScores::read(const float* logits, int V) {
     scores_.assign(logits, logits + V);

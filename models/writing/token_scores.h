@@ -36,9 +36,7 @@ class TokenScores {
     int draw(const SearchOptions& options, double u);
 
   private:
-    static bool better(const Token& a, const Token& b) {
-        return a.score != b.score ? a.score > b.score : a.id < b.id;
-    }
+    static bool better(const Token& a, const Token& b) { return a.score != b.score ? a.score > b.score : a.id < b.id; }
     static constexpr int block = 64;
     void find_largest(int block_index);
     float largest() const;

@@ -49,7 +49,7 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
         layer.query_rows = tape.ints(edge_rows_);
         layer.query_names = edge_.names(tape);
         layer.graph = &edge_graph_;
-    });  // (sources, C)
+    });                                                                                           // (sources, C)
     const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());  // (sources, V)
     memory.next.resize(std::size_t(logits.view().count()));
     for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[std::int64_t(i)]);

@@ -12,8 +12,8 @@ struct ReadingOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     int longest = 64;                      // tokens of a target, at most
-    // Sources are endings, and what is written comes before them, from right to left. The first of the `longest` tokens that
-    // may be missing has position 0, where a whole text of at most `room` tokens has its [CLS].
+    // Sources are endings, and what is written comes before them, from right to left. The first of the `longest` tokens
+    // that may be missing has position 0, where a whole text of at most `room` tokens has its [CLS].
     bool backward = false;
     int room = 64;
     std::shared_ptr<const LayerMasks> masks;  // in words, as in training; null: none
@@ -24,7 +24,8 @@ class UniLmDecoder : public SourceReader {
   public:
     UniLmDecoder(const UniLm& model, const ReadingOptions& options);
 
-    // After it the first step() gives what follows the sources; the next feeds token number 0 of the targets, and so on.
+    // After it the first step() gives what follows the sources; the next feeds token number 0 of the targets, and so
+    // on.
     void read(const std::vector<const Sentence*>& sources, int most_rows) override;
 
   private:

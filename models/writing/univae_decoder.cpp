@@ -14,14 +14,16 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     const std::vector<int>& at = model_.options.latent_at;
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
-    memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count), at.empty() ? model_.options.backbone.layers : at[0]);
+    memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count),
+                         at.empty() ? model_.options.backbone.layers : at[0]);
     for (int i = at.empty() ? 0 : at[0]; i < model_.options.backbone.layers && !at.empty(); i++)
         if (model_.latent_of(i) < 0) memory.keys.drop(i);
     memory.masks = &model_.masks;
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
         if (requests[b].latent.size() != std::size_t(space.numbers()))
-            throw Error(text("decode: a latent vector has ", requests[b].latent.size(), " numbers, the model ", space.numbers()));
+            throw Error(text("decode: a latent vector has ", requests[b].latent.size(), " numbers, the model ",
+                             space.numbers()));
     }
     tape.begin("latents");
     for (int l = 0; l < space.layers(); l++) {

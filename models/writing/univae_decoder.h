@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writing sentences from latent vectors. No encoder token is ever run: of a document the K latent keys and values are the
-// memory.
+// Writing sentences from latent vectors. No encoder token is ever run: of a document the K latent keys and values are
+// the memory.
 #pragma once
 #include <vector>
 
@@ -26,10 +26,11 @@ class UniVaeDecoder {
     };
     UniVaeDecoder(const UniVae& model, Special special);
 
-    // For every request its hypotheses, at most max_length - 2 tokens each, without [CLS] and [SEP]. Each refinement reads
-    // the best of them and writes it again: its latents by the mean path take the place of the request's. A draw that no
-    // sentence has turns into one that some sentence has: one step of Gibbs sampling between text and latents. Nothing
-    // changes where the model has no latents.                                         Rezende et al. 2014, section 3
+    // For every request its hypotheses, at most max_length - 2 tokens each, without [CLS] and [SEP]. Each refinement
+    // reads the best of them and writes it again: its latents by the mean path take the place of the request's. A draw
+    // that no sentence has turns into one that some sentence has: one step of Gibbs sampling between text and latents.
+    // Nothing changes where the model has no latents.                                         Rezende et al. 2014,
+    // section 3
     std::vector<std::vector<Hypothesis>> search(std::vector<DecodeRequest> requests, SearchOptions options,
                                                 std::uint64_t seed, int refinements = 0);
     // The best of each, as long as the model allows.

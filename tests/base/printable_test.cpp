@@ -49,8 +49,7 @@ TEST_CASE("printable: words from outside become one line that steers nothing") {
     CHECK(printable("\xc2\x9b"
                     "31m é 中") == "\\u009b31m é 中");
     CHECK(printable("\xe2\x80\xae"
-                    "fdp.exe \xe2\x81\xa6 \xe2\x80\xa8 \xd8\x9c") ==
-          "\\u202efdp.exe \\u2066 \\u2028 \\u061c");
+                    "fdp.exe \xe2\x81\xa6 \xe2\x80\xa8 \xd8\x9c") == "\\u202efdp.exe \\u2066 \\u2028 \\u061c");
     CHECK(printable("\xff\xc3(\xed\xa0\x80") == "\\xff\\xc3(\\xed\\xa0\\x80");
     CHECK(printable("می‌خواهم \\n") == "می‌خواهم \\n");  // the joiner of U+200C is spelling
     for (const std::string& word : strange_words()) {

@@ -31,8 +31,8 @@ TEST_CASE("philox 4x32-10 gives the words of cuRAND's own function") {
     int lines = 0;
     Four counter, words;
     std::uint32_t key[2];
-    while (golden >> std::hex >> counter.v[0] >> counter.v[1] >> counter.v[2] >> counter.v[3] >> key[0] >>
-           key[1] >> words.v[0] >> words.v[1] >> words.v[2] >> words.v[3]) {
+    while (golden >> std::hex >> counter.v[0] >> counter.v[1] >> counter.v[2] >> counter.v[3] >> key[0] >> key[1] >>
+           words.v[0] >> words.v[1] >> words.v[2] >> words.v[3]) {
         check_philox(counter, key[0], key[1], words);
         lines++;
     }

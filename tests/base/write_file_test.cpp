@@ -87,8 +87,7 @@ TEST_CASE("write file: links, devices and pipes stay what they are") {
     if (!has_full_disk()) return;
     const std::string full = folder.file("full");
     fs::create_symlink("/dev/full", full);
-    CHECK_SAYS(message_of<BadInput>([&] { replace_file(full, std::string("x")); }),
-               "No space left on device");
+    CHECK_SAYS(message_of<BadInput>([&] { replace_file(full, std::string("x")); }), "No space left on device");
     CHECK(fs::is_character_file(full));
 }
 
@@ -126,7 +125,8 @@ TEST_CASE("write file: what is not finished lies where nobody else can put anyth
         CHECK(fs::equivalent(beside.parent_path(), folder.path));
         places.push_back(beside.filename().string());
     };
-    for (const char* taken : {".new-a/x", ".new-files/x"}) fs::create_directories(folder.file(taken));  // as a stranger may guess them
+    // as a stranger may guess them
+    for (const char* taken : {".new-a/x", ".new-files/x"}) fs::create_directories(folder.file(taken));
     for (int round = 0; round < 2; round++) {
         replace_file(folder.file("a"), [&](const std::string& place) { look_at(place), write_file(place, "a"); });
         fill_folder(folder.path, [&](const std::string& place) { look_at(place), write_file(place + "/b", "b"); });
@@ -151,6 +151,7 @@ TEST_CASE("write file: a new folder is on the disk with those above it") {
     CHECK(flushed == std::vector<std::string>{folder.file("a/b")});
     noting_flushes = false;
     write_file(folder.file("file"), "");
-    CHECK_SAYS(message_of<BadInput>([&] { make_folder(folder.file("file")); }), "cannot make the folder " + folder.file("file"));
+    CHECK_SAYS(message_of<BadInput>([&] { make_folder(folder.file("file")); }),
+               "cannot make the folder " + folder.file("file"));
     CHECK_SAYS(message_of<BadInput>([&] { make_folder(folder.file("file/in")); }), "cannot make the folder ");
 }

@@ -58,8 +58,8 @@ using Places = std::vector<std::string>;
 TEST_CASE("cublas places: a bare machine has the loader's own and the toolkit's folders") {
     const Machine machine;
     CHECK(machine.places() == Places{"libcublasLt.so.99", "/usr/local/cuda/lib64", "/usr/local/cuda/lib",
-                                     "/usr/local/cuda/targets/x86_64-linux/lib", "/opt/cuda/lib64",
-                                     "/opt/cuda/lib", "/opt/cuda/targets/x86_64-linux/lib"});
+                                     "/usr/local/cuda/targets/x86_64-linux/lib", "/opt/cuda/lib64", "/opt/cuda/lib",
+                                     "/opt/cuda/targets/x86_64-linux/lib"});
 }
 
 TEST_CASE("cublas places: what the variable names, and then nothing else") {
@@ -82,10 +82,9 @@ TEST_CASE("cublas places: toolkits by variable, by default and by version, the n
     variables["CUDA_HOME"] = machine.make("home");
     variables["CUDA_PATH"] = machine.folder.file("usr/local/cuda-99");
     Places all = machine.places();
-    all.erase(
-        std::remove_if(all.begin(), all.end(),
-                       [](const std::string& place) { return place.find("/targets/") != std::string::npos; }),
-        all.end());
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [](const std::string& place) { return place.find("/targets/") != std::string::npos; }),
+              all.end());
     CHECK(all == Places{"libcublasLt.so.99", "/home/lib64", "/home/lib", "/usr/local/cuda-99/lib64",
                         "/usr/local/cuda-99/lib", "/usr/local/cuda/lib64", "/usr/local/cuda-99.10/lib64",
                         "/usr/local/cuda-99.10/lib", "/opt/cuda/lib64", "/opt/cuda/lib"});
@@ -131,9 +130,8 @@ TEST_CASE("cublas places: the first that opens is taken, and where none does eac
     CHECK(none.library == nullptr);
     CHECK(none.reason.find("no libcublasLt.so.99 can be opened; libcublasLt.so.99: ") == 0);
     CHECK(none.reason.find("; " + broken + ": ") != std::string::npos);
-    CHECK(none.reason.find(
-              "; 5 other places do not have it; install cuBLAS of CUDA 99, or name the file or its "
-              "folder in MASQUERADE_CUBLAS") != std::string::npos);
+    CHECK(none.reason.find("; 5 other places do not have it; install cuBLAS of CUDA 99, or name the file or its "
+                           "folder in MASQUERADE_CUBLAS") != std::string::npos);
     CHECK(none.reason.find('\n') == std::string::npos);
 
     const std::string good = machine.make("opt/cuda/lib") + "/libcublasLt.so.99";

@@ -73,8 +73,7 @@ TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
         REQUIRE(pair.there->load_prior());
         if (kind != LatentKind::none)  // which has no density
             CHECK((importance_weighted_nll(here, sentences, 2, 5) == importance_weighted_nll(there, sentences, 2, 5)));
-        for (int sampled : {0, 1})
-            CHECK((written(*pair.here, sampled, 1) == written(*pair.there, sampled, 1)));
+        for (int sampled : {0, 1}) CHECK((written(*pair.here, sampled, 1) == written(*pair.there, sampled, 1)));
     }
 }
 

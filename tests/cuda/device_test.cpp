@@ -14,15 +14,12 @@ namespace {
 
 struct Numbers {
     Numbers(std::int64_t n, Device device)
-        : memory(std::size_t(n) * sizeof(float), device),
-          view{memory.data(), DType::f32, device, {n}, "numbers"} {}
+        : memory(std::size_t(n) * sizeof(float), device), view{memory.data(), DType::f32, device, {n}, "numbers"} {}
     Buffer memory;
     View view;
 };
 
-View view_of(std::vector<float>& x) {
-    return {x.data(), DType::f32, Device::cpu, {std::int64_t(x.size())}, "host"};
-}
+View view_of(std::vector<float>& x) { return {x.data(), DType::f32, Device::cpu, {std::int64_t(x.size())}, "host"}; }
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole models on a device: every family of model_kinds(), tiny, trained and asked to write. Named checks, which run on a
-// GPU, on the fake device and with kernels as fibers.
+// Whole models on a device: every family of model_kinds(), tiny, trained and asked to write. Named checks, which run on
+// a GPU, on the fake device and with kernels as fibers.
 #pragma once
 #include <cmath>
 #include <set>
@@ -70,7 +70,8 @@ inline double distance(const View& a, const View& b) {
     return std::sqrt(apart / size);
 }
 
-// The largest difference allowed between a device and the CPU: in f32 the order of sums, in bf16 a rounding here and there.
+// The largest difference allowed between a device and the CPU: in f32 the order of sums, in bf16 a rounding here and
+// there.
 struct Tolerance {
     double gradient, loss;
 };
@@ -102,20 +103,19 @@ inline Faults check_training(const ModelKind& kind, DType precision, std::uint32
         faults.expect(captured.step(i, true) == plain.step(i, false),
                       text("step ", i, " captured has other bits than op by op"));
         here.step(i, false);
-        faults.expect_near(captured.last_loss, here.last_loss, near_enough.loss,
-                           text("the loss of step ", i));
+        faults.expect_near(captured.last_loss, here.last_loss, near_enough.loss, text("the loss of step ", i));
         if (i > 0) continue;
         const double apart = distance(captured.run->parameters.gradients(), here.run->parameters.gradients());
-        faults.expect(
-            apart <= near_enough.gradient,
-            text("the gradient is ", apart, " from the CPU's, expected at most ", near_enough.gradient));
+        faults.expect(apart <= near_enough.gradient,
+                      text("the gradient is ", apart, " from the CPU's, expected at most ", near_enough.gradient));
     }
     const std::size_t buckets = captured.buckets.size();
     faults.expect(steps < 6 || (buckets >= 2 && buckets < steps), text("there are ", buckets, " buckets"));
     return faults;
 }
 
-// A run in a folder, trained to `steps` on a device, from the folder's checkpoint on if there is one; its held-out loss.
+// A run in a folder, trained to `steps` on a device, from the folder's checkpoint on if there is one; its held-out
+// loss.
 inline double trained(const ModelKind& kind, DType precision, Device device, const std::string& folder,
                       std::int64_t steps, std::vector<char>* bits = nullptr) {
     const TrainingText text = text_for(kind);
@@ -150,8 +150,7 @@ inline Faults check_resume(const ModelKind& kind, DType precision) {
             const double found = trained(kind, precision, second, where, 6, &resumed);
             faults.expect_near(found, expected, tolerance_of(precision).loss, halves + ": the held-out loss");
             if (first == Device::cuda && second == Device::cuda)
-                faults.expect(resumed == straight,
-                              halves + ": the weights have other bits than without a stop");
+                faults.expect(resumed == straight, halves + ": the weights have other bits than without a stop");
         }
     return faults;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rung 5 on a device: whole models train, go on after a stop and write as they do on the CPU. On a GPU where one answers;
+// Rung 5 on a device: whole models train, go on after a stop and write as they do on the CPU. On a GPU where one
+// answers;
 // everywhere on the fake device, whose ops are the CPU's, and with kernels as fibers.
 #include "engine/ops/cuda/multiply.h"
 #include "tests/cuda/end_to_end.h"
@@ -34,8 +35,7 @@ Faults with_broken_op(void (*replace)(OpTable&), Faults (*check)(const ModelKind
 
 }  // namespace
 
-#define GPU_CASE(name) \
-    TEST_CASE("gpu: " name* doctest::description("runs where a GPU answers") * doctest::skip(!gpu()))
+#define GPU_CASE(name) TEST_CASE("gpu: " name* doctest::description("runs where a GPU answers") * doctest::skip(!gpu()))
 
 GPU_CASE("training captured == op by op, and near the CPU") {
     Gpu used;
@@ -64,17 +64,14 @@ TEST_CASE("kernels: training of every family is near the CPU's, whoever makes th
         FakeDevice fake;
         fake.control->backing = &emulator::ops();
         fibers::product_rule().deterministic = deterministic;
-        for_each_family(
-            [](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
+        for_each_family([](const ModelKind& kind, DType precision) { return check_training(kind, precision, 2); });
     }
     fibers::product_rule() = {};
 }
 
-TEST_CASE(
-    "fake device: a gradient that is a tenth off, an update that forgets, and bits that change are seen") {
+TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, and bits that change are seen") {
     auto wrong_gradient = [](OpTable& table) {
-        table.gelu_linear_backward = [](View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw,
-                                        Grad db) {
+        table.gelu_linear_backward = [](View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
             cpu::gelu_linear_backward(dy, u, a, w, kind, du, dw, db);
             for (std::int64_t i = 0; db && i < db.view.count(); i++) db.view.as<float>()[i] *= 1.1f;
         };
@@ -86,9 +83,7 @@ TEST_CASE(
             if (y.count() > 0) y.as<float>()[0] += 1e-3f * float(calls++);
         };
     };
-    auto no_update = [](OpTable& table) {
-        table.adamw = [](View, View, View, View, View, View, AdamWRule, View) {};
-    };
+    auto no_update = [](OpTable& table) { table.adamw = [](View, View, View, View, View, View, AdamWRule, View) {}; };
     CHECK(with_broken_op([](OpTable&) {}, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(wrong_gradient, check_steps).all.empty());
     CHECK_FALSE(with_broken_op(other_bits, check_steps).all.empty());

@@ -35,8 +35,7 @@ inline std::vector<float> gelu_by(Device device) {
 
 class FakeDevice {
   public:
-    explicit FakeDevice(const std::string& file = "fake_cuda.so")
-        : library(open_cuda_library(beside_the_tests(file))) {
+    explicit FakeDevice(const std::string& file = "fake_cuda.so") : library(open_cuda_library(beside_the_tests(file))) {
         void* handle = dlopen(beside_the_tests(file).c_str(), RTLD_NOW | RTLD_NOLOAD);
         REQUIRE(handle != nullptr);
         auto entry = reinterpret_cast<FakeEntry>(dlsym(handle, "fake_control"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The device of the cases named "gpu: ...": the library that MASQUERADE_CUDA names, or the one that lies beside the tests,
-// if a GPU answers it. The library tests/cuda/library/fake.cpp may play the GPU: then a machine without one runs these
-// cases, too.
+// The device of the cases named "gpu: ...": the library that MASQUERADE_CUDA names, or the one that lies beside the
+// tests, if a GPU answers it. The library tests/cuda/library/fake.cpp may play the GPU: then a machine without one runs
+// these cases, too.
 #pragma once
 #include "tests/cuda/fake_device.h"
 

@@ -112,6 +112,6 @@ TEST_CASE("cuda inputs: a plan takes the place of the loose blocks") {
     CHECK(arena.planned());
     fake.control->limit = 4 * block;
     CHECK_THROWS_AS(step("three", 3), BadInput);  // three loose ones beside the plan of two
-    step("two", 2);  // loose blocks beside the smaller plan, then the plan in their place
+    step("two", 2);                               // loose blocks beside the smaller plan, then the plan in their place
     CHECK(arena.planned());
 }

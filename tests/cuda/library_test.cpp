@@ -39,15 +39,13 @@ TEST_CASE("cuda library: a path that is not there, a text and another's library 
     TemporaryFolder folder;
     const std::string absent = folder.file("absent.so"), note = folder.write("note.so", "not a library\n"),
                       foreign = beside_the_tests("foreign_cuda.so");
-    const std::string mine = text("masquerade cuda ", version, ", interface ", interface_edition, ':',
-                                  hex(this_stamp().interface));
-    CHECK(refusal(absent) ==
-          "the CUDA library " + absent +
-              " cannot be opened: cannot open shared object file: No such file or directory");
+    const std::string mine =
+        text("masquerade cuda ", version, ", interface ", interface_edition, ':', hex(this_stamp().interface));
+    CHECK(refusal(absent) == "the CUDA library " + absent +
+                                 " cannot be opened: cannot open shared object file: No such file or directory");
     CHECK(refusal(note).find("the CUDA library " + note + " cannot be opened: ") == 0);
     CHECK(refusal(note).find('\n') == std::string::npos);
-    CHECK(refusal(foreign) == foreign +
-                                  " is no CUDA library of masquerade: it lacks masquerade_cuda(), expected " +
+    CHECK(refusal(foreign) == foreign + " is no CUDA library of masquerade: it lacks masquerade_cuda(), expected " +
                                   mine + "; run make, or name another in MASQUERADE_CUDA");
 }
 
@@ -55,8 +53,8 @@ TEST_CASE("cuda library: one that was built otherwise is refused, and both stamp
     const std::string path = beside_the_tests("stale_cuda.so");
     const std::string to = text("masquerade cuda ", version, ", interface ", interface_edition, ':');
     CHECK(refusal(path) == text("the CUDA library ", path, " was built otherwise: ", to,
-                                hex(this_stamp().interface ^ 1), ", expected ", to,
-                                hex(this_stamp().interface), "; run make where nvcc is, or remove it"));
+                                hex(this_stamp().interface ^ 1), ", expected ", to, hex(this_stamp().interface),
+                                "; run make where nvcc is, or remove it"));
 }
 
 TEST_CASE("cuda library: each field of the stamp counts") {
@@ -142,8 +140,8 @@ const bool built = std::filesystem::exists(beside_the_tests("libmasquerade_cuda.
 
 }  // namespace
 
-TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for its GPU" *
-          doctest::skip(!built) * doctest::description("needs the CUDA library, built where nvcc is")) {
+TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for its GPU" * doctest::skip(!built) *
+          doctest::description("needs the CUDA library, built where nvcc is")) {
     const std::string path = beside_the_tests("libmasquerade_cuda.so");
     const CudaLibrary& library = open_cuda_library(path);
     CHECK(library.has[int(OpNumber::gelu_forward)]);

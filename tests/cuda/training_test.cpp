@@ -20,11 +20,10 @@ struct Variant {
     DType storage;
     bool pre_norm, rotary;
 };
-const Variant variants[] = {
-    {"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
-    {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
-    {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
-    {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false}};
+const Variant variants[] = {{"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
+                            {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
+                            {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
+                            {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false}};
 
 struct Training {
     Parameters parameters;
@@ -111,8 +110,7 @@ void check_same_run(const RunFolder& a, const RunFolder& b) {
         CHECK((bytes == others.at(name)));
     }
     CHECK(read_bytes(a.file("samples.txt")) == read_bytes(b.file("samples.txt")));
-    CHECK(without_seconds(read_bytes(a.file("log.jsonl"))) ==
-          without_seconds(read_bytes(b.file("log.jsonl"))));
+    CHECK(without_seconds(read_bytes(a.file("log.jsonl"))) == without_seconds(read_bytes(b.file("log.jsonl"))));
 }
 
 }  // namespace
@@ -284,8 +282,7 @@ TEST_CASE("cuda training: the NaN trace names the tensor") {
         };
         said[int(device)] = message_of<Error>([&] { run.trainer.run(poison); });
     }
-    CHECK_SAYS(said[1],
-               "first number that is not finite: value of encoder.layer.0.ffn.up[0,3] = nan, written by");
+    CHECK_SAYS(said[1], "first number that is not finite: value of encoder.layer.0.ffn.up[0,3] = nan, written by");
     CHECK(said[1] == said[0]);
 }
 
@@ -304,8 +301,7 @@ TEST_CASE("cuda training: a dump holds what it holds on the CPU") {
     CHECK((here == there));
 }
 
-TEST_CASE(
-    "cuda training: where memory ends, one line says how much was wanted, what is free, and what to change") {
+TEST_CASE("cuda training: where memory ends, one line says how much was wanted, what is free, and what to change") {
     std::string said;
     for (std::size_t limit : {std::size_t(8) << 10, std::size_t(1) << 20, std::size_t(3) << 20}) {
         FakeDevice fake;
@@ -320,8 +316,8 @@ TEST_CASE(
         INFO(limit, " bytes");
         CHECK_SAYS(said, "the GPU is out of memory: ");
         CHECK_SAYS(said, " MiB wanted in one piece, ");
-        CHECK_SAYS(said, text(" of ", limit >> 20,
-                              " MiB free; a smaller batch_tokens, width or vocabulary needs less"));
+        CHECK_SAYS(said,
+                   text(" of ", limit >> 20, " MiB free; a smaller batch_tokens, width or vocabulary needs less"));
         CHECK(fake.control->blocks == 0);
     }
 }

@@ -93,12 +93,14 @@ TEST_CASE("catalogue: a folder of lists becomes a corpus") {
     TemporaryFolder folder;
     folder.write("archive_main_binary-amd64_Packages", packages_file);
     folder.write("archive_main_i18n_Translation-en", translation_file);
-    folder.write("archive_main_i18n_Translation-de",
-                 "Package: rose\nDescription-md5: 22\nDescription-de: rote Blume\n Sie hat Dornen.\n Achtung:\n Ätzend.\n\n"
-                 "Package: other\nDescription-md5: 33\nDescription-de: unbekannt\n");
+    folder.write(
+        "archive_main_i18n_Translation-de",
+        "Package: rose\nDescription-md5: 22\nDescription-de: rote Blume\n Sie hat Dornen.\n Achtung:\n Ätzend.\n\n"
+        "Package: other\nDescription-md5: 33\nDescription-de: unbekannt\n");
     folder.write("archive_InRelease", release_file);
-    folder.write("security_InRelease", "Origin: Debian\nCodename: bookworm-security\n"
-                                       "Date: Thu, 31 Oct 2024 01:02:03 UTC\n");
+    folder.write("security_InRelease",
+                 "Origin: Debian\nCodename: bookworm-security\n"
+                 "Date: Thu, 31 Oct 2024 01:02:03 UTC\n");
     Catalogue catalogue = read_catalogue(folder.path);
     CHECK(catalogue.name == "Debian bookworm");
     CHECK(catalogue.date == "2024-10-31");
@@ -112,8 +114,10 @@ TEST_CASE("catalogue: a folder of lists becomes a corpus") {
         pairs += read_bytes(corpus.pairs[split]);
         translations += read_bytes(corpus.translations[split]);
     }
-    std::vector<std::pair<std::string, std::string>> expected = {
-        {"red flower", "rote Blume"}, {"It has thorns.", "Sie hat Dornen."}, {"Beware:", "Achtung:"}, {"They sting.", "Ätzend."}};
+    std::vector<std::pair<std::string, std::string>> expected = {{"red flower", "rote Blume"},
+                                                                 {"It has thorns.", "Sie hat Dornen."},
+                                                                 {"Beware:", "Achtung:"},
+                                                                 {"They sting.", "Ätzend."}};
     CHECK(catalogue.packages[1].translated == expected);
     CHECK(translations.find("They sting.\tÄtzend.\n") != translations.npos);
     CHECK(std::count(translations.begin(), translations.end(), '\n') == 4);
@@ -145,14 +149,22 @@ TEST_CASE("catalogue: binaries of one source package never part") {
 
 TEST_CASE("catalogue: a description and its translation, sentence for sentence") {
     using Pairs = std::vector<std::pair<std::string, std::string>>;
-    const std::string english = "tool\nReads files. Writes\nthem.\n.\nIt has:\n * a part\n   of two lines\n * Linux\n.\nOne. Two.";
-    CHECK(aligned_sentences(english, "Werkzeug\nLiest Dateien. Schreibt sie.\n.\nEs hat:\n * einen Teil\n * Linux\n.\nEins und zwei.") ==
-          Pairs{{"tool", "Werkzeug"}, {"Reads files.", "Liest Dateien."}, {"Writes them.", "Schreibt sie."}, {"It has:", "Es hat:"},
+    const std::string english =
+        "tool\nReads files. Writes\nthem.\n.\nIt has:\n * a part\n   of two lines\n * Linux\n.\nOne. Two.";
+    CHECK(aligned_sentences(
+              english,
+              "Werkzeug\nLiest Dateien. Schreibt sie.\n.\nEs hat:\n * einen Teil\n * Linux\n.\nEins und zwei.") ==
+          Pairs{{"tool", "Werkzeug"},
+                {"Reads files.", "Liest Dateien."},
+                {"Writes them.", "Schreibt sie."},
+                {"It has:", "Es hat:"},
                 {"a part of two lines", "einen Teil"}});  // Linux is Linux, and one sentence is not two
     CHECK(aligned_sentences(english, "Werkzeug\nLiest Dateien. Schreibt sie.") == Pairs{{"tool", "Werkzeug"}});
     CHECK(aligned_sentences("see e.g. this", "see e.g. this").empty());
-    CHECK(aligned_sentences("a tool\nSee e.g. this. It works (v. 2).", "Werkzeug\nSiehe z.B. das. Es geht.").size() == 3);
-    CHECK(aligned_sentences("a\n  o an item\n no item", "b\n  o ein Punkt\n kein Punkt") == Pairs{{"a", "b"}, {"an item no item", "ein Punkt kein Punkt"}});
+    CHECK(aligned_sentences("a tool\nSee e.g. this. It works (v. 2).", "Werkzeug\nSiehe z.B. das. Es geht.").size() ==
+          3);
+    CHECK(aligned_sentences("a\n  o an item\n no item", "b\n  o ein Punkt\n kein Punkt") ==
+          Pairs{{"a", "b"}, {"an item no item", "ein Punkt kein Punkt"}});
     CHECK(aligned_sentences("", "").empty());
     CHECK(aligned_sentences("a", "").empty());
 }

@@ -99,7 +99,9 @@ TEST_CASE("corpus: a folder is written and read back") {
     Splits pairs;
     pairs.lines[0] = {"a b\tc"};
     CHECK_THROWS_AS(read_corpus(path), BadInput);
-    const std::string table = write_corpus(path, "name", "2001-02-03", "by hand", {{"words", "sentences", splits}, {"both", "pairs", pairs}, {"other", "translations", pairs}});
+    const std::string table =
+        write_corpus(path, "name", "2001-02-03", "by hand",
+                     {{"words", "sentences", splits}, {"both", "pairs", pairs}, {"other", "translations", pairs}});
     const Corpus read = read_corpus(path);
     CHECK(read.name == "name");
     CHECK(read.date == "2001-02-03");

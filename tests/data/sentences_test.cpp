@@ -79,7 +79,8 @@ TEST_CASE("sentences: a batch is as full as it may be, ends with its epoch, and 
 
 TEST_CASE("sentences: what is lost of a line is its end, or a word") {
     const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "red", "cup"}), {});
-    const std::vector<Lost> lost = lost_in(tokenizer, {"red cup", "red cup red", "blue cup", "", "red cup red blue"}, 4);
+    const std::vector<Lost> lost =
+        lost_in(tokenizer, {"red cup", "red cup red", "blue cup", "", "red cup red blue"}, 4);
     const bool ends[] = {false, true, false, false, true}, words[] = {false, false, true, false, false};
     for (std::size_t i = 0; i < 5; i++) {
         CHECK(lost[i].end == ends[i]);
@@ -89,7 +90,8 @@ TEST_CASE("sentences: what is lost of a line is its end, or a word") {
 
 TEST_CASE("sentences: lines that were cut and words that are unknown are counted, of sources and targets apart") {
     const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "red", "##dish", "cup"}), {});
-    const std::vector<Sentence> pairs = encode_pairs(tokenizer, {"reddish cup", "red", "blue blue cup red"}, {"cup", "cup cup red", "lamp"}, 5, 3);
+    const std::vector<Sentence> pairs =
+        encode_pairs(tokenizer, {"reddish cup", "red", "blue blue cup red"}, {"cup", "cup cup red", "lamp"}, 5, 3);
     const ReadCounts sources = counts_of(tokenizer, pairs, false), targets = counts_of(tokenizer, pairs, true);
     CHECK(sources.lines == 3);
     CHECK(sources.cut == 1);

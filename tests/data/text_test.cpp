@@ -59,8 +59,7 @@ TEST_CASE("text: pairs, with a further column and lines that lack a half") {
     CHECK(text.target == Lines{"b", "e f", "i"});
     CHECK(text.counts.halves == 3);
     CHECK(text.counts.further == 1);
-    CHECK(text.warning ==
-          "x: 3 lines without both a source and a target skipped, 1 line cut after the second column");
+    CHECK(text.warning == "x: 3 lines without both a source and a target skipped, 1 line cut after the second column");
 }
 
 TEST_CASE("text: a tab in few lines is white space") {
@@ -76,16 +75,24 @@ TEST_CASE("text: what is not UTF-8 is dropped, byte by byte") {
         CHECK(cleaned(good) == good);
         CHECK(invalid(good) == 0);
     }
-    CHECK(cleaned("a\xC1\xBF" "b") == "ab");              // overlong
-    CHECK(cleaned("a\xE0\x9F\xBF" "b") == "ab");          // overlong
-    CHECK(cleaned("a\xED\xA0\x80" "b") == "ab");          // a surrogate
-    CHECK(cleaned("a\xF0\x8F\xBF\xBF" "b") == "ab");      // overlong
-    CHECK(cleaned("a\xF4\x90\x80\x80" "b") == "ab");      // above U+10FFFF
-    CHECK(cleaned("a\xFF\xF8\x80" "b") == "ab");
-    CHECK(cleaned("a\xE2\x82" "b") == "ab");              // broken off
+    CHECK(cleaned("a\xC1\xBF"
+                  "b") == "ab");  // overlong
+    CHECK(cleaned("a\xE0\x9F\xBF"
+                  "b") == "ab");  // overlong
+    CHECK(cleaned("a\xED\xA0\x80"
+                  "b") == "ab");  // a surrogate
+    CHECK(cleaned("a\xF0\x8F\xBF\xBF"
+                  "b") == "ab");  // overlong
+    CHECK(cleaned("a\xF4\x90\x80\x80"
+                  "b") == "ab");  // above U+10FFFF
+    CHECK(cleaned("a\xFF\xF8\x80"
+                  "b") == "ab");
+    CHECK(cleaned("a\xE2\x82"
+                  "b") == "ab");  // broken off
     CHECK(cleaned("a\xE2\x82\xAC\xE2\x82") == "a\xE2\x82\xAC");
     CHECK(cleaned(std::string_view("a\0b", 3)) == "ab");  // zero: UTF-16 is full of it
-    CHECK(invalid("a\xED\xA0\x80" "b\xFF") == 4);
+    CHECK(invalid("a\xED\xA0\x80"
+                  "b\xFF") == 4);
 }
 
 TEST_CASE("text: a long sentence is cut between code points, each half of a pair by itself") {
@@ -115,7 +122,8 @@ TEST_CASE("text: files that cannot be read, or hold no sentence") {
     CHECK_THROWS_AS(read_text(folder.write("empty", "")), BadInput);
     CHECK_THROWS_AS(read_text(folder.write("blank", "\xEF\xBB\xBF\n \n\r\n")), BadInput);
     CHECK(message_of("\n\n").find("x.txt is empty: no sentence in 2 lines") == 0);
-    CHECK(message_of("\tx\n\ty\n\n").find("x.txt: none of 2 lines with a tab has both a source before it and a target behind it") == 0);
+    CHECK(message_of("\tx\n\ty\n\n")
+              .find("x.txt: none of 2 lines with a tab has both a source before it and a target behind it") == 0);
     CHECK(message_of("a\t \n").find("x.txt: none of 1 line with a tab") == 0);
     CHECK(read_text(folder.write("good", "a b\nc")).source == Lines{"a b", "c"});
     std::string large(300000, 'a');  // more than one block
@@ -123,7 +131,10 @@ TEST_CASE("text: files that cannot be read, or hold no sentence") {
 }
 
 TEST_CASE("text: a stream keeps every line") {
-    std::istringstream in("\xEF\xBB\xBF" "a\r\n\n b\tc\n\n" + std::string(200, 'x') + "\xFF\nlast");
+    std::istringstream in(
+        "\xEF\xBB\xBF"
+        "a\r\n\n b\tc\n\n" +
+        std::string(200, 'x') + "\xFF\nlast");
     LineReader reader(in, "standard input");
     Lines lines;
     for (std::string line; reader.next(line);) lines.push_back(line);
@@ -143,7 +154,10 @@ TEST_CASE("text: a stream keeps every line") {
 TEST_CASE("text: white space collapses") {
     CHECK(collapse_space(" \ta \n b\vc\f\r") == "a b c");
     CHECK(collapse_space(" \t") == "");
-    CHECK(collapse_space("\xC2\xA0" "a") == "\xC2\xA0" "a");
+    CHECK(collapse_space("\xC2\xA0"
+                         "a") ==
+          "\xC2\xA0"
+          "a");
 }
 
 }  // namespace masquerade

@@ -26,8 +26,8 @@ struct Thread {
     std::uint64_t value, result;
 };
 
-// The thread that runs; null outside of a launch, and on any other thread of the program. Not thread_local: every access of a kernel
-// reads it, and that would call a function that asks whether it is initialised.
+// The thread that runs; null outside of a launch, and on any other thread of the program. Not thread_local: every
+// access of a kernel reads it, and that would call a function that asks whether it is initialised.
 extern __thread Thread* running;
 
 struct Warp {

@@ -21,8 +21,7 @@ struct uint3 {
 };
 struct dim3 {
     unsigned x, y, z;
-    constexpr dim3(unsigned columns = 1, unsigned rows = 1, unsigned layers = 1)
-        : x(columns), y(rows), z(layers) {}
+    constexpr dim3(unsigned columns = 1, unsigned rows = 1, unsigned layers = 1) : x(columns), y(rows), z(layers) {}
 };
 constexpr int warpSize = 32;
 
@@ -43,10 +42,10 @@ enum class Exchange : unsigned char { barrier, lane, up, down, across, ballot };
 // All threads of the block come to one place. Returns how many of them brought `true`.
 int meet_block(bool vote, const char* call, Place place);
 // All lanes that the mask names come to one place with the same mask; what a lane gets is what `kind` says:
-// nothing; the value of lane `argument`, of the lane `argument` below or above, or of the one that differs in those bits,
-// within its group of `width` lanes; or the bit of every lane that brought a value other than 0.
-std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width,
-                        const char* call, Place place);
+// nothing; the value of lane `argument`, of the lane `argument` below or above, or of the one that differs in those
+// bits, within its group of `width` lanes; or the bit of every lane that brought a value other than 0.
+std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width, const char* call,
+                        Place place);
 // The thread is about to change these bytes as one operation.
 void access_atomically(const void* address, std::size_t size);
 
@@ -60,8 +59,8 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
         sizeof f);
 }
 // d += a b by the lanes of a warp, as mma.sync.m16n8k16 on bf16 does; tests/emulator/fragments.cpp.
-void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b,
-                        const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b, const char* file = __builtin_FILE(),
+                        int line = __builtin_LINE());
 // CUDA takes so many bytes at once only from an address that is a multiple of them.
 void expect_aligned(const void* address, std::size_t size);
 // The bytes that the launch asked for.
@@ -80,8 +79,7 @@ T shuffled(Exchange kind, unsigned mask, T x, int argument, int width, const cha
 // A function of its own: what it does to memory is one operation, not a read and a write.
 template <class T, class F>
 __attribute__((noinline, no_sanitize("thread"))) T changed(T* at, F f) {
-    static_assert(std::is_integral_v<T>,
-                  "atomics on floats would make the sum depend on the order of threads");
+    static_assert(std::is_integral_v<T>, "atomics on floats would make the sum depend on the order of threads");
     access_atomically(at, sizeof(T));
     const T before = *at;
     *at = f(before);
@@ -97,8 +95,7 @@ inline void __syncthreads(const char* file = __builtin_FILE(), int line = __buil
 inline int __syncthreads_count(int vote, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return masquerade::emulator::meet_block(vote != 0, "__syncthreads_count", {file, line});
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin_FILE(),
-                       int line = __builtin_LINE()) {
+inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     using namespace masquerade::emulator;
     meet_warp(Exchange::barrier, mask, 0, 0, 32, "__syncwarp", {file, line});
 }
@@ -131,12 +128,10 @@ inline unsigned __ballot_sync(unsigned mask, int vote, const char* file = __buil
     using namespace masquerade::emulator;
     return unsigned(meet_warp(Exchange::ballot, mask, vote != 0, 0, 32, "__ballot_sync", {file, line}));
 }
-inline int __any_sync(unsigned mask, int vote, const char* file = __builtin_FILE(),
-                      int line = __builtin_LINE()) {
+inline int __any_sync(unsigned mask, int vote, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return __ballot_sync(mask, vote, file, line) != 0;
 }
-inline int __all_sync(unsigned mask, int vote, const char* file = __builtin_FILE(),
-                      int line = __builtin_LINE()) {
+inline int __all_sync(unsigned mask, int vote, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return __ballot_sync(mask, vote == 0, file, line) == 0;
 }
 

@@ -54,8 +54,7 @@ Fiber* beginning = nullptr;  // the fiber that is entered for the first time
 
 }  // namespace
 
-Fiber::Fiber(void* stack, std::size_t skew)
-    : bottom_(static_cast<char*>(stack)), top_(bottom_ + bytes - skew) {
+Fiber::Fiber(void* stack, std::size_t skew) : bottom_(static_cast<char*>(stack)), top_(bottom_ + bytes - skew) {
     mprotect(bottom_, page, PROT_NONE);
 }
 

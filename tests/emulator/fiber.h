@@ -13,8 +13,7 @@ namespace masquerade::emulator {
 
 class Fiber {
   public:
-    static constexpr std::size_t bytes =
-        65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
+    static constexpr std::size_t bytes = 65 * 4096;  // an odd number of pages: a thousand stacks share no cache set
 
     // On these bytes of memory, page-aligned. The lowest page is given away: a stack that overflows ends the program.
     // The stack begins `skew` bytes, a multiple of 64, below their end.

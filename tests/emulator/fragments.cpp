@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tensor cores' instruction mma.sync.m16n8k16 on bf16, lane by lane: every number is fetched from the lane and the
-// register that PTX says holds it. Products are exact, sums in float in the order of the depth; the order of a GPU is its
-// own affair.
+// register that PTX says holds it. Products are exact, sums in float in the order of the depth; the order of a GPU is
+// its own affair.
 #include "tests/emulator/block.h"
 
 namespace masquerade::emulator {
@@ -21,8 +21,7 @@ float half_of(std::uint32_t pair, int half) {
 
 }  // namespace
 
-void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b, const char* file,
-                        int line) {
+void multiply_fragments(float* d, const std::uint32_t* a, const std::uint32_t* b, const char* file, int line) {
     Fragments* lanes = of_lanes[running->warp];
     const int lane = running->lane;
     std::copy(a, a + 4, lanes[lane].a);

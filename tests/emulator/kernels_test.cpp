@@ -61,14 +61,11 @@ std::string other_bits(const Op& op, Sizes sizes, DType type, const std::vector<
 TEST_CASE("kernels: what has run as fibers once does not silently fall out of the build") {
     const OpTable& table = emulator::kernels();
     CHECK((table.layernorm_forward && table.layernorm_backward && table.residual_norm_forward));
-    CHECK((table.residual_norm_backward && table.convert_forward && table.convert_backward &&
-           table.gelu_forward));
+    CHECK((table.residual_norm_backward && table.convert_forward && table.convert_backward && table.gelu_forward));
     CHECK((table.gelu_backward && table.add_forward && table.add_backward && table.dropout_forward));
-    CHECK((table.dropout_backward && table.rotary_forward && table.rotary_backward &&
-           table.gather_rows_forward));
+    CHECK((table.dropout_backward && table.rotary_forward && table.rotary_backward && table.gather_rows_forward));
     CHECK((table.gather_rows_backward && table.replace_rows_forward && table.replace_rows_backward));
-    CHECK((table.store_rows && table.normalise_forward && table.normalise_backward &&
-           table.vmf_sample_forward));
+    CHECK((table.store_rows && table.normalise_forward && table.normalise_backward && table.vmf_sample_forward));
     CHECK((table.vmf_sample_backward && table.gaussian_sample_forward && table.gaussian_sample_backward));
     CHECK((table.gaussian_kl_forward && table.gaussian_kl_backward && table.cross_entropy_backward));
     CHECK((table.at_least_forward && table.at_least_backward));
@@ -83,7 +80,8 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.local_lambda_forward && table.local_lambda_backward));
     CHECK((table.tanh_forward && table.tanh_backward && table.max_rows_forward && table.max_rows_backward));
     CHECK((table.chosen_logits_forward && table.chosen_logits_backward));
-    CHECK((table.slot_loss_forward && table.slot_loss_backward && table.nearest_code_forward && table.nearest_level_forward));
+    CHECK((table.slot_loss_forward && table.slot_loss_backward && table.nearest_code_forward &&
+           table.nearest_level_forward));
     CHECK((table.straight_through_forward && table.straight_through_backward && table.learn_codes));
     CHECK((table.distance_forward && table.distance_backward && table.coupling_forward && table.coupling_backward));
     CHECK((table.log_det_forward && table.log_det_backward && table.flow_kl_forward && table.flow_kl_backward));
@@ -101,8 +99,8 @@ TEST_CASE("kernels: dropout draws the words of the CPU") {
 // In chunks of 64 rows, then the chunks in order; a block of 32 warps takes 2,048 rows at a time.
 TEST_CASE("kernels: sums of columns have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
-        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1},
-                            Sizes{2048, 5, 1}, Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
+        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1}, Sizes{2048, 5, 1},
+                            Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
             CAPTURE(sizes.rows);
             CAPTURE(sizes.columns);
             CHECK(other_bits(row_of("layernorm"), sizes, type, {"dw", "db"}) == "");
@@ -137,8 +135,7 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
         CHECK(other_bits(row_of("global_norm"), {n, 1, 1}, DType::f32, {"norm"}) == "");
     }
     const std::int64_t many = 1025 * 4096 + 7;
-    Guarded g({many}, DType::f32, "g", Device::cuda), a({1}, DType::f32, "a"),
-        b({1}, DType::f32, "b", Device::cuda);
+    Guarded g({many}, DType::f32, "g", Device::cuda), a({1}, DType::f32, "a"), b({1}, DType::f32, "b", Device::cuda);
     Sequence random(1, "norm");
     for (std::int64_t i = 0; i < many; i++) g.view().as<float>()[i] = float(random.uniform_double());
     cpu::global_norm(g.view(), a.view());
@@ -147,8 +144,8 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     CHECK(a.bytes() == b.bytes());
 }
 
-// Rows go by blocks of 2,048: those of the last one as those of the first, the gradients of w and b as sums over all. A row has
-// 1,024 threads at most, or 32: each of them goes over several words.
+// Rows go by blocks of 2,048: those of the last one as those of the first, the gradients of w and b as sums over all. A
+// row has 1,024 threads at most, or 32: each of them goes over several words.
 TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
         for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
@@ -184,8 +181,8 @@ TEST_CASE("kernels: cross-entropy of rows without weight, and losses alone") {
         all.forward();
         for (int k = 0; k < 3; k++) CHECK(number(all("h1"), 3 + k).real() == 0);
         CHECK(number(all("b1"), 0).real() == number(all("b1"), 0).real());
-        cross_entropy_forward(losses("h"), losses("w"), losses("b"), losses.ints("targets"), View{}, 0,
-                              losses("loss"), losses("lse"), View{}, View{}, View{}, View{});
+        cross_entropy_forward(losses("h"), losses("w"), losses("b"), losses.ints("targets"), View{}, 0, losses("loss"),
+                              losses("lse"), View{}, View{}, View{}, View{});
         CHECK(number(losses("loss"), 0) == number(all("loss"), 0));
         CHECK(number(losses("lse"), 3) == number(all("lse"), 3));
     }
@@ -232,16 +229,15 @@ TEST_CASE("kernels: one tensor for both gradients of residual_norm") {
             const RowNames rows{apart.ints("document"), apart.ints("position")};
             const DropoutRule rule{0.5f, make_stream(5, "ladder", 2)};
             auto back = [&](Grad dx, Grad df) {
-                residual_norm_backward(apart.d("y"), apart("s"), rows, rule, apart("w"), apart("mean"),
-                                       apart("rstd"), dx, df, Grad{}, Grad{});
+                residual_norm_backward(apart.d("y"), apart("s"), rows, rule, apart("w"), apart("mean"), apart("rstd"),
+                                       dx, df, Grad{}, Grad{});
             };
             back(Grad{x}, Grad{f});
             const View both = one.grad("x").view;
             back(Grad{both}, Grad{both, true});
             double worst = 0;
             for (std::int64_t i = 0; i < both.count(); i++) {
-                double expected = number(x, i).real() + number(f, i).real(),
-                       error = number(both, i).real() - expected;
+                double expected = number(x, i).real() + number(f, i).real(), error = number(both, i).real() - expected;
                 worst = std::abs(error) <= worst ? worst : std::abs(error);
             }
             CHECK(worst <= (type == DType::bf16 ? 0.1 : 1e-5));

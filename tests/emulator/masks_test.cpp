@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ops keep what they have made of a mask for the next call: the next mask may differ in one number alone, and a step that is
-// captured sends for itself what it needs.
+// Ops keep what they have made of a mask for the next call: the next mask may differ in one number alone, and a step
+// that is captured sends for itself what it needs.
 #include <doctest/doctest.h>
 
 #include "engine/check/ops_table.h"
@@ -17,18 +17,21 @@ constexpr int rows = 60, size = 3, heads = 2;
 // Attention under a mask that may be changed between two calls.
 Op under(const SegmentGraph& graph, const char* use) {
     return {use, [&graph](Sizes) {
-        Case c;
-        c.input("q", {rows, size * heads});
-        c.input("kv", {rows, 2 * size * heads});
-        c.output("y", {rows, size * heads});
-        c.statistic("lse", {rows, heads});
-        const AttentionRule rule{heads, 0, {}, {}};
-        c.forward = [&graph, rule](const Call& a) { attention_forward(a("q"), Views{a("kv")}, graph, rule, a("y"), a("lse")); };
-        c.backward = [&graph, rule](const Call& a) {
-            attention_backward(a.d("y"), a("q"), Views{a("kv")}, a("y"), a("lse"), graph, rule, a.grad("q"), Grads{a.grad("kv")});
-        };
-        return c;
-    }};
+                Case c;
+                c.input("q", {rows, size * heads});
+                c.input("kv", {rows, 2 * size * heads});
+                c.output("y", {rows, size * heads});
+                c.statistic("lse", {rows, heads});
+                const AttentionRule rule{heads, 0, {}, {}};
+                c.forward = [&graph, rule](const Call& a) {
+                    attention_forward(a("q"), Views{a("kv")}, graph, rule, a("y"), a("lse"));
+                };
+                c.backward = [&graph, rule](const Call& a) {
+                    attention_backward(a.d("y"), a("q"), Views{a("kv")}, a("y"), a("lse"), graph, rule, a.grad("q"),
+                                       Grads{a.grad("kv")});
+                };
+                return c;
+            }};
 }
 
 std::string all_bits(const Call& call) {
@@ -46,14 +49,35 @@ struct Change {
     void (*change)(SegmentGraph&);
 };
 const std::vector<Change> changes = {
-    {"bits", Rule::bits, [](SegmentGraph& g) { for (auto& word : g.bits) word = ~word; }},
-    {"query_rank", Rule::rank, [](SegmentGraph& g) { for (int& rank : g.query_rank) rank = 2 - rank; }},
-    {"key_rank", Rule::rank, [](SegmentGraph& g) { for (int& rank : g.key_rank) rank = 2 - rank; }},
-    {"rule", Rule::causal, [](SegmentGraph& g) { for (auto& q : g.queries) q.rule = Rule::anticausal; }},
-    {"window", Rule::full, [](SegmentGraph& g) { for (auto& q : g.queries) q.window = 1; }},
-    {"block", Rule::full, [](SegmentGraph& g) { for (auto& q : g.queries) q.block = 2; }},
+    {"bits", Rule::bits,
+     [](SegmentGraph& g) {
+         for (auto& word : g.bits) word = ~word;
+     }},
+    {"query_rank", Rule::rank,
+     [](SegmentGraph& g) {
+         for (int& rank : g.query_rank) rank = 2 - rank;
+     }},
+    {"key_rank", Rule::rank,
+     [](SegmentGraph& g) {
+         for (int& rank : g.key_rank) rank = 2 - rank;
+     }},
+    {"rule", Rule::causal,
+     [](SegmentGraph& g) {
+         for (auto& q : g.queries) q.rule = Rule::anticausal;
+     }},
+    {"window", Rule::full,
+     [](SegmentGraph& g) {
+         for (auto& q : g.queries) q.window = 1;
+     }},
+    {"block", Rule::full,
+     [](SegmentGraph& g) {
+         for (auto& q : g.queries) q.block = 2;
+     }},
     {"sees", Rule::full, [](SegmentGraph& g) { std::rotate(g.sees.begin(), g.sees.begin() + 1, g.sees.end()); }},
-    {"keys", Rule::full, [](SegmentGraph& g) { for (auto& k : g.keys) k.begin += k.end - k.begin > 1; }},
+    {"keys", Rule::full,
+     [](SegmentGraph& g) {
+         for (auto& k : g.keys) k.begin += k.end - k.begin > 1;
+     }},
 };
 
 }  // namespace
@@ -73,8 +97,10 @@ TEST_CASE("masks: two that differ in one part alone, one after the other, on the
             CHECK(all_bits(found) != first);
             exact.forward(), exact.backward();
             for (std::size_t i = 0; i < fresh.operands.size(); i++) {
-                if (fresh.operands[i].written()) CHECK(error_of(found.values[i].view(), exact.values[i].view(), 1) < 1e-5);
-                else CHECK(error_of(found.others[i]->view(), exact.others[i]->view(), 1) < 1e-5);
+                if (fresh.operands[i].written())
+                    CHECK(error_of(found.values[i].view(), exact.values[i].view(), 1) < 1e-5);
+                else
+                    CHECK(error_of(found.others[i]->view(), exact.others[i]->view(), 1) < 1e-5);
             }
             graph = by_rule(c.rule)(rows).graph;
             CHECK(all_bits(Call(fresh, DType::f32, DType::f32, device)) == first);
@@ -84,7 +110,9 @@ TEST_CASE("masks: two that differ in one part alone, one after the other, on the
 
 TEST_CASE("masks: a step that is captured counts on nothing that an earlier one has sent") {
     for (const Op& op : ops_table()) {
-        if (op.name.find("attention") == std::string::npos && op.name.find("lambda") == std::string::npos && op.name != "sinkhorn") continue;
+        if (op.name.find("attention") == std::string::npos && op.name.find("lambda") == std::string::npos &&
+            op.name != "sinkhorn")
+            continue;
         INFO(op.name);
         const Case c = prepared(op, op.small.front());
         emulator::AsCuda emulated;

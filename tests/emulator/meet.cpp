@@ -67,8 +67,8 @@ int source_of(const Thread& t) {
 
 }  // namespace
 
-std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width,
-                        const char* call, Place place) {
+std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int argument, int width, const char* call,
+                        Place place) {
     Thread& self = *running;
     Warp& warp = current_block().warps[std::size_t(self.warp)];
     Thread* lanes = &current_block().threads[std::size_t(self.warp * 32)];
@@ -78,16 +78,15 @@ std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int a
     auto complain = [&](const std::string& why) { fail(text("in ", at(call, place), ": ", why)); };
     auto expect_beside = [&](const Thread& other) {
         if (other.mask == mask && other.kind == kind && same(other.place, place)) return;
-        complain(text("the mask 0x", std::hex, mask, " names lane ", std::dec, other.lane, ", but ",
-                      what_of(other), " with mask 0x", std::hex, other.mask, ": the lanes have parted"));
+        complain(text("the mask 0x", std::hex, mask, " names lane ", std::dec, other.lane, ", but ", what_of(other),
+                      " with mask 0x", std::hex, other.mask, ": the lanes have parted"));
     };
     if (!(mask & own)) complain(text("lane ", self.lane, " is not in its own mask 0x", std::hex, mask));
     if (width < 1 || width > 32 || (width & (width - 1)))
         complain(text("the width is ", width, ", expected a power of two up to 32"));
     if (named & warp.finished) {
         const Thread& gone = lanes[__builtin_ctz(named & warp.finished)];
-        complain(text("the mask 0x", std::hex, mask, " names lane ", std::dec, gone.lane, ", but ",
-                      what_of(gone)));
+        complain(text("the mask 0x", std::hex, mask, " names lane ", std::dec, gone.lane, ", but ", what_of(gone)));
     }
     if (named & warp.meets) expect_beside(lanes[__builtin_ctz(named & warp.meets)]);
     warp.meets |= own;
@@ -106,8 +105,8 @@ std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int a
         Thread& t = lanes[__builtin_ctz(left)];
         const int from = source_of(t);
         if (kind != Exchange::barrier && kind != Exchange::ballot && !(named >> from & 1u))
-            complain(text("lane ", t.lane, " reads lane ", from, ", which takes no part (mask 0x", std::hex,
-                          mask, ")"));
+            complain(
+                text("lane ", t.lane, " reads lane ", from, ", which takes no part (mask 0x", std::hex, mask, ")"));
         t.result = kind == Exchange::ballot ? votes : lanes[from].value;
         t.state = Thread::State::ready;
         warp.ready |= 1u << t.lane;

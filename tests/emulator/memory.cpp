@@ -32,7 +32,8 @@ const Bytes built_in{__start_emulator_built_in, __stop_emulator_built_in};
 
 using Tick = std::uint32_t;  // counts barriers of blocks, or of warps, from the start of the program
 
-// The last accesses to one word of 4 bytes, or to one byte. A tick that is older than the launch is of no account: launches follow each other.
+// The last accesses to one word of 4 bytes, or to one byte. A tick that is older than the launch is of no account:
+// launches follow each other.
 struct Cell {
     Tick written, written_between;  // which stretch between two barriers of the block; of the warp
     Tick read, read_between;        // the same of the readers: some lanes of one warp
@@ -49,15 +50,15 @@ struct alignas(64) Page {
     Tick words_used, bytes_used;  // the last launch with such accesses
     Cell words[page / word], bytes[page];
 };
-constexpr std::size_t pages_at_once = 16;  // one after the other, so that their cells lie in different sets of the cache
+// one after the other, so that their cells lie in different sets of the cache
+constexpr std::size_t pages_at_once = 16;
 
 struct Watch {
     Tick launch = 1, block = 1,
          now = 1;  // the stretch that is on, and the first of the block and of the launch
     Tick warp_now = 1;
-    Tick between[1024] = {};  // by thread: since which meeting of its warp
-    Tick known[1024][32] =
-        {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
+    Tick between[1024] = {};    // by thread: since which meeting of its warp
+    Tick known[1024][32] = {};  // by thread: what the lanes of its warp did before this tick lies behind a barrier
     std::vector<std::pair<Tick, uint3> > blocks;
     std::unordered_map<std::uintptr_t, Page*> pages;
     std::vector<std::unique_ptr<Page[]> > all;
@@ -88,9 +89,8 @@ Watch watch;
 
 std::string name_of_block(Tick tick) {
     const auto& blocks = watch.blocks;
-    auto after =
-        std::upper_bound(blocks.begin(), blocks.end(), tick,
-                         [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
+    auto after = std::upper_bound(blocks.begin(), blocks.end(), tick,
+                                  [](Tick t, const std::pair<Tick, uint3>& block) { return t < block.first; });
     return name_of((after - 1)->second);
 }
 
@@ -106,11 +106,10 @@ struct Access {
         char where[32];
         std::snprintf(where, sizeof where, "0x%llx", static_cast<unsigned long long>(address));
         const char* verb = does == reads ? "reads " : does == writes ? "writes " : "atomically changes ";
-        std::string last = running->call ? text(" (its last meeting: ", running->call, " at ",
-                                                running->place.file, ":", running->place.line, ")")
+        std::string last = running->call ? text(" (its last meeting: ", running->call, " at ", running->place.file, ":",
+                                                running->place.line, ")")
                                          : std::string();
-        emulator::fail(
-            text(verb, size, " bytes of ", shared ? "shared" : "global", " memory at ", where, why, last));
+        emulator::fail(text(verb, size, " bytes of ", shared ? "shared" : "global", " memory at ", where, why, last));
     }
     [[noreturn]] void race(int other, const char* did) const {
         fail(text(" that thread ", name_of(current_block().threads[std::size_t(other)].index), " ", did,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of the kernels that run as fibers, where cuBLASLt stands on a GPU: a plain loop. It shows that what
-// is above it asks for the right product; of cuBLASLt, of how that is called, and of its sums it shows nothing. As cuBLASLt
-// may, it refuses a product where a test says so.
+// The matrix product of the kernels that run as fibers, where cuBLASLt stands on a GPU: a plain loop. It shows that
+// what is above it asks for the right product; of cuBLASLt, of how that is called, and of its sums it shows nothing. As
+// cuBLASLt may, it refuses a product where a test says so.
 #include "engine/ops/cuda/multiply.h"
 
 #include <algorithm>
@@ -23,9 +23,8 @@ std::vector<float> numbers(const DeviceFactor& f, std::int64_t rows, std::int64_
     for (std::int64_t i = 0; i < rows; i++)
         for (std::int64_t j = 0; j < columns; j++) {
             const std::int64_t at = f.transposed ? j * step + i : i * step + j;
-            all[std::size_t(i * columns + j)] = f.dtype == DType::f32
-                                                    ? static_cast<const float*>(f.data)[at]
-                                                    : float(static_cast<const bfloat16*>(f.data)[at]);
+            all[std::size_t(i * columns + j)] = f.dtype == DType::f32 ? static_cast<const float*>(f.data)[at]
+                                                                      : float(static_cast<const bfloat16*>(f.data)[at]);
         }
     return all;
 }

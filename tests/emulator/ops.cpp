@@ -33,9 +33,7 @@ const OpTable& ops() {
     return table;
 }
 
-AsCuda::AsCuda(Settings chosen) : before_(set_cuda_ops(&ops())), settings_before_(settings()) {
-    settings() = chosen;
-}
+AsCuda::AsCuda(Settings chosen) : before_(set_cuda_ops(&ops())), settings_before_(settings()) { settings() = chosen; }
 AsCuda::~AsCuda() {
     set_cuda_ops(before_);
     settings() = settings_before_;

@@ -42,8 +42,7 @@ __global__ void block_sums_kernel(int rounds, const float* x, float* y) {
         if (t == 0) total += *lent;
         __syncthreads();
     }
-    if (fault == Fault::next_block_is_read && t == 0 && blockIdx.x + 1 < gridDim.x)
-        total += y[blockIdx.x + 1];
+    if (fault == Fault::next_block_is_read && t == 0 && blockIdx.x + 1 < gridDim.x) total += y[blockIdx.x + 1];
     if (t == 0) y[fault == Fault::blocks_write_one_number ? 0 : blockIdx.x] = total;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels of the tests (planted.cu): what each CUDA word does, the verbs of a warp, and kernels with one fault each; and
-// how working memory is counted.
+// Kernels of the tests (planted.cu): what each CUDA word does, the verbs of a warp, and kernels with one fault each;
+// and how working memory is counted.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,8 @@ void warp_sums(Fault fault, int blocks, const float* x, float* y);
 
 // The results that each word of CUDA gives lane i of one warp, from place 16 i on, in the order of planted.cu.
 void words(const unsigned* given, unsigned* to);
-// Runs the verbs on n numbers with one warp. found: sum, both sums, top; y: each, stored; count: how many lanes are first.
+// Runs the verbs on n numbers with one warp. found: sum, both sums, top; y: each, stored; count: how many lanes are
+// first.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
 // Plays the begin of a captured step: what ops have sent before is lost.

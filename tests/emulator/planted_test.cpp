@@ -107,24 +107,21 @@ TEST_CASE("emulator: a fault is named, with kernel, block and thread") {
         for (Settings settings : schedules) {
             CAPTURE(int(planted.fault));
             CAPTURE(int(settings.order));
-            const std::string said =
-                outcome_of(planted.fault, planted.fault == Fault::past_the_end, settings).said;
+            const std::string said = outcome_of(planted.fault, planted.fault == Fault::past_the_end, settings).said;
             CAPTURE(said);
             CHECK(said.find(planted.said) != std::string::npos);
             CHECK(said.find(of_blocks(planted.fault) ? "block_sums_kernel<" : "warp_sums_kernel<") !=
                   std::string::npos);
             CHECK(said.find("block (") != std::string::npos);
             CHECK(said.find("thread (") != std::string::npos);
-            CHECK(outcome_of(Fault::none, false, settings)
-                      .right);  // what a fault leaves behind does not matter
+            CHECK(outcome_of(Fault::none, false, settings).right);  // what a fault leaves behind does not matter
         }
     }
 }
 
 // Where nothing can be watched, a missing barrier is found by what it does, if only in one of the orders.
 TEST_CASE("emulator: without a barrier some order spoils the result") {
-    for (Fault fault :
-         {Fault::no_barrier_before_reading, Fault::no_barrier_before_writing, Fault::no_warp_barrier}) {
+    for (Fault fault : {Fault::no_barrier_before_reading, Fault::no_barrier_before_writing, Fault::no_warp_barrier}) {
         CAPTURE(int(fault));
         int spoiled = 0;
         for (Settings settings : schedules) {
@@ -191,8 +188,8 @@ TEST_CASE("emulator: the verbs of a warp, whatever the length") {
             for (std::size_t i = 0; i < x.size(); i++) {
                 sum += x[i];
                 top = std::fmax(top, x[i]);
-                different += y[i] != x[i] || y[x.size() + i] != x[x.size() - 1 - i] ||
-                             stored[i] != x[i] + (add ? 7 : 0);
+                different +=
+                    y[i] != x[i] || y[x.size() + i] != x[x.size() - 1 - i] || stored[i] != x[i] + (add ? 7 : 0);
             }
             CHECK(found == std::vector<float>{sum, sum, 2 * sum, top});
             CHECK(different == 0);

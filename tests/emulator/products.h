@@ -30,9 +30,7 @@ struct Numbers {
         std::memset(memory.data(), 0xff, bytes());
     }
     std::size_t bytes() const { return std::size_t(count + shift + 2 * guard) * bytes_of(dtype); }
-    char* data() const {
-        return static_cast<char*>(memory.data()) + std::size_t(guard + shift) * bytes_of(dtype);
-    }
+    char* data() const { return static_cast<char*>(memory.data()) + std::size_t(guard + shift) * bytes_of(dtype); }
     View view() const { return {data(), dtype, Device::cpu, {count}, "numbers"}; }
     void set(std::int64_t i, double x) const { set_number(view(), i, x); }
     double operator[](std::int64_t i) const { return number(view(), i).real(); }
@@ -91,12 +89,8 @@ struct Product {
         for (std::int64_t i = 0; i < m * n && form.add; i++) c.set(i, 2 * random.uniform_double() - 1);
     }
 
-    std::int64_t at_a(std::int64_t i, std::int64_t l) const {
-        return form.a_transposed ? l * m + i : i * k + l;
-    }
-    std::int64_t at_b(std::int64_t l, std::int64_t j) const {
-        return form.b_transposed ? j * k + l : l * n + j;
-    }
+    std::int64_t at_a(std::int64_t i, std::int64_t l) const { return form.a_transposed ? l * m + i : i * k + l; }
+    std::int64_t at_b(std::int64_t l, std::int64_t j) const { return form.b_transposed ? j * k + l : l * n + j; }
     Multiplication asked() const {
         return {m,
                 n,
@@ -113,8 +107,7 @@ struct Product {
     std::string wrong(const std::vector<double>& before) const {
         for (std::int64_t i = 0; i < m; i++)
             for (std::int64_t j = 0; j < n; j++) {
-                const double kept = form.add ? before[std::size_t(i * n + j)] : 0,
-                             b0 = form.bias ? bias[j] : 0;
+                const double kept = form.add ? before[std::size_t(i * n + j)] : 0, b0 = form.bias ? bias[j] : 0;
                 double sum = kept + b0, size = std::abs(kept) + std::abs(b0);
                 for (std::int64_t l = 0; l < k; l++) {
                     const double term = a[at_a(i, l)] * b[at_b(l, j)];
@@ -124,8 +117,7 @@ struct Product {
                 double bound = double(k + 3) * 0x1p-24 * size;
                 if (form.result == DType::bf16) bound += 0x1p-8 * (std::abs(sum) + bound);
                 if (!(std::abs(found - sum) <= bound))
-                    return text("element (", i, ",", j, ") is ", found, "; expected ", sum, " within ",
-                                bound);
+                    return text("element (", i, ",", j, ") is ", found, "; expected ", sum, " within ", bound);
             }
         return c.guards_intact() ? "" : "something before or behind C is written";
     }

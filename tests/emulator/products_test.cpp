@@ -68,8 +68,7 @@ TEST_CASE("products: the bits of an element are those of its row and its column 
         all.run(TileSize::large);
         for (TileSize size : {TileSize::small, TileSize::large, TileSize::fitting})
             for (int form = 0; form < 8; form++) {
-                const Product other({type, DType::f32, bool(form & 1), bool(form & 2), false, true, form / 4},
-                                    M, N, K);
+                const Product other({type, DType::f32, bool(form & 1), bool(form & 2), false, true, form / 4}, M, N, K);
                 other.run(size);
                 CAPTURE(form);
                 CHECK((other.c.bits(0, M * N) == all.c.bits(0, M * N)));
@@ -123,23 +122,20 @@ TEST_CASE("products: a million rows, and tiles chosen by size") {
     const std::int64_t rows = 65536 * 16 + 1;
     const Product tall({DType::f32, DType::f32}, rows, 1, 1);
     CHECK(tall.run_and_compare(TileSize::small) == "");
-    const Product many({DType::f32, DType::f32}, 64 * 16, 128 * 16, 1),
-        few({DType::f32, DType::f32}, 64, 128, 1);
+    const Product many({DType::f32, DType::f32}, 64 * 16, 128 * 16, 1), few({DType::f32, DType::f32}, 64, 128, 1);
     const long before = emulator::counts().switches;
     CHECK(many.run_and_compare(TileSize::fitting) == "");
     const long of_many = emulator::counts().switches - before;
     few.run();
-    CHECK(emulator::counts().switches - before - of_many ==
-          8 * of_many / 256);  // a large tile is 8 small ones
+    CHECK(emulator::counts().switches - before - of_many == 8 * of_many / 256);  // a large tile is 8 small ones
 }
 
 TEST_CASE("products: what is no product is refused by name") {
     const Product p({DType::bf16, DType::bf16, false, false, false, true}, 2, 3, 4);
-    CHECK_THROWS_WITH_AS(
-        p.run(),
-        "no kernel makes a product (2,4) bf16 times (4,3) bf16 in bf16 with a bias; expected f32 "
-        "throughout, or bf16 in f32 or, without a bias, in bf16, and sizes above 0",
-        Error);
+    CHECK_THROWS_WITH_AS(p.run(),
+                         "no kernel makes a product (2,4) bf16 times (4,3) bf16 in bf16 with a bias; expected f32 "
+                         "throughout, or bf16 in f32 or, without a bias, in bf16, and sizes above 0",
+                         Error);
     Multiplication none = Product({}, 1, 1, 1).asked();
     none.k = 0;
     CHECK_THROWS_AS(fibers::tiled_multiply(none), Error);
@@ -173,8 +169,7 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
 // The contract asks besides that a row alone has the bits that it has among others.
 TEST_CASE("products: ops climb the ladder with the engine's own product") {
     const WithRule rule({false, true});
-    const Refusal never(
-        [](const Multiplication& p) -> bool { throw Error(name_of(p) + " is asked for elsewhere"); });
+    const Refusal never([](const Multiplication& p) -> bool { throw Error(name_of(p) + " is asked for elsewhere"); });
     for (const char* name :
          {"linear", "linear, y unrounded", "linear_gelu, erf", "gelu_linear, tanh", "cross_entropy", "head_scores"}) {
         Op op = row_of(name);

@@ -72,8 +72,8 @@ void resume(Thread& t) {
     if (!t.fiber) {
         if (l.free.empty()) {
             const std::size_t n = l.fibers.size();
-            l.fibers.push_back(std::make_unique<Fiber>(
-                const_cast<char*>(places.stacks.begin) + n * Fiber::bytes, n % 16 * 256));
+            l.fibers.push_back(
+                std::make_unique<Fiber>(const_cast<char*>(places.stacks.begin) + n * Fiber::bytes, n % 16 * 256));
             l.free.push_back(l.fibers.back().get());
         }
         t.fiber = l.free.back();
@@ -138,12 +138,10 @@ void run_block(uint3 index, dim3 size, std::size_t shared_bytes) {
         for (const Warp& w : b.warps) {
             unsigned alive = w.exists & ~w.finished;
             left = left || alive != 0;
-            if (alive && !stuck)
-                stuck = &b.threads[std::size_t((&w - b.warps.data()) * 32 + __builtin_ctz(alive))];
+            if (alive && !stuck) stuck = &b.threads[std::size_t((&w - b.warps.data()) * 32 + __builtin_ctz(alive))];
         }
         if (moved || !left) continue;
-        std::string all =
-            text(l.kernel, ": block ", name_of(index), ": no thread can go on: ", what_of(*stuck));
+        std::string all = text(l.kernel, ": block ", name_of(index), ": no thread can go on: ", what_of(*stuck));
         for (const Thread& t : b.threads)
             if (t.state == Thread::State::waits && !same(t.place, stuck->place)) {
                 all += "; " + what_of(t);
@@ -174,8 +172,8 @@ std::string name_of(const uint3& i) { return text("(", i.x, ",", i.y, ",", i.z, 
 Block& current_block() { return launch().block; }
 
 void fail(const std::string& what) {
-    launch().fault = text(launch().kernel, ": block ", name_of(blockIdx), ", thread ",
-                          name_of(running->index), ": ", what);
+    launch().fault =
+        text(launch().kernel, ": block ", name_of(blockIdx), ", thread ", name_of(running->index), ": ", what);
     running->fiber->leave(true);
     __builtin_unreachable();
 }
@@ -198,15 +196,15 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
     const std::lock_guard<std::mutex> lock(l.one);
     const std::uint64_t count = std::uint64_t(blocks.x) * blocks.y * blocks.z;
     const std::uint64_t size = std::uint64_t(threads.x) * threads.y * threads.z;
-    if (count == 0 || blocks.y > 65535 || blocks.z > 65535 || size == 0 || size > most_threads ||
-        threads.z > 64 || shared_bytes > most_shared)
-        throw Error(text(kernel, ": launched on (", blocks.x, ",", blocks.y, ",", blocks.z, ") blocks of (",
-                         threads.x, ",", threads.y, ",", threads.z, ") threads with ", shared_bytes,
+    if (count == 0 || blocks.y > 65535 || blocks.z > 65535 || size == 0 || size > most_threads || threads.z > 64 ||
+        shared_bytes > most_shared)
+        throw Error(text(kernel, ": launched on (", blocks.x, ",", blocks.y, ",", blocks.z, ") blocks of (", threads.x,
+                         ",", threads.y, ",", threads.z, ") threads with ", shared_bytes,
                          " bytes of shared memory; expected 1 to ", most_threads,
                          " threads, some blocks, at most 65535 in y and z, and ", most_shared, " bytes"));
     if (!places.stacks.begin) {
-        void* memory = mmap(nullptr, bytes_of_stacks, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* memory =
+            mmap(nullptr, bytes_of_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
             throw Error(text("no memory for ", most_threads, " stacks of ", Fiber::bytes, " bytes"));
         places.stacks = {static_cast<char*>(memory), static_cast<char*>(memory) + bytes_of_stacks};
@@ -215,12 +213,10 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
     l.fault.clear();
     l.random = settings().seed * 2654435761u + 1;
     // 128 bytes apart, as CUDA aligns it
-    const char* from =
-        l.shared.data() + (128 - reinterpret_cast<std::uintptr_t>(l.shared.data()) % 128) % 128;
+    const char* from = l.shared.data() + (128 - reinterpret_cast<std::uintptr_t>(l.shared.data()) % 128) % 128;
     places.shared = {from, from + most_shared};
     places.asked = {from, from + shared_bytes};
-    places.parameters = {static_cast<const char*>(context),
-                         static_cast<const char*>(context) + context_bytes};
+    places.parameters = {static_cast<const char*>(context), static_cast<const char*>(context) + context_bytes};
     places.watched = settings().watch_memory;
     gridDim = blocks, blockDim = threads;
     counted.launches++;
@@ -228,8 +224,7 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
     try {
         for (std::uint64_t i = 0; i < count; i++) {
             std::uint64_t n = settings().order == Order::reversed ? count - 1 - i : i;
-            run_block({unsigned(n % blocks.x), unsigned(n / blocks.x % blocks.y),
-                       unsigned(n / blocks.x / blocks.y)},
+            run_block({unsigned(n % blocks.x), unsigned(n / blocks.x % blocks.y), unsigned(n / blocks.x / blocks.y)},
                       threads, shared_bytes);
         }
     } catch (...) {

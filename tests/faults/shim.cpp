@@ -2,7 +2,8 @@
 // A library for LD_PRELOAD: from main on it counts a program's calls of one kind, and lets the n-th one fail.
 //   FAULT_CALLS   files: calls on names and files under FAULT_UNDER; memory: allocations and anonymous mappings
 //   FAULT_AT      the number of the call, from 1 on; 0: none
-//   FAULT_HOW     kill; or an errno by its number: the call fails so, a write half way; with "-" before it, so do all later
+//   FAULT_HOW     kill; or an errno by its number: the call fails so, a write half way; with "-" before it, so do all
+//                 later
 //                 calls that need room: on the disk, or more memory than the program has at that moment
 //   FAULT_COUNT   a file that gets the number of calls, and what the failed one was
 #include <dirent.h>
@@ -61,7 +62,9 @@ bool counts(const char* path) {
     return path[0] != '/' || std::strncmp(path, under, std::strlen(under)) == 0;
 }
 bool counts(int file) { return of_files && file >= 0 && file < 1024 && followed[file]; }
-bool counts_at(int folder, const char* path) { return path && path[0] != '/' && folder != AT_FDCWD ? counts(folder) : counts(path); }
+bool counts_at(int folder, const char* path) {
+    return path && path[0] != '/' && folder != AT_FDCWD ? counts(folder) : counts(path);
+}
 int follow(int file, bool yes) {
     if (file >= 0 && file < 1024) followed[file] = yes;
     return file;
@@ -86,7 +89,8 @@ void report() {
 int (*real_main)(int, char**, char**);
 int counted_main(int count, char** words, char** environment) {
     const auto text = [](const char* name) { return std::getenv(name) ? std::getenv(name) : ""; };
-    of_files = std::strcmp(text("FAULT_CALLS"), "files") == 0, of_memory = std::strcmp(text("FAULT_CALLS"), "memory") == 0;
+    of_files = std::strcmp(text("FAULT_CALLS"), "files") == 0,
+    of_memory = std::strcmp(text("FAULT_CALLS"), "memory") == 0;
     kills = std::strcmp(text("FAULT_HOW"), "kill") == 0, lasting = text("FAULT_HOW")[0] == '-';
     at = std::atol(text("FAULT_AT")), why = std::labs(std::atol(text("FAULT_HOW")));
     std::strncpy(under, text("FAULT_UNDER"), sizeof under - 1);
@@ -99,7 +103,8 @@ int counted_main(int count, char** words, char** environment) {
 
 extern "C" {
 
-int __libc_start_main(int (*main)(int, char**, char**), int count, char** words, void (*init)(), void (*fini)(), void (*end)(), void* stack) {
+int __libc_start_main(int (*main)(int, char**, char**), int count, char** words, void (*init)(), void (*fini)(),
+                      void (*end)(), void* stack) {
     using Start = int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
     real_main = main;
     return real<Start>("__libc_start_main")(counted_main, count, words, init, fini, end, stack);
@@ -115,32 +120,30 @@ int __libc_start_main(int (*main)(int, char**, char**), int count, char** words,
         mode = mode_t(va_arg(more, unsigned)); \
         va_end(more);                          \
     }
-#define OPEN(name)                                                                \
-    int name(const char* path, int flags, ...) {                                  \
-        MODE                                                                      \
-        const bool ours = counts(path);                                           \
-        if (ours && fails("open", (flags & O_CREAT) != 0)) return -1;             \
+#define OPEN(name)                                                                  \
+    int name(const char* path, int flags, ...) {                                    \
+        MODE const bool ours = counts(path);                                        \
+        if (ours && fails("open", (flags & O_CREAT) != 0)) return -1;               \
         return follow(int(syscall(SYS_openat, AT_FDCWD, path, flags, mode)), ours); \
     }
-#define OPENAT(name)                                                        \
-    int name(int folder, const char* path, int flags, ...) {                \
-        MODE                                                                \
-        const bool ours = counts_at(folder, path);                          \
-        if (ours && fails("openat", (flags & O_CREAT) != 0)) return -1;     \
+#define OPENAT(name)                                                              \
+    int name(int folder, const char* path, int flags, ...) {                      \
+        MODE const bool ours = counts_at(folder, path);                           \
+        if (ours && fails("openat", (flags & O_CREAT) != 0)) return -1;           \
         return follow(int(syscall(SYS_openat, folder, path, flags, mode)), ours); \
     }
 OPEN(open)
 OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
-#define FOPEN(name)                                                                           \
-    std::FILE* name(const char* path, const char* how) {                                      \
-        const bool ours = counts(path);                                                       \
-        if (ours && fails("fopen", how[0] != 'r')) return nullptr;                            \
-        REAL(name);                                                                           \
-        std::FILE* file = next(path, how);                                                    \
-        if (file) follow(fileno(file), ours);                                                 \
-        return file;                                                                          \
+#define FOPEN(name)                                                \
+    std::FILE* name(const char* path, const char* how) {           \
+        const bool ours = counts(path);                            \
+        if (ours && fails("fopen", how[0] != 'r')) return nullptr; \
+        REAL(name);                                                \
+        std::FILE* file = next(path, how);                         \
+        if (file) follow(fileno(file), ours);                      \
+        return file;                                               \
     }
 FOPEN(fopen)
 FOPEN(fopen64)
@@ -175,39 +178,59 @@ ssize_t writev(int file, const struct iovec* parts, int count) {
 }
 int fsync(int file) { return counts(file) && fails("fsync") ? -1 : int(syscall(SYS_fsync, file)); }
 int fdatasync(int file) { return counts(file) && fails("fdatasync") ? -1 : int(syscall(SYS_fdatasync, file)); }
-#define LENGTH(name) \
-    int name(int file, off64_t bytes) { return counts(file) && fails("ftruncate", false) ? -1 : int(syscall(SYS_ftruncate, file, bytes)); }
+#define LENGTH(name)                                                                                      \
+    int name(int file, off64_t bytes) {                                                                   \
+        return counts(file) && fails("ftruncate", false) ? -1 : int(syscall(SYS_ftruncate, file, bytes)); \
+    }
 LENGTH(ftruncate)
 LENGTH(ftruncate64)
-#define SEEK(name) \
-    off64_t name(int file, off64_t offset, int from) noexcept { return counts(file) && fails("lseek", false) ? -1 : syscall(SYS_lseek, file, offset, from); }
+#define SEEK(name)                                                                                  \
+    off64_t name(int file, off64_t offset, int from) noexcept {                                     \
+        return counts(file) && fails("lseek", false) ? -1 : syscall(SYS_lseek, file, offset, from); \
+    }
 SEEK(lseek)
 SEEK(lseek64)
-int rename(const char* from, const char* to) { return counts(from) && fails("rename") ? -1 : int(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0)); }
+int rename(const char* from, const char* to) {
+    return counts(from) && fails("rename") ? -1 : int(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
 int renameat2(int a, const char* from, int b, const char* to, unsigned flags) noexcept {
     return counts_at(a, from) && fails("renameat2") ? -1 : int(syscall(SYS_renameat2, a, from, b, to, flags));
 }
-int unlink(const char* path) noexcept { return counts(path) && fails("unlink", false) ? -1 : int(syscall(SYS_unlinkat, AT_FDCWD, path, 0)); }
+int unlink(const char* path) noexcept {
+    return counts(path) && fails("unlink", false) ? -1 : int(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
 int unlinkat(int folder, const char* path, int flags) noexcept {
     return counts_at(folder, path) && fails("unlinkat", false) ? -1 : int(syscall(SYS_unlinkat, folder, path, flags));
 }
-int rmdir(const char* path) noexcept { return counts(path) && fails("rmdir", false) ? -1 : int(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR)); }
+int rmdir(const char* path) noexcept {
+    return counts(path) && fails("rmdir", false) ? -1 : int(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+}
 int remove(const char* path) noexcept {
     if (counts(path) && fails("remove", false)) return -1;
     REAL(remove);
     return next(path);
 }
-int mkdir(const char* path, mode_t mode) noexcept { return counts(path) && fails("mkdir") ? -1 : int(syscall(SYS_mkdirat, AT_FDCWD, path, mode)); }
+int mkdir(const char* path, mode_t mode) noexcept {
+    return counts(path) && fails("mkdir") ? -1 : int(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
 int mkdirat(int folder, const char* path, mode_t mode) noexcept {
     return counts_at(folder, path) && fails("mkdirat") ? -1 : int(syscall(SYS_mkdirat, folder, path, mode));
 }
-int symlink(const char* target, const char* path) noexcept { return counts(path) && fails("symlink") ? -1 : int(syscall(SYS_symlinkat, target, AT_FDCWD, path)); }
-int link(const char* from, const char* to) noexcept { return counts(to) && fails("link") ? -1 : int(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0)); }
+int symlink(const char* target, const char* path) noexcept {
+    return counts(path) && fails("symlink") ? -1 : int(syscall(SYS_symlinkat, target, AT_FDCWD, path));
+}
+int link(const char* from, const char* to) noexcept {
+    return counts(to) && fails("link") ? -1 : int(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
 int linkat(int a, const char* from, int b, const char* to, int flags) noexcept {
     return counts_at(b, to) && fails("linkat") ? -1 : int(syscall(SYS_linkat, a, from, b, to, flags));
 }
-int chmod(const char* path, mode_t mode) noexcept { return counts(path) && fails("chmod", false) ? -1 : int(syscall(SYS_fchmodat, AT_FDCWD, path, mode)); }
-int fchmod(int file, mode_t mode) noexcept { return counts(file) && fails("fchmod", false) ? -1 : int(syscall(SYS_fchmod, file, mode)); }
+int chmod(const char* path, mode_t mode) noexcept {
+    return counts(path) && fails("chmod", false) ? -1 : int(syscall(SYS_fchmodat, AT_FDCWD, path, mode));
+}
+int fchmod(int file, mode_t mode) noexcept {
+    return counts(file) && fails("fchmod", false) ? -1 : int(syscall(SYS_fchmod, file, mode));
+}
 ssize_t readlink(const char* path, char* to, size_t bytes) noexcept {
     return counts(path) && fails("readlink", false) ? -1 : syscall(SYS_readlinkat, AT_FDCWD, path, to, bytes);
 }
@@ -225,8 +248,12 @@ void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
 void* malloc(size_t bytes) { return no_memory("malloc", bytes) ? nullptr : taken(__libc_malloc(bytes)); }
-void* calloc(size_t n, size_t bytes) { return no_memory("calloc", n * bytes) ? nullptr : taken(__libc_calloc(n, bytes)); }
-void* aligned_alloc(size_t to, size_t bytes) { return no_memory("aligned_alloc", bytes) ? nullptr : taken(__libc_memalign(to, bytes)); }
+void* calloc(size_t n, size_t bytes) {
+    return no_memory("calloc", n * bytes) ? nullptr : taken(__libc_calloc(n, bytes));
+}
+void* aligned_alloc(size_t to, size_t bytes) {
+    return no_memory("aligned_alloc", bytes) ? nullptr : taken(__libc_memalign(to, bytes));
+}
 void* realloc(void* old, size_t bytes) {
     if (no_memory("realloc", bytes)) return nullptr;
     live -= long(old ? malloc_usable_size(old) : 0);
@@ -247,11 +274,12 @@ int munmap(void* where, size_t bytes) noexcept {
     live -= long(bytes);
     return int(syscall(SYS_munmap, where, bytes));
 }
-#define MMAP(name)                                                                                                              \
-    void* name(void* where, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {                       \
-        if (of_memory ? (flags & MAP_ANONYMOUS) && no_memory("mmap", bytes) : counts(file) && fails("mmap", false)) return MAP_FAILED; \
-        live += long(bytes);                                                                                                    \
-        return reinterpret_cast<void*>(syscall(SYS_mmap, where, bytes, protection, flags, file, offset));                        \
+#define MMAP(name)                                                                                                  \
+    void* name(void* where, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {           \
+        if (of_memory ? (flags & MAP_ANONYMOUS) && no_memory("mmap", bytes) : counts(file) && fails("mmap", false)) \
+            return MAP_FAILED;                                                                                      \
+        live += long(bytes);                                                                                        \
+        return reinterpret_cast<void*>(syscall(SYS_mmap, where, bytes, protection, flags, file, offset));           \
     }
 MMAP(mmap)
 MMAP(mmap64)

@@ -47,8 +47,7 @@ void write_current() {
 }
 
 void stop(int signal) {
-    const char* why =
-        signal == SIGALRM ? "broken: it ends in time (SIGALRM)\n" : "broken: it does not crash\n";
+    const char* why = signal == SIGALRM ? "broken: it ends in time (SIGALRM)\n" : "broken: it does not crash\n";
     if (write(2, why, std::strlen(why)) < 0) _exit(1);
     write_current();
     const char* where[] = {"the input is in ", out, "\n"};
@@ -114,8 +113,8 @@ int run_random(double minutes, std::uint64_t seed) {
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         if (seconds - shown > 15 || seconds >= 60 * minutes) {
             shown = seconds;
-            std::printf("%s: %zu inputs, %zu bytes, %.0f seconds; %s\n", target->name, inputs + 1, bytes,
-                        seconds, target->told().c_str());
+            std::printf("%s: %zu inputs, %zu bytes, %.0f seconds; %s\n", target->name, inputs + 1, bytes, seconds,
+                        target->told().c_str());
             std::fflush(stdout);
         }
     }
@@ -164,8 +163,8 @@ int main(int argc, char** argv) {
         if (t->quiet)
             stderr = std::fopen("/dev/null",
                                 "w");  // warnings of what is read; signals and sanitizers use 2 itself
-        const int status = files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed)
-                                         : run_files(files);
+        const int status =
+            files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed) : run_files(files);
         if (status != 0) return status;
     }
     return 0;

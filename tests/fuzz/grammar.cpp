@@ -11,16 +11,14 @@ namespace masquerade::fuzz {
 namespace {
 
 // Spaces, what is nearly a space, what is dropped, and what joins.
-const char32_t invisible[] = {' ',    ' ',    ' ',    '\t',   '\n',   '\r',   0,      0x0B,
-                              0x0C,   0x1C,   0x1F,   0x7F,   0x85,   0xA0,   0xAD,   0x1680,
-                              0x180E, 0x2003, 0x200B, 0x200D, 0x200E, 0x2028, 0x2029, 0x202F,
-                              0x2060, 0x3000, 0xFE0F, 0xFEFF, 0xFFFD, 0xFFFE, 0xE0001};
+const char32_t invisible[] = {' ',    ' ',    ' ',    '\t',   '\n',   '\r',   0,      0x0B,   0x0C,   0x1C,   0x1F,
+                              0x7F,   0x85,   0xA0,   0xAD,   0x1680, 0x180E, 0x2003, 0x200B, 0x200D, 0x200E, 0x2028,
+                              0x2029, 0x202F, 0x2060, 0x3000, 0xFE0F, 0xFEFF, 0xFFFD, 0xFFFE, 0xE0001};
 
 // Marks of every class, some of which are not stripped, and what looks past them.
-const char32_t marks[] = {0x300,   0x301,   0x308,   0x323,   0x327,   0x338,  0x340,   0x344,
-                          0x345,   0x34F,   0x5B0,   0x64B,   0x93C,   0x94D,  0x1715,  0x1734,
-                          0x1B44,  0x302E,  0x302F,  0x3099,  0x20E3,  0xA953, 0x1D165, 0x1D166,
-                          0x1D16D, 0x1D172, 0x11938, 0x1193D, 0x16FF0, 0x1E2AE};
+const char32_t marks[] = {0x300,  0x301,  0x308,   0x323,   0x327,   0x338,   0x340,   0x344,   0x345,   0x34F,
+                          0x5B0,  0x64B,  0x93C,   0x94D,   0x1715,  0x1734,  0x1B44,  0x302E,  0x302F,  0x3099,
+                          0x20E3, 0xA953, 0x1D165, 0x1D166, 0x1D16D, 0x1D172, 0x11938, 0x1193D, 0x16FF0, 0x1E2AE};
 
 }  // namespace
 
@@ -60,8 +58,7 @@ void Grammar::append_piece(std::string& text) {
         case 6: text += ' '; return;
         case 7:
         case 8:
-            if (one_in(4))
-                text += one_in(2) ? "electric" : "electricelectric";  // words alike in their first bytes
+            if (one_in(4)) text += one_in(2) ? "electric" : "electricelectric";  // words alike in their first bytes
             for (std::size_t n = 1 + below(one_in(8) ? 40 : 9); n > 0; n--)
                 text += "etaoinshrdluETAOINSHRDLU0123456789"[below(34)];
             return;
@@ -99,8 +96,7 @@ std::string Grammar::text() {
 std::string Grammar::mutated(std::string text, const std::string& other) {
     tame_ = one_in(3);
     for (std::size_t n = 1 + below(4); n > 0; n--) {
-        std::size_t at = below(text.size() + 1),
-                    count = below(std::min<std::size_t>(text.size() - at, 20) + 1);
+        std::size_t at = below(text.size() + 1), count = below(std::min<std::size_t>(text.size() - at, 20) + 1);
         std::string piece;
         switch (below(7)) {
             case 0: text.erase(at, count); break;

@@ -31,9 +31,8 @@ const char* const numbers[] = {"0",
                                "[]",
                                "{}"};
 const char* const pieces[] = {
-    "\"",      "{",       "}",        "[",    "]",        ":",    ",",       "\\", "\n", "\r",
-    "\\u0000", "\\ud800", "\x1b[31m", "\xff", "\xc2\x9b", "null", "{\"a\":", "#",  "=",  "\xef\xbb\xbf",
-    "NaN",     "..",      "/"};
+    "\"",       "{",    "}",        "[",    "]",       ":", ",", "\\",           "\n",  "\r", "\\u0000", "\\ud800",
+    "\x1b[31m", "\xff", "\xc2\x9b", "null", "{\"a\":", "#", "=", "\xef\xbb\xbf", "NaN", "..", "/"};
 
 bool is_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; }
 
@@ -66,9 +65,7 @@ std::string damaged(Grammar& random, std::string bytes, const std::string& other
             case 6:
             case 7: replace_number(random, bytes, at); break;
             case 8: bytes.insert(at, pieces[random.below(std::size(pieces))]); break;
-            case 9:
-                bytes.replace(at, count, other.substr(random.below(other.size() + 1), 1 + random.below(60)));
-                break;
+            case 9: bytes.replace(at, count, other.substr(random.below(other.size() + 1), 1 + random.below(60))); break;
             case 10:
                 if (random.below(20) == 0) {
                     const char* open = random.below(2) == 0 ? "[" : "{\"a\":";
@@ -77,9 +74,7 @@ std::string damaged(Grammar& random, std::string bytes, const std::string& other
                     bytes.insert(at, nested);
                 }
                 break;
-            case 11:
-                bytes.insert(at, random.below(20) == 0 ? random.below(100000) : 1, char(random.below(256)));
-                break;
+            case 11: bytes.insert(at, random.below(20) == 0 ? random.below(100000) : 1, char(random.below(256))); break;
         }
     }
     return bytes;

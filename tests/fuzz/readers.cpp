@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Broken files, for everything that reads files. A reader reads a file, or refuses it in one of our errors, with a short
-// message of its own words. The first byte of an input chooses the file of the samples that the rest stands for.
+// Broken files, for everything that reads files. A reader reads a file, or refuses it in one of our errors, with a
+// short message of its own words. The first byte of an input chooses the file of the samples that the rest stands for.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -28,7 +28,8 @@ Counts counts;
 // Without waiting for the disk.
 void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-// Reads what `read` reads, with the bytes of the input in the place of a file of the samples; the file is good again then.
+// Reads what `read` reads, with the bytes of the input in the place of a file of the samples; the file is good again
+// then.
 template <class Read>
 std::string broken(const std::string& file, const std::string& bytes, Read read) {
     const std::string path = samples() + "/" + file, good = read_file(path);
@@ -75,16 +76,14 @@ void read_tensors(const std::string& path) {
     for (const StoredTensor& tensor : file.tensors()) {
         require(file.find(tensor.name) != nullptr, "every tensor is found");
         const char* data = static_cast<const char*>(tensor.data);
-        for (std::size_t i = 0; i < tensor.bytes(); i++)
-            sum = sum + data[i];  // a sanitizer sees what lies outside
+        for (std::size_t i = 0; i < tensor.bytes(); i++) sum = sum + data[i];  // a sanitizer sees what lies outside
     }
     write_safetensors(samples() + "/again.safetensors", file.tensors(), file.metadata());
     const TensorFile again(samples() + "/again.safetensors");
     require(again.tensors().size() == file.tensors().size(), "what was read can be written and read again");
 }
 
-const char* const bert_files[] = {"bert/config.json", "bert/config.json", "bert/model.safetensors",
-                                  "bert/vocab.txt"};
+const char* const bert_files[] = {"bert/config.json", "bert/config.json", "bert/model.safetensors", "bert/vocab.txt"};
 const char* const shard_files[] = {"shards/model.safetensors.index.json", "shards/a.safetensors"};
 void load_bert(const std::string& folder) {
     const HuggingFaceConfig config = read_hugging_face_config(folder);
@@ -182,35 +181,34 @@ Target target(const char* name, bool of_folder) {
     // A folder is read whole, a file by its own name.
     static bool whole;
     whole = of_folder;
-    return {
-        name,
-        "readers",
-        1,
-        [](Grammar& random) { return made(random, files); },
-        [](const std::string& input) {
-            const std::string file = choose(files, input);
-            const std::string path = samples() + "/" + (whole ? file.substr(0, file.find('/')) : file);
-            return broken(file, rest(input), [&] { read(path); });
-        },
-        [] {  // nesting on which parsing, copying or showing a value once ran out of stack; keys that stand twice
-            std::vector<std::string> all;
-            for (const char* open : {"[", "{\"a\":", "{\"__metadata__\":[", "{\"hidden_size\":["}) {
-                std::string nested;
-                for (int i = 0; i < 100000; i++) nested += open;
-                std::string length(8, '\0');
-                for (int i = 0; i < 4; i++) length[std::size_t(i)] = char(nested.size() >> (8 * i));
-                for (char which = 0; which < char(std::size(files)); which++) {
-                    all.push_back(which + nested);
-                    all.push_back(which + length + nested);
+    return {name,
+            "readers",
+            1,
+            [](Grammar& random) { return made(random, files); },
+            [](const std::string& input) {
+                const std::string file = choose(files, input);
+                const std::string path = samples() + "/" + (whole ? file.substr(0, file.find('/')) : file);
+                return broken(file, rest(input), [&] { read(path); });
+            },
+            [] {  // nesting on which parsing, copying or showing a value once ran out of stack; keys that stand twice
+                std::vector<std::string> all;
+                for (const char* open : {"[", "{\"a\":", "{\"__metadata__\":[", "{\"hidden_size\":["}) {
+                    std::string nested;
+                    for (int i = 0; i < 100000; i++) nested += open;
+                    std::string length(8, '\0');
+                    for (int i = 0; i < 4; i++) length[std::size_t(i)] = char(nested.size() >> (8 * i));
+                    for (char which = 0; which < char(std::size(files)); which++) {
+                        all.push_back(which + nested);
+                        all.push_back(which + length + nested);
+                    }
                 }
-            }
-            for (char which = 0; which < char(std::size(files)); which++)
-                for (const char* text : {"", "{\"a\":1,\"a\":2}", "{\"data\":7,\"resumed\":3}",
-                                         "{\"model_type\":7}", "1e999", "\x1b[31m"})
-                    all.push_back(which + std::string(text));
-            return all;
-        },
-        [] { return counts.told(); }};
+                for (char which = 0; which < char(std::size(files)); which++)
+                    for (const char* text : {"", "{\"a\":1,\"a\":2}", "{\"data\":7,\"resumed\":3}",
+                                             "{\"model_type\":7}", "1e999", "\x1b[31m"})
+                        all.push_back(which + std::string(text));
+                return all;
+            },
+            [] { return counts.told(); }};
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ std::vector<Sample> all_samples() {
                                      {{"latent_layers", "0"}},
                                      {{"free_length", "true"}},
                                      {{"order", "frequency"}}};
-    for (const LatentKindRow& row : latent_kinds()) variants.push_back({{"latent", row.name}, {"codes", "6"}, {"levels", "4"}});
+    for (const LatentKindRow& row : latent_kinds())
+        variants.push_back({{"latent", row.name}, {"codes", "6"}, {"levels", "4"}});
     variants.push_back({{"latent", "vq"}, {"codes", "9"}, {"groups", "4"}});
     variants.push_back({{"latent", "fsq"}, {"levels", "3"}, {"latent_size", "6"}});
     std::vector<Sample> all;
@@ -79,20 +80,26 @@ void train(const Sample& sample, const std::string& path) {
     const std::unique_ptr<RunSettings> settings = tiny(*sample.kind);
     Config keys;
     settings->declare(keys);
-    const Changes small = {{"layers", "2"}, {"latent_layers", "1"}, {"width", "8"}, {"inner", "16"}, {"batch_tokens", "60"},
-                           {"prior_sentences", "10"}, {"vocabulary", "70"}, {"held_out", "2"}};
+    const Changes small = {{"layers", "2"},        {"latent_layers", "1"},    {"width", "8"},       {"inner", "16"},
+                           {"batch_tokens", "60"}, {"prior_sentences", "10"}, {"vocabulary", "70"}, {"held_out", "2"}};
     for (const Changes& changes : {small, sample.changes})
         for (const auto& [key, value] : changes)
             if (keys.has(key)) keys.set(key, value);
     const TargetSettings* const targets = settings->targets();
     const PairOptions made = targets ? targets->made : PairOptions();
     const TextKind wanted = settings->wants(sample.kind->reads);
-    const auto file = [&](const char* name) { return made.any() || wanted == TextKind::none ? "" : run_folder() + name; };
+    const auto file = [&](const char* name) {
+        return made.any() || wanted == TextKind::none ? "" : run_folder() + name;
+    };
     const TrainingText text = find_training_text(file("/text.tsv"), file("/held_out.tsv"), wanted, made);
-    const std::unique_ptr<Run> run = sample.kind->fresh(*settings, learn_vocabulary(*settings, text), DType::f32, Device::cpu);
+    const std::unique_ptr<Run> run =
+        sample.kind->fresh(*settings, learn_vocabulary(*settings, text), DType::f32, Device::cpu);
     const std::unique_ptr<Task> task = run->task(text);
     RunFolder folder = RunFolder::create(path);
-    run->start(folder, {{"model", sample.kind->name}, {"seed", settings->train.seed}, {"settings", keys.to_json()}, {"data", json_of(text.origin)}});
+    run->start(folder, {{"model", sample.kind->name},
+                        {"seed", settings->train.seed},
+                        {"settings", keys.to_json()},
+                        {"data", json_of(text.origin)}});
     TrainOptions options = settings->train;
     options.steps = 2, options.minutes = 0, options.save_every = 1;
     Trainer trainer(run->parameters, *task, folder, options);
@@ -119,7 +126,8 @@ std::string make_folder() {
     if (!mkdtemp(path.data())) fail_to("make", path);
     std::ofstream pairs(path + "/text.tsv"), held_out(path + "/held_out.tsv");
     const std::vector<std::string> lines = grammar_questions(3, 24);
-    for (std::size_t i = 0; i < lines.size(); i++) (i < 20 ? pairs : held_out) << lines[i].substr(0, 24) << '\t' << lines[i].substr(4, 20) << '\n';
+    for (std::size_t i = 0; i < lines.size(); i++)
+        (i < 20 ? pairs : held_out) << lines[i].substr(0, 24) << '\t' << lines[i].substr(4, 20) << '\n';
     write_classes(path + "/classes");
     return path;
 }

@@ -6,8 +6,8 @@
 
 namespace masquerade::fuzz {
 
-// How many runs there are: of every family one for each objective and latent that it has, one of another seed, one of other
-// sizes, one of another vocabulary, and so on.
+// How many runs there are: of every family one for each objective and latent that it has, one of another seed, one of
+// other sizes, one of another vocabulary, and so on.
 std::size_t run_count();
 // The folder of a run of two checkpoints, made when it is first asked for.
 const std::string& run_sample(std::size_t number);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs whose files are good each by itself and wrong together: parts of other runs, families, steps and seeds, with other
-// numbers, names and sizes in them. Whatever loads a run says what is wrong, or works in finite time. Half of them have no ties
-// (engine/io/checkpoint.h), as old runs and files that were edited elsewhere, so that what is behind the ties is reached.
+// Runs whose files are good each by itself and wrong together: parts of other runs, families, steps and seeds, with
+// other numbers, names and sizes in them. Whatever loads a run says what is wrong, or works in finite time. Half of
+// them have no ties (engine/io/checkpoint.h), as old runs and files that were edited elsewhere, so that what is behind
+// the ties is reached.
 //
 // An input: [run, other run, ties, what is done, with what] and then a change for every three bytes.
 #include <algorithm>
@@ -36,7 +37,9 @@ Names paths_in(const std::string& folder, const std::string& end) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
         if (entry.is_symlink()) continue;
         const std::string path = fs::relative(entry.path(), folder).string() + (entry.is_directory() ? "/" : "");
-        if (path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0 && (end == "/" || path.back() != '/')) all.push_back(path);
+        if (path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0 &&
+            (end == "/" || path.back() != '/'))
+            all.push_back(path);
     }
     std::sort(all.begin(), all.end());
     return all;
@@ -49,7 +52,8 @@ std::string chosen(const Names& names, std::size_t byte) { return names.empty() 
 
 // Every text `from` becomes `to`, which is as long.
 void replace_all(std::string& bytes, const std::string& from, const std::string& to) {
-    for (std::size_t at = 0; (at = bytes.find(from, at)) != bytes.npos; at += to.size()) bytes.replace(at, from.size(), to);
+    for (std::size_t at = 0; (at = bytes.find(from, at)) != bytes.npos; at += to.size())
+        bytes.replace(at, from.size(), to);
 }
 
 // A tensor of a file, where its header and its data stand.
@@ -79,9 +83,48 @@ void leaves_of(nlohmann::json& value, std::vector<nlohmann::json*>& all) {
 }
 
 const nlohmann::json& number_or_word(std::size_t byte) {
-    static const nlohmann::json all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 64, 1000, 65536, 1000000, 2147483647, 4294967296, 9223372036854775807,
-                                       18446744073709551615u, -1, 0.5, -0.25, 1e300, "", "x", "lm", "mlm", "unilm", "vq", "fsq", "softmax", "luna",
-                                       "linformer", "lsh", "A causal", "8,6", "16", "1", "bf16", true, false, nullptr};
+    static const nlohmann::json all = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       4,
+                                       5,
+                                       6,
+                                       7,
+                                       8,
+                                       12,
+                                       16,
+                                       64,
+                                       1000,
+                                       65536,
+                                       1000000,
+                                       2147483647,
+                                       4294967296,
+                                       9223372036854775807,
+                                       18446744073709551615u,
+                                       -1,
+                                       0.5,
+                                       -0.25,
+                                       1e300,
+                                       "",
+                                       "x",
+                                       "lm",
+                                       "mlm",
+                                       "unilm",
+                                       "vq",
+                                       "fsq",
+                                       "softmax",
+                                       "luna",
+                                       "linformer",
+                                       "lsh",
+                                       "A causal",
+                                       "8,6",
+                                       "16",
+                                       "1",
+                                       "bf16",
+                                       true,
+                                       false,
+                                       nullptr};
     return all[byte % all.size()];
 }
 
@@ -123,7 +166,8 @@ void change_tensor(const std::string& run, const std::string&, std::size_t x, st
     for (auto& [name, entry] : file.header.items())
         if (name != "__metadata__") names.push_back(name);
     nlohmann::ordered_json& entry = file.header[chosen(names, y / 5 + x)];
-    const std::size_t begin = file.data + entry["data_offsets"][0].get<std::size_t>(), end = file.data + entry["data_offsets"][1].get<std::size_t>();
+    const std::size_t begin = file.data + entry["data_offsets"][0].get<std::size_t>(),
+                      end = file.data + entry["data_offsets"][1].get<std::size_t>();
     const std::size_t wide = entry["dtype"] == "F32" ? 4 : 8;
     if (begin == end || entry["shape"].empty()) return;
     const float floats[] = {INFINITY, NAN, 3e38f, -3e38f, 1e-30f, 0};
@@ -149,12 +193,24 @@ void change_metadata(const std::string& run, const std::string&, std::size_t x, 
     const std::string path = run + "/" + chosen(paths_in(run, ".safetensors"), x);
     Place file(path);
     nlohmann::ordered_json& metadata = file.header["__metadata__"];
-    const Names values = {"", "0", "1", "2,3", "9", "4294967295 4294967295", "0 0 0 0 7", "99999999999999999999", "-1", "x", "0000000000000000"};
-    if (!metadata.empty()) std::next(metadata.begin(), std::ptrdiff_t(x / 3 % metadata.size())).value() = chosen(values, y);
+    const Names values = {"",
+                          "0",
+                          "1",
+                          "2,3",
+                          "9",
+                          "4294967295 4294967295",
+                          "0 0 0 0 7",
+                          "99999999999999999999",
+                          "-1",
+                          "x",
+                          "0000000000000000"};
+    if (!metadata.empty())
+        std::next(metadata.begin(), std::ptrdiff_t(x / 3 % metadata.size())).value() = chosen(values, y);
     put(path, file.whole());
 }
 
-constexpr auto everything = fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing;
+constexpr auto everything =
+    fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing;
 
 const Change changes[] = {
     {"a file of another run",
@@ -173,12 +229,15 @@ const Change changes[] = {
     {"a file of another step",
      [](const std::string& run, const std::string&, std::size_t x, std::size_t) {
          const std::string file = chosen(paths_in(run + "/step-000001", ""), x);
-         fs::copy_file(run + "/step-000001/" + file, run + "/step-000002/" + file, fs::copy_options::overwrite_existing);
+         fs::copy_file(run + "/step-000001/" + file, run + "/step-000002/" + file,
+                       fs::copy_options::overwrite_existing);
      }},
-    {"a file less", [](const std::string& run, const std::string&, std::size_t x, std::size_t) { fs::remove(run + "/" + chosen(paths_in(run, ""), x)); }},
+    {"a file less", [](const std::string& run, const std::string&, std::size_t x,
+                       std::size_t) { fs::remove(run + "/" + chosen(paths_in(run, ""), x)); }},
     {"another step",
      [](const std::string& run, const std::string&, std::size_t x, std::size_t) {
-         const char* names[] = {"step-000003", "step-000001", "step-000000", "step-4294967296", "step-999999999999999999"};
+         const char* names[] = {"step-000003", "step-000001", "step-000000", "step-4294967296",
+                                "step-999999999999999999"};
          const std::string to = names[x % 5];
          fs::remove_all(run + "/" + to);
          fs::rename(run + "/step-000002", run + "/" + to);
@@ -192,10 +251,14 @@ const Change changes[] = {
     {"other metadata", change_metadata},
     {"other labelled files",
      [](const std::string&, const std::string&, std::size_t x, std::size_t y) {
-         const std::string classes = run_folder() + "/classes", file = classes + (y % 2 ? "/near/" : "/far/") + std::to_string(x % 20);
-         if (y % 4 < 2) put(file, "other words");
-         else if (y % 4 == 2) fs::remove(file);
-         else fs::create_directories(classes + "/third"), put(classes + "/third/0", "of a third kind");
+         const std::string classes = run_folder() + "/classes",
+                           file = classes + (y % 2 ? "/near/" : "/far/") + std::to_string(x % 20);
+         if (y % 4 < 2)
+             put(file, "other words");
+         else if (y % 4 == 2)
+             fs::remove(file);
+         else
+             fs::create_directories(classes + "/third"), put(classes + "/third/0", "of a third kind");
      }},
 };
 
@@ -206,7 +269,8 @@ void untie(const std::string& run) {
         for (const auto& [from, to] : keys) replace_all(bytes, from, to);
         put(path, bytes);
     };
-    for (const std::string& path : paths_in(run, ".json")) change(run + "/" + path, {{"\"salt\"", "\"Salt\""}, {"\"vocabulary_hash\"", "\"Vocabulary_hash\""}});
+    for (const std::string& path : paths_in(run, ".json"))
+        change(run + "/" + path, {{"\"salt\"", "\"Salt\""}, {"\"vocabulary_hash\"", "\"Vocabulary_hash\""}});
     for (const std::string& path : paths_in(run, ".safetensors")) {
         Place file(run + "/" + path);
         nlohmann::ordered_json& metadata = file.header["__metadata__"];
@@ -258,10 +322,13 @@ void write_latents(UniVaeRun& run, std::size_t byte) {
     SearchOptions options;
     options.maximum = 12;
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; i < 3; i++) requests.push_back({run.draw(7, i, 0), i, 0, run.model.start_position(run.draw_length(7, i))});
+    for (std::uint32_t i = 0; i < 3; i++)
+        requests.push_back({run.draw(7, i, 0), i, 0, run.model.start_position(run.draw_length(7, i))});
     const int all = run.model.space.numbers();
     for (const int from : {0, all / 2})
-        if (run.prior && from < all) requests.push_back({run.prior->draw_rest(requests[0].latent, from, all, 7, 0, 1), 4, 0, run.model.start_position(5)});
+        if (run.prior && from < all)
+            requests.push_back(
+                {run.prior->draw_rest(requests[0].latent, from, all, 7, 0, 1), 4, 0, run.model.start_position(5)});
     for (const auto& hypotheses : decoder.search(requests, options, 7, 1)) run.text(hypotheses.at(0).tokens);
     run.features(lines);
 }
@@ -270,7 +337,8 @@ void write_targets(const TargetRun& run, std::size_t byte) {
     SearchOptions options;
     options.maximum = 8;
     if (byte % 2) options.beams = options.n_best = 3;
-    const std::vector<Sentence> sources = run.sentences(lines, lines), begun = run.beginnings(lines), ends = run.endings(lines);
+    const std::vector<Sentence> sources = run.sentences(lines, lines), begun = run.beginnings(lines),
+                                ends = run.endings(lines);
     std::vector<const Sentence*> some = pointers_to(sources);
     run.losses(some, true);
     if (const InsertionRun* inserts = run.inserts()) {
@@ -287,9 +355,12 @@ void write_targets(const TargetRun& run, std::size_t byte) {
 void generate(const std::string& path, std::size_t byte) {
     const std::unique_ptr<Run> run = loaded(path);
     if (byte & 64) run->average_checkpoints(2);
-    if (UniVaeRun* latents = run->latents()) write_latents(*latents, byte);
-    else if (const TargetRun* targets = run->targets()) write_targets(*targets, byte);
-    else run->measures(2);
+    if (UniVaeRun* latents = run->latents())
+        write_latents(*latents, byte);
+    else if (const TargetRun* targets = run->targets())
+        write_targets(*targets, byte);
+    else
+        run->measures(2);
 }
 
 void go_on(const std::string& path, std::size_t) {
@@ -312,8 +383,10 @@ void begin_with(const std::string& path, std::size_t byte) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     start->adopt(*settings);
     const TrainingText text = find_training_text(run_folder() + "/text.tsv", "", settings->wants(kind.reads));
-    if (!settings->words().empty()) start->extend(settings->words(), kind.name);
-    else if (byte & 64) start->keep(text);
+    if (!settings->words().empty())
+        start->extend(settings->words(), kind.name);
+    else if (byte & 64)
+        start->keep(text);
     const std::unique_ptr<Run> run = kind.fresh(*settings, start->vocabulary(), DType::f32, Device::cpu);
     run->tokenizer = start->tokenizer();
     start->give_weights(*run);
@@ -343,7 +416,8 @@ void refusing(Use use) {
         throw;
     } catch (const Error& e) {
         const std::string what = e.what();
-        if (what.rfind("step ", 0) != 0 && what.find(" NaN") == what.npos) throw Broken{"a refusal comes before the engine: " + what};
+        if (what.rfind("step ", 0) != 0 && what.find(" NaN") == what.npos)
+            throw Broken{"a refusal comes before the engine: " + what};
         throw;
     }
 }
@@ -371,7 +445,8 @@ std::string broken_run(const std::string& input) {
         problem = problem_of(counts, [&] { refusing([&] { uses[byte(3) % std::size(uses)](work, byte(4)); }); });
         if (!problem.empty()) {
             problem += "; " + name_of_run(byte(0)) + " with parts of " + name_of_run(byte(1));
-            for (std::size_t at = header; at + 2 < input.size(); at += 3) problem += std::string(", ") + changes[byte(at) % std::size(changes)].what;
+            for (std::size_t at = header; at + 2 < input.size(); at += 3)
+                problem += std::string(", ") + changes[byte(at) % std::size(changes)].what;
         }
     } catch (const Broken& e) {
         problem = e.property;
@@ -402,7 +477,8 @@ std::vector<std::string> known_runs() {
 }  // namespace
 
 const std::vector<Target>& targets() {
-    static const std::vector<Target> all = {{"runs", "runs", header, make_run, broken_run, known_runs, [] { return counts.told(); }}};
+    static const std::vector<Target> all = {
+        {"runs", "runs", header, make_run, broken_run, known_runs, [] { return counts.told(); }}};
     return all;
 }
 

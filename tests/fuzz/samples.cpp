@@ -57,9 +57,8 @@ void make_shards(const std::string& folder, const std::string& whole) {
 
 void make_run(const std::string& folder) {
     RunFolder run = RunFolder::create(folder);
-    run.write("run.json",
-              R"({"model":"unilm","seed":1,"data":{"name":"a","file":"","held_out_file":"","lines":3,)"
-              R"("hash":"00000000000000ff","pairs":true},"resumed":[{"step":2,"device":"cpu"}]})");
+    run.write("run.json", R"({"model":"unilm","seed":1,"data":{"name":"a","file":"","held_out_file":"","lines":3,)"
+                          R"("hash":"00000000000000ff","pairs":true},"resumed":[{"step":2,"device":"cpu"}]})");
     vocabulary().save(run.file("vocab.txt"));
     for (std::int64_t step : {1, 2, 3}) {
         run.append_log(text("{\"step\":", step, ",\"loss\":1.5}"));

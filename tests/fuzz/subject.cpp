@@ -20,8 +20,7 @@ const std::vector<std::string> words = split(
     "naïve "
     "electric electricelectric abcdefghijklmnopqrstuvwxyzabcdefghijklmn");
 
-const std::vector<std::string> continuations =
-    split("want wa ed ing s ning 14 ς σας 文 ## # ll 한 opqrstuvwxyz");
+const std::vector<std::string> continuations = split("want wa ed ing s ning 14 ς σας 文 ## # ll 한 opqrstuvwxyz");
 
 Vocabulary make_vocabulary() {
     std::vector<std::string> tokens(special_tokens, special_tokens + 5);
@@ -100,13 +99,13 @@ const std::vector<std::string>& fragments() {
     static const std::vector<std::string> all = [] {
         std::vector<std::string> made = words;
         made.insert(made.end(), continuations.begin(), continuations.end());
-        for (const std::string& fragment : split(
-                 "[CLS] [SEP] [PAD] [UNK] [MASK] [mask] [unused1] <x> <spaced> Añ an\u0303 ΣΑΣ Σ σΣ.Σ İ ß ŉ "
-                 "ﬁ Ǆ "
-                 "\u212A \u212B ﷺ ３．１４ 3.14 1,000 10:30 a.m. o'clock students' -- … — “ ” 「 」 "
-                 "👨‍👩‍👧 👍🏽 🇩🇪 ❤️ "
-                 "e\u0301 e\u0301\u0323 \u1161\u11A8 각\u0301 ｶﾞ が か\u3099 豈 \u2260 =\u0338 \u0344 \u1FEF "
-                 "\u037E"))
+        for (const std::string& fragment :
+             split("[CLS] [SEP] [PAD] [UNK] [MASK] [mask] [unused1] <x> <spaced> Añ an\u0303 ΣΑΣ Σ σΣ.Σ İ ß ŉ "
+                   "ﬁ Ǆ "
+                   "\u212A \u212B ﷺ ３．１４ 3.14 1,000 10:30 a.m. o'clock students' -- … — “ ” 「 」 "
+                   "👨‍👩‍👧 👍🏽 🇩🇪 ❤️ "
+                   "e\u0301 e\u0301\u0323 \u1161\u11A8 각\u0301 ｶﾞ が か\u3099 豈 \u2260 =\u0338 \u0344 \u1FEF "
+                   "\u037E"))
             made.push_back(fragment);
         return made;
     }();

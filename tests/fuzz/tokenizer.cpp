@@ -27,10 +27,7 @@ bool is_utf8(std::string_view text) {
 class Check {
   public:
     Check(const Subject& subject, std::string_view text)
-        : subject_(subject),
-          tokenizer_(subject.tokenizer),
-          characters_(tokenizer_.characters()),
-          text_(text) {}
+        : subject_(subject), tokenizer_(subject.tokenizer), characters_(tokenizer_.characters()), text_(text) {}
 
     void all() {
         ids_ = tokenizer_.encode(text_);
@@ -98,8 +95,7 @@ class Check {
     }
 
     void ids() {
-        for (int id : ids_)
-            require(id >= 0 && id < tokenizer_.vocabulary().size(), "an id is in the vocabulary");
+        for (int id : ids_) require(id >= 0 && id < tokenizer_.vocabulary().size(), "an id is in the vocabulary");
         Encoder encoder(tokenizer_, 2);  // remembers so few words that they meet in one place
         std::size_t half = text_.size() / 2;
         std::vector<int> again;
@@ -135,8 +131,7 @@ class Check {
         Piece last{0, 0, 0, -1};
         for (const Piece& piece : pieces_) {
             require(piece.begin >= 0 && std::size_t(piece.end) <= text_.size(), "a piece lies in the line");
-            require(piece.begin < piece.end || (piece.begin == piece.end && subject_.odd_tokens),
-                    "a piece has bytes");
+            require(piece.begin < piece.end || (piece.begin == piece.end && subject_.odd_tokens), "a piece has bytes");
             require(piece.begin >= last.begin && piece.end >= last.end, "pieces do not go back");
             require(piece.word == last.word || piece.word == last.word + 1, "words are counted one by one");
             require(starts_[std::size_t(piece.begin)] && starts_[std::size_t(piece.end)],
@@ -235,7 +230,9 @@ class Check {
 
     // Hugging Face's library knows fewer compositions, and a replaced character or a token is never made.
     void composed(const std::string& text) {
-        if (!options().strips() || options().rules != Rules::google || !options().replace.empty() || subject_.odd_tokens) return;
+        if (!options().strips() || options().rules != Rules::google || !options().replace.empty() ||
+            subject_.odd_tokens)
+            return;
         require(text == nfc(text), "if encoding decomposes, decoded text is in NFC");
     }
 
@@ -265,9 +262,9 @@ std::string broken_property(const std::string& input) {
 std::string make_text(Grammar& grammar) {
     constexpr std::size_t kept = 512;
     static std::vector<std::string> texts(1, "");
-    std::string text = grammar.below(2) == 0 ? grammar.text()
-                                             : grammar.mutated(texts[grammar.below(texts.size())],
-                                                               texts[grammar.below(texts.size())]);
+    std::string text = grammar.below(2) == 0
+                           ? grammar.text()
+                           : grammar.mutated(texts[grammar.below(texts.size())], texts[grammar.below(texts.size())]);
     if (text.size() < 4000) {
         if (texts.size() < kept) texts.emplace_back();
         texts[grammar.below(texts.size())] = text;

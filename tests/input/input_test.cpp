@@ -35,8 +35,7 @@ std::string refusal(const std::string& path, std::size_t largest = largest_text)
 TEST_CASE("input: JSON is read as the library reads it") {
     for (const char* text :
          {"7", "-7", "18446744073709551615", "0.5", "\"a\\u00e9\"", "null", "true", "[]", "{}",
-          R"({"b":[1,[2,{"c":null}],[]],"a":{"b":{"a":"b"},"c":[{}]},"":[false,-1.5e3,"x"]})",
-          "\xef\xbb\xbf[1]"}) {
+          R"({"b":[1,[2,{"c":null}],[]],"a":{"b":{"a":"b"},"c":[{}]},"":[false,-1.5e3,"x"]})", "\xef\xbb\xbf[1]"}) {
         json value;
         CHECK(parse_bounded(text, value) == "");
         CHECK(value == json::parse(text));
@@ -79,9 +78,10 @@ TEST_CASE("input: JSON of more values than are read is refused before it fills t
 }
 
 TEST_CASE("input: names of files go into JSON and come back, whatever their bytes") {
-    for (const std::string& name : {std::string("/a/b c.txt"), std::string("/caf\xC3\xA9"), std::string(""), std::string("100%41"),
-                                    std::string("/caf\xE9 100%41.txt"), std::string("\xFF"), std::string("file:///a"), std::string("file://%zz\xFF%"),
-                                    std::string("\xED\xA0\x80/\n")}) {
+    for (const std::string& name :
+         {std::string("/a/b c.txt"), std::string("/caf\xC3\xA9"), std::string(""), std::string("100%41"),
+          std::string("/caf\xE9 100%41.txt"), std::string("\xFF"), std::string("file:///a"),
+          std::string("file://%zz\xFF%"), std::string("\xED\xA0\x80/\n")}) {
         const std::string text = json_name(name);
         CAPTURE(text);
         CHECK_NOTHROW(json(text).dump());
@@ -154,7 +154,8 @@ TEST_CASE("input: a number is the whole text, and one that its type holds") {
     CHECK((read_number("18446744073709551615", natural) && natural == UINT64_MAX));
     CHECK((read_number("ffffffffffffffff", natural, 16) && natural == UINT64_MAX));
     double real = 7;
-    for (const char* wrong : {"", "nan", "inf", "-inf", "1e999", "1,5", "0x1p3", " 1"}) CHECK_MESSAGE(!read_number(wrong, real), wrong);
+    for (const char* wrong : {"", "nan", "inf", "-inf", "1e999", "1,5", "0x1p3", " 1"})
+        CHECK_MESSAGE(!read_number(wrong, real), wrong);
     CHECK(real == 7);
     CHECK((read_number("-1.5e-3", real) && real == -1.5e-3));
 }

@@ -47,9 +47,8 @@ TEST_CASE("config: values go into the struct, by their type") {
     Options o;
     Config config;
     o.declare(config);
-    for (const char* pair :
-         {"width=256", "steps=9000000000", "seed=18446744073709551615", "learning_rate=1e-4", "rotary=off",
-          "recompute=decoder.layer.*", "latent=gaussian", "colour=blue", "beta=-0.5"})
+    for (const char* pair : {"width=256", "steps=9000000000", "seed=18446744073709551615", "learning_rate=1e-4",
+                             "rotary=off", "recompute=decoder.layer.*", "latent=gaussian", "colour=blue", "beta=-0.5"})
         config.set(pair);
     CHECK(o.width == 256);
     CHECK(o.steps == 9000000000);
@@ -75,8 +74,7 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
     CHECK_SAYS(refusal("zzzzzz=3"), "unknown setting zzzzzz; there are width, steps, seed");
     CHECK_SAYS(refusal("width"), "\"width\" is not a setting; key=value is expected");
     CHECK_SAYS(refusal("=3"), "key=value is expected");
-    for (const char* value :
-         {"0", "65537", "-1", "", "12x", "1.5", "1e3", "99999999999999999999", "0x10", "+-3"})
+    for (const char* value : {"0", "65537", "-1", "", "12x", "1.5", "1e3", "99999999999999999999", "0x10", "+-3"})
         CHECK_SAYS(refusal(std::string("width=") + value),
                    "a whole number from 1 to 65536 is expected (C, model width)");
     CHECK_SAYS(refusal("steps=-1"), "steps=-1: a whole number, at least 0 is expected");
@@ -93,8 +91,7 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
 TEST_CASE("config: files of lines, files of JSON, and there and back") {
     TemporaryFolder folder;
     std::string path = folder.file("small.config");
-    write_file(path,
-               "# a small one\n\nwidth = 64   # C\r\nlearning_rate=0.1\n  recompute = a#b\nlatent=none");
+    write_file(path, "# a small one\n\nwidth = 64   # C\r\nlearning_rate=0.1\n  recompute = a#b\nlatent=none");
     Options o;
     Config config;
     o.declare(config);
@@ -127,8 +124,7 @@ TEST_CASE("config: files of lines, files of JSON, and there and back") {
     CHECK_SAYS(refusal("{\"width\": 0}"), path + ": width=0: a whole number from 1 to 65536");
     CHECK_SAYS(refusal("{\"width\": 7.5}"), "width=7.5");
     CHECK_SAYS(refusal("{\"widht\": 7}"), "did you mean width?");
-    CHECK_SAYS(refusal("{\"recompute\": null}"),
-               "recompute is null; text, a number, true or false is expected");
+    CHECK_SAYS(refusal("{\"recompute\": null}"), "recompute is null; text, a number, true or false is expected");
     CHECK_SAYS(refusal("{\"width\": 7"), path + " is not JSON: it ends in the middle");
     CHECK_SAYS(refusal("{\"width\": 7,, }"), path + " is not JSON: byte 13 of the file cannot be read");
     CHECK_SAYS(message_of<BadInput>([&] { again.load(folder.file("absent")); }), "No such file or directory");
@@ -205,8 +201,8 @@ TEST_CASE("config: what is quoted of a file is short, however deep and long it i
     o.declare(config);
     const std::string deep = std::string(100000, '['), wide = std::string(1000000, 'w');
     for (const std::string& text :
-         std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1",
-                                  "width=" + wide, "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}",
+         std::vector<std::string>{"{\"width\":" + deep, "{\"width\":[[]],\"a\":1}", wide, wide + "=1", "width=" + wide,
+                                  "{\"" + wide + "\":1}", "{\"width\":\"" + wide + "\"}",
                                   std::string("{\"width\":1,\"width\":2}")}) {
         const std::string said = message_of<BadInput>([&] { config.load(folder.write("settings", text)); });
         CHECK(said.find(folder.file("settings")) == 0);

@@ -132,10 +132,8 @@ TEST_CASE("run folder: new ones are numbered, existing ones refused") {
     CHECK(read_file(path + "/run.json") == "{}");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path); }),
                "holds something already; go on with --resume " + path);
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path + "/run.json"); }),
-               "cannot make the folder");
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(folder.file("absent")); }),
-               "there is no run folder");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(path + "/run.json"); }), "cannot make the folder");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(folder.file("absent")); }), "there is no run folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/run.json"); }), "is a file; a run folder");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path).latest_step(); }), "holds no checkpoint");
 }
@@ -144,8 +142,7 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     TemporaryFolder folder;
     std::string path = folder.file("run");
     RunFolder run = RunFolder::create(path);
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }),
-               "another program is training into " + path);
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }), "another program is training into " + path);
     for (std::int64_t step = 100; step <= 600; step += 100) save(run, step, step == 200);
     CHECK(run.steps() == std::vector<std::int64_t>{200, 400, 500, 600});
     CHECK(target_of(path + "/latest") == "step-000600");
@@ -156,8 +153,7 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     for (std::int64_t step : run.steps()) CHECK(step_held_by(run.step_folder(step)) == step);
     CHECK(RunFolder::step_name(1234567) == "step-1234567");
 
-    for (std::string name :
-         {"", "/", "/latest", "/latest/", "/best", "/step-000700", "/step-000700/", "/../run/."}) {
+    for (std::string name : {"", "/", "/latest", "/latest/", "/best", "/step-000700", "/step-000700/", "/../run/."}) {
         RunFolder opened = RunFolder::open(path + name);
         CHECK(opened.latest_step() == 700);
         CHECK(fs::equivalent(opened.path(), path));
@@ -216,7 +212,8 @@ TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
     write_file(folder.file("vocab.txt"), "");  // of no run
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.path); }), "holds something already");
     for (const char* name : {"step-000010", "step-000010/", "step-1234567", "latest", "best"})
-        CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.file(name)); }), "is the name of a checkpoint in a run folder");
+        CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.file(name)); }),
+                   "is the name of a checkpoint in a run folder");
     CHECK(!fs::exists(folder.file("step-000010")));
 }
 
@@ -227,12 +224,13 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
         RunFolder run = RunFolder::create(original);
         for (std::int64_t step = 100; step <= 500; step += 100) save(run, step, step == 200);
     }
-    { RunFolder::resume(original).rewind(400); }  // latest is not the newest
+    { RunFolder::resume(original).rewind(400); }            // latest is not the newest
     fs::copy(original, path, fs::copy_options::recursive);  // follows links
     REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));
     const auto says = [&](const std::string& which, std::int64_t step) {
         std::int64_t found = -1;
-        const std::string warning = warnings_of(folder.file("stderr"), [&] { found = RunFolder::open(path + which).latest_step(); });
+        const std::string warning =
+            warnings_of(folder.file("stderr"), [&] { found = RunFolder::open(path + which).latest_step(); });
         CHECK(found == step);
         CHECK(warning.empty());
     };
@@ -251,8 +249,10 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
     }
     fs::remove(path + "/latest");
     fs::copy(original + "/step-000300", path + "/latest");  // no step of this run any more
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }), "latest is a folder, and its files are those of no step beside it");
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/latest"); }), "latest is a folder, and its files are those of no step beside it");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }),
+               "latest is a folder, and its files are those of no step beside it");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/latest"); }),
+               "latest is a folder, and its files are those of no step beside it");
     fs::remove_all(path + "/latest");
     CHECK(RunFolder::resume(path).latest_step() == 800);
 
@@ -313,8 +313,7 @@ TEST_CASE("run folder: without a latest the newest complete step, with one warni
     write_file(chosen + "/config.json", "[]");
     CHECK_SAYS(refusal(), "config.json is a list of 0; an object is expected");
     for (std::int64_t step : {1, 2}) fs::remove_all(path + "/" + RunFolder::step_name(step));
-    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path).latest_step(); }),
-               "holds no complete checkpoint");
+    CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path).latest_step(); }), "holds no complete checkpoint");
 }
 
 TEST_CASE("run folder: a full disk loses nothing") {
@@ -340,9 +339,7 @@ TEST_CASE("run folder: a full disk loses nothing") {
         if (!full_disk) break;
         full_at(name);
         CHECK_SAYS(says, "cannot write " + path + "/step-000200/" + name + ": No space left on device");
-        CHECK_SAYS(
-            says,
-            "; the earlier checkpoint step-000100 is intact: make room and go on with --resume " + path);
+        CHECK_SAYS(says, "; the earlier checkpoint step-000100 is intact: make room and go on with --resume " + path);
         CHECK(run.steps() == std::vector<std::int64_t>{100});
         CHECK(target_of(path + "/latest") == "step-000100");
         CHECK(target_of(path + "/best") == "step-000100");

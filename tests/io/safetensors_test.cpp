@@ -43,8 +43,7 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 }
 
 // The message for a file with two tensors of one F32 each.
-std::string two(const char* name, const char* offsets, const char* other, const char* others,
-                std::size_t bytes) {
+std::string two(const char* name, const char* offsets, const char* other, const char* others, std::size_t bytes) {
     std::string header = text("{\"", name, "\":", entry("\"F32\"", "[1]", offsets), ",\"", other,
                               "\":", entry("\"F32\"", "[1]", others), "}");
     return refusal(raw_file(header, bytes));
@@ -63,8 +62,7 @@ TEST_CASE("safetensors: what was written comes back, bit by bit") {
     std::vector<double> d = {0.1, -1e-300};
     std::vector<std::uint64_t> state = {0, 1, UINT64_MAX};
     int nothing = 0;
-    View weight{w.data(), DType::f32, Device::cpu, {2, 3}, ""},
-        bias{b.data(), DType::bf16, Device::cpu, {3}, ""};
+    View weight{w.data(), DType::f32, Device::cpu, {2, 3}, ""}, bias{b.data(), DType::bf16, Device::cpu, {3}, ""};
     View empty{&nothing, DType::f32, Device::cpu, {0, 4}, ""}, scalar{&d[1], DType::f64, Device::cpu, {}, ""};
     std::vector<StoredTensor> tensors = {stored("layer.\"0\".bias", bias), stored("w", weight),
                                          stored("state", state),           stored("empty", empty),
@@ -89,14 +87,11 @@ TEST_CASE("safetensors: what was written comes back, bit by bit") {
     CHECK(file.at("empty").bytes() == 0);
 
     auto copy_refusal = [&](DType dtype, Shape shape) {
-        return message_of<BadInput>([&] {
-            file.copy_to("w", View{w2.data(), dtype, Device::cpu, shape, "w"});
-        });
+        return message_of<BadInput>([&] { file.copy_to("w", View{w2.data(), dtype, Device::cpu, shape, "w"}); });
     };
     CHECK_SAYS(copy_refusal(DType::f32, {3, 2}), "tensor w is (2,3); (3,2) is expected");
     CHECK_SAYS(copy_refusal(DType::f64, {2, 3}), "tensor w (2,3) holds F32; F64 is expected");
-    CHECK_SAYS(message_of<BadInput>([&] { file.at("stat"); }),
-               "has no tensor stat among its 6; the nearest is state");
+    CHECK_SAYS(message_of<BadInput>([&] { file.at("stat"); }), "has no tensor stat among its 6; the nearest is state");
     CHECK_SAYS(message_of<BadInput>([&] { file.integers("d"); }), "tensor d (2) holds F64; U64 is expected");
     tensors.push_back(stored("d", d));
     CHECK_SAYS(message_of<Error>([&] { write_safetensors(path, tensors); }), "tensor d is written twice");
@@ -137,8 +132,7 @@ TEST_CASE("safetensors: other people's half and double precision is converted") 
     TemporaryFolder folder;
     std::string path = folder.file("half.safetensors");
     write_safetensors(
-        path,
-        {{"h", Element::f16, {7}, half.data()}, stored("d", real), {"i", Element::i16, {7}, half.data()}});
+        path, {{"h", Element::f16, {7}, half.data()}, stored("d", real), {"i", Element::i16, {7}, half.data()}});
     TensorFile file(path);
     std::vector<float> x(7);
     View to{x.data(), DType::f32, Device::cpu, {7}, "x"};
@@ -150,8 +144,7 @@ TEST_CASE("safetensors: other people's half and double precision is converted") 
     CHECK(x[4] == std::numeric_limits<float>::infinity());
     CHECK((x[5] == 0.f && std::signbit(x[5])));
     CHECK(std::isnan(x[6]));
-    CHECK_SAYS(message_of<BadInput>([&] { file.convert_to("i", to); }),
-               "holds I16; real numbers are expected");
+    CHECK_SAYS(message_of<BadInput>([&] { file.convert_to("i", to); }), "holds I16; real numbers are expected");
     std::vector<bfloat16> y(2);
     file.convert_to("d", View{y.data(), DType::bf16, Device::cpu, {2}, "y"});
     CHECK(float(y[1]) == float(bfloat16(2.2f)));
@@ -164,8 +157,7 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
         write_file(folder.file("good"), raw_file(good, 24));
         TensorFile file(folder.file("good"));
         CHECK(file.at("a").shape == Shape{2, 3});
-        CHECK_SAYS(message_of<BadInput>([&] { TensorFile none(folder.file("none")); }),
-                   "No such file or directory");
+        CHECK_SAYS(message_of<BadInput>([&] { TensorFile none(folder.file("none")); }), "No such file or directory");
         CHECK_SAYS(message_of<BadInput>([&] { TensorFile none(folder.path); }), "Is a directory");
     }
     CHECK_SAYS(refusal(""), "it is empty");
@@ -178,15 +170,15 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
                "header is not JSON: it ends in the middle, at byte 21 of the file");
     CHECK_SAYS(refusal(raw_file("[1,2]", 0)), "its header is a list of 2");
     CHECK_SAYS(refusal(raw_file("\xEF\xBB\xBF" + good, 24)), "its header begins with a byte order mark");
-    CHECK_SAYS(refusal(raw_file(good + std::string(3, '\0'), 24)), text("not JSON: byte ", 8 + good.size() + 1, " of the file cannot be read"));
+    CHECK_SAYS(refusal(raw_file(good + std::string(3, '\0'), 24)),
+               text("not JSON: byte ", 8 + good.size() + 1, " of the file cannot be read"));
     CHECK_SAYS(refusal(raw_file("{\"a\\u0000b\":7}", 0)), "tensor a\\u0000b is described by 7;");
     CHECK_SAYS(refusal(raw_file("{\"__metadata__\":{\"\\u0000\":1}}", 0)), "__metadata__ \\u0000 is 1;");
     CHECK_SAYS(refusal(raw_file("{\"a\":7}", 0)), "tensor a is described by 7;");
     CHECK_SAYS(refusal(raw_file("{\"a\":{\"shape\":[1]}}", 4)), "tensor a has no \"dtype\"");
     CHECK_SAYS(refusal(raw_file("{\"a\xff\":7}", 0)), "not JSON");
     CHECK_SAYS(refusal(raw_file(std::string(100000, '['), 0)), "deeper than 64, at byte 73 of the file");
-    CHECK_SAYS(refusal(raw_file(
-                   "{\"a\":{\"dtype\":" + std::string(100000, '[') + std::string(100000, ']') + "}}", 0)),
+    CHECK_SAYS(refusal(raw_file("{\"a\":{\"dtype\":" + std::string(100000, '[') + std::string(100000, ']') + "}}", 0)),
                "deeper than 64");
     CHECK(refusal(raw_file("{\"" + std::string(1000000, 'a') + "\":7}", 0)).size() < 1000);
     CHECK_SAYS(refusal(raw_file("{\"__metadata__\":7}", 0)), "__metadata__ is 7;");
@@ -198,15 +190,15 @@ TEST_CASE("safetensors: every malformed file is refused in one line") {
     CHECK_SAYS(one(f32, "[1,1,1,1,5]", "[0,24]"), "tensor a (1,1,1,1,5) of F32 takes 20 bytes, but 24 are given to it");
     CHECK_SAYS(one("\"C64\"", "[2]", "[0,24]"), "tensor a (2) of C64 takes 16 bytes, but 24 are given to it");
     for (const char* dtype : {"F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E5M2FNUZ", "F8_E4M3FNUZ"})
-        CHECK_SAYS(one(text('"', dtype, '"'), "[23]", "[0,24]"), text("tensor a (23) of ", dtype, " takes 23 bytes, but 24 are given to it"));
+        CHECK_SAYS(one(text('"', dtype, '"'), "[23]", "[0,24]"),
+                   text("tensor a (23) of ", dtype, " takes 23 bytes, but 24 are given to it"));
     CHECK_SAYS(one("\"F4\"", "[7]", "[0,24]"), "tensor a (7) takes 28 bits, which are no whole bytes");
     CHECK_SAYS(one("\"F33\"", "[6]", "[24,0]"), "ends at byte 0 of the data, before");
     CHECK_SAYS(one(f32, "[4294967296,4294967296]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[18446744073709551615]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[2305843009213693952]", "[0,24]"), "more than any file");
     CHECK_SAYS(one(f32, "[0,4294967296,4294967296]", "[0,0]"), "more than any file");
-    CHECK_SAYS(one(f32, "[5]", "[0,24]"),
-               "tensor a (5) of F32 takes 20 bytes, but 24 are given to it, from byte 0");
+    CHECK_SAYS(one(f32, "[5]", "[0,24]"), "tensor a (5) of F32 takes 20 bytes, but 24 are given to it, from byte 0");
     for (const char* offsets : {"[0]", "[0,24,48]", "[-1,23]", "[0,2.4e1]", "24"})
         CHECK_SAYS(one(f32, "[6]", offsets), "two byte offsets are expected");
     CHECK_SAYS(one(f32, "[6]", "[24,0]"), "ends at byte 0 of the data, before");
@@ -230,9 +222,10 @@ TEST_CASE("safetensors: a tensor that nothing here can hold spoils no other") {
         CAPTURE(row.dtype);
         TemporaryFolder folder;
         const int bytes = std::stoi(row.bytes);
-        std::string data = raw_file(text("{\"b\":", entry(text('"', row.dtype, '"'), row.shape, text("[0,", row.bytes, "]")),
-                                         ",\"a\":", entry("\"F32\"", "[2]", text("[", bytes, ",", bytes + 8, "]")), "}"),
-                                    std::size_t(bytes) + 8);
+        std::string data =
+            raw_file(text("{\"b\":", entry(text('"', row.dtype, '"'), row.shape, text("[0,", row.bytes, "]")),
+                          ",\"a\":", entry("\"F32\"", "[2]", text("[", bytes, ",", bytes + 8, "]")), "}"),
+                     std::size_t(bytes) + 8);
         const float numbers[2] = {1.5f, -2};
         std::memcpy(data.data() + data.size() - 8, numbers, 8);
         write_file(folder.file("f"), data);
@@ -244,7 +237,10 @@ TEST_CASE("safetensors: a tensor that nothing here can hold spoils no other") {
         CHECK(file.find("b")->bytes() == std::size_t(bytes));
         const std::string named = text("tensor b is ", row.dtype, " (");
         CHECK_SAYS(message_of<BadInput>([&] { file.at("b"); }), named);
-        CHECK_SAYS(message_of<BadInput>([&] { file.convert_to("b", View{read, DType::f32, Device::cpu, {2}, "b"}); }), named);
+        CHECK_SAYS(message_of<BadInput>([&] {
+                       file.convert_to("b", View{read, DType::f32, Device::cpu, {2}, "b"});
+                   }),
+                   named);
         CHECK_SAYS(message_of<BadInput>([&] { file.expect_finite("b"); }), named);
         CHECK_SAYS(message_of<BadInput>([&] { file.integers("b"); }), named);
     }
@@ -273,8 +269,7 @@ TEST_CASE("safetensors: weights that are not finite are named with their place")
     std::vector<float> numbers(6000, 1.f);
     const std::vector<std::uint64_t> whole(3);
     const auto said = [&] {
-        write_safetensors(folder.file("w"),
-                          {{"w", Element::f32, {2, 3000}, numbers.data()}, stored("n", whole)});
+        write_safetensors(folder.file("w"), {{"w", Element::f32, {2, 3000}, numbers.data()}, stored("n", whole)});
         return message_of<BadInput>([&] { TensorFile(folder.file("w")).expect_finite("w"); });
     };
     CHECK(said() == "");

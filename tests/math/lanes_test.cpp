@@ -56,9 +56,8 @@ TEST_CASE("lanes: store stores or adds, nothing before and nothing after") {
             store(OneLane{}, n, to.data() + 1, add, value);
             store(OneLane{}, n, half.data() + 1, add, value);
             store(OneLane{}, n, copied.data() + 1, add, [&](int i) { return bfloat16(x[std::size_t(i)]); });
-            int different = to.front() != 3 || to.back() != 3 || float(half.front()) != 3 ||
-                            float(half.back()) != 3 || float(copied.front()) != 3 ||
-                            float(copied.back()) != 3;
+            int different = to.front() != 3 || to.back() != 3 || float(half.front()) != 3 || float(half.back()) != 3 ||
+                            float(copied.front()) != 3 || float(copied.back()) != 3;
             for (int i = 0; i < n; i++) {
                 const float given = x[std::size_t(i)], expected = add ? 3 + given : given;
                 const float rounded = float(bfloat16(given)), from_half = add ? 3 + rounded : rounded;

@@ -48,8 +48,8 @@ TEST_CASE("float functions where they change form") {
     for (std::uint32_t step = 0; step < 40000; step++) {
         float a = float_of(bits_of(0.625f) - 20000 + step), b = float_of(bits_of(0.9375f) - 20000 + step);
         float c = float_of(bits_of(1.0f) - 20000 + step);
-        worst = std::max({worst, ulps(tanh_of(a), std::tanh(double(a))),
-                          ulps(erf_of(b), std::erf(double(b))), ulps(log_of(c), std::log(double(c)))});
+        worst = std::max({worst, ulps(tanh_of(a), std::tanh(double(a))), ulps(erf_of(b), std::erf(double(b))),
+                          ulps(log_of(c), std::log(double(c)))});
     }
     CHECK(worst <= 1.5);
 }
@@ -76,9 +76,7 @@ TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it")
     CHECK(normal_cdf(INFINITY) == 1);
     CHECK(normal_cdf(-INFINITY) == 0);
     CHECK(normal_pdf(INFINITY) == 0);
-    auto inside = [](auto f) {
-        return [f](auto x) { return f(std::fabs(x) >= 1e3 ? decltype(x)(1) : x); };
-    };
+    auto inside = [](auto f) { return [f](auto x) { return f(std::fabs(x) >= 1e3 ? decltype(x)(1) : x); }; };
     auto share = [](auto f) {  // of 1, or of |x| where that is larger
         return [f](auto x) { return f(x) / std::max(decltype(x)(1), std::fabs(x)); };
     };
@@ -103,9 +101,7 @@ TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it")
 }
 
 TEST_CASE("sine and cosine are within 2e-7 up to 1e4, and complex ones carry their derivatives") {
-    auto in_reach = [](auto f) {
-        return [f](auto x) { return f(std::fabs(x) > 1e4 ? decltype(x)(1) : x); };
-    };
+    auto in_reach = [](auto f) { return [f](auto x) { return f(std::fabs(x) > 1e4 ? decltype(x)(1) : x); }; };
     auto sine = in_reach([](auto x) {
         decltype(x) s, c;
         return sine_and_cosine(x, s, c), s;

@@ -31,8 +31,7 @@ struct Head {
     void begin(bool given) {
         tape.begin(given ? "given" : "made");
         std::vector<float> x(std::size_t(N * C), 0.5f);
-        h = given ? tape.constant("h", {N, C}, DType::f32, x.data())
-                  : embedding(tape, tape.ints(ids), table, "h");
+        h = given ? tape.constant("h", {N, C}, DType::f32, x.data()) : embedding(tape, tape.ints(ids), table, "h");
         weights = tape.constant("weights", {N}, DType::f32, numbers.data());
     }
     Tensor* loss(Tensor* b, Tensor** losses = nullptr, double smoothing = 0) {

@@ -54,8 +54,8 @@ TEST_CASE("features: the mean of 1e5 is exp(q.k / sqrt d), to 1 %") {
             for (double length : {1.0, 0.5})
                 for (double angle : {0.0, 1.0, 3.14159265}) {
                     const Values x = rows(length, angle);
-                    const double found = kernel(x, random_features(100000, 1, D, {orthogonal}, 7, "features"),
-                                                std::pow(D, -0.25), kind);
+                    const double found =
+                        kernel(x, random_features(100000, 1, D, {orthogonal}, 7, "features"), std::pow(D, -0.25), kind);
                     const double wanted = std::exp(length * length * std::cos(angle) / std::sqrt(double(D)));
                     CAPTURE(int(kind));
                     CAPTURE(orthogonal);
@@ -65,8 +65,8 @@ TEST_CASE("features: the mean of 1e5 is exp(q.k / sqrt d), to 1 %") {
                 }
 }
 
-// E[phi(q) . phi(k)] over normal rows w, by a grid of rows in polar coordinates in place of draws: w has 2 numbers, and each row
-// counts by its density. A kind without rows is its own definition.
+// E[phi(q) . phi(k)] over normal rows w, by a grid of rows in polar coordinates in place of draws: w has 2 numbers, and
+// each row counts by its density. A kind without rows is its own definition.
 TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or its definition") {
     constexpr int angles = 256, radii = 160, R = angles * radii;
     constexpr double pi = 3.14159265358979323846, far = 3;  // the root of the largest radius
@@ -75,15 +75,18 @@ TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or 
         for (int r = 0; r < radii; r++) {
             const double angle = 2 * pi * (a + 0.5) / angles, root = far * (r + 0.5) / radii, radius = root * root;
             w.push_back(radius * std::cos(angle)), w.push_back(radius * std::sin(angle));
-            share.push_back(radius * std::exp(-radius * radius / 2) * 2 * root * far / radii / angles * R);  // times R, which phi divides by
+            // times R, which phi divides by
+            share.push_back(radius * std::exp(-radius * radius / 2) * 2 * root * far / radii / angles * R);
         }
     double all = 0;
     for (double each : share) all += each / R;
     CHECK(std::fabs(all - 1) < 1e-4);
     for (double& each : share) each /= all;
-    const double q[] = {0.8, -0.5}, k[] = {-0.3, 1.1}, dot_qk = dot(q, k, 2), lengths = std::sqrt(dot(q, q, 2) * dot(k, k, 2));
+    const double q[] = {0.8, -0.5}, k[] = {-0.3, 1.1}, dot_qk = dot(q, k, 2),
+                 lengths = std::sqrt(dot(q, q, 2) * dot(k, k, 2));
     for (const double scale : {1.0, std::pow(2.0, -0.25), 0.4})
-        for (FeatureKind kind = FeatureKind::positive; int(kind) <= int(FeatureKind::elu); kind = FeatureKind(int(kind) + 1)) {
+        for (FeatureKind kind = FeatureKind::positive; int(kind) <= int(FeatureKind::elu);
+             kind = FeatureKind(int(kind) + 1)) {
             const int name = int(kind);
             CAPTURE(name);
             CAPTURE(scale);
@@ -93,7 +96,8 @@ TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or 
                 for (int i = 0; i < 5; i++) t.set(i, at[i]);
                 feature_map_forward(t.view(), View{}, 1, scale, kind, y.view());
                 for (int i = 0; i < 5; i++) {
-                    const double elu = at[i] > 0 ? at[i] + 1 : std::exp(at[i]), softplus = std::log2(1 + std::exp2(at[i]));
+                    const double elu = at[i] > 0 ? at[i] + 1 : std::exp(at[i]),
+                                 softplus = std::log2(1 + std::exp2(at[i]));
                     CHECK(std::fabs(y[i] - (kind == FeatureKind::elu ? elu : softplus)) <= 1e-15 * (1 + y[i]));
                 }
                 continue;
@@ -104,26 +108,31 @@ TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or 
             head_scores_forward(x.view(), View{w.data(), DType::f64, Device::cpu, {R, 2}, "w"}, 1, scale, t.view());
             feature_map_forward(t.view(), x.view(), 1, scale, kind, y.view());
             double found = 0;
-            for (int f = 0; f < F; f++) found += share[std::size_t(f % R)] * (is_logarithm(kind) ? std::exp(y[f] + y[F + f]) : y[f] * y[F + f]);
+            for (int f = 0; f < F; f++)
+                found += share[std::size_t(f % R)] * (is_logarithm(kind) ? std::exp(y[f] + y[F + f]) : y[f] * y[F + f]);
             const double squares = scale * scale * (dot(q, q, 2) + dot(k, k, 2)), product = scale * scale * dot_qk;
             double wanted = std::exp(product);  // positive, hyperbolic, trigonometric
             if (kind == FeatureKind::rfa) wanted = std::exp(product - squares / 2);
             if (kind == FeatureKind::relu) {  // the arc-cosine kernel, and what 1e-3 adds; no feature is divided by R
-                const double angle = std::acos(dot_qk / lengths), means = scale * (std::sqrt(dot(q, q, 2)) + std::sqrt(dot(k, k, 2))) / std::sqrt(2 * pi);
-                wanted = R * (scale * scale * lengths * (std::sin(angle) + (pi - angle) * std::cos(angle)) / (2 * pi) + 1e-3 * means + 1e-6);
+                const double angle = std::acos(dot_qk / lengths),
+                             means = scale * (std::sqrt(dot(q, q, 2)) + std::sqrt(dot(k, k, 2))) / std::sqrt(2 * pi);
+                wanted = R * (scale * scale * lengths * (std::sin(angle) + (pi - angle) * std::cos(angle)) / (2 * pi) +
+                              1e-3 * means + 1e-6);
             }
             CHECK(std::fabs(found / wanted - 1) <= (kind == FeatureKind::relu ? 5e-4 : 1e-6));
         }
 }
 
-// |x - y|^2 = 2.345 on the unit sphere, sigma = 1.7: the kernel is 0.6665. With w of variance sigma^2 it would be 0.034.
+// |x - y|^2 = 2.345 on the unit sphere, sigma = 1.7: the kernel is 0.6665. With w of variance sigma^2 it would be
+// 0.034.
 TEST_CASE("features: rfa has the kernel of sigma where its rows have the variance 1 / sigma^2") {
     const double sigma = 1.7, wanted = std::exp(-2.345 / (2 * sigma * sigma));
     CHECK(std::fabs(wanted - 0.6665) <= 1e-4);
     const Values x = rows(1, std::acos(1 - 2.345 / 2));
     for (bool orthogonal : {true, false}) {
         auto found = [&](double deviation) {
-            return kernel(x, random_features(100000, 1, D, {orthogonal, false, deviation}, 3, "rfa"), 1, FeatureKind::rfa);
+            return kernel(x, random_features(100000, 1, D, {orthogonal, false, deviation}, 3, "rfa"), 1,
+                          FeatureKind::rfa);
         };
         CHECK(std::fabs(found(1 / sigma) / wanted - 1) <= 0.01);
         CHECK(std::fabs(found(sigma) - std::exp(-sigma * sigma * 2.345 / 2)) <= 0.01);
@@ -172,7 +181,9 @@ TEST_CASE("features: a kind without a norm does without x") {
 }
 
 TEST_CASE("features: a state that is drawn anew has the numbers of its draw from that step on, whatever was before") {
-    const auto make = [](std::uint64_t seed, std::uint32_t draw) { return random_features(4, 2, D, {}, seed, "features", draw); };
+    const auto make = [](std::uint64_t seed, std::uint32_t draw) {
+        return random_features(4, 2, D, {}, seed, "features", draw);
+    };
     Parameters straight, resumed;
     for (Parameters* p : {&straight, &resumed}) {
         p->add_state("features", {4, 2 * D}, {Init::made, 0, make, 3});

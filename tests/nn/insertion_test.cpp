@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// p(token, slot) of an insertion decoder, all of it, against plain loops: joint and factorised, one softmax and a mixture of
-// three, with and without a bias of each document.
+// p(token, slot) of an insertion decoder, all of it, against plain loops: joint and factorised, one softmax and a
+// mixture of three, with and without a bias of each document.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,9 +53,9 @@ struct Decoder {
         };
         Tensor* x = leaf("h", {M, K * E}, h);
         if (dh) dh->assign(h.size(), NAN), x->needs_grad = true, x->grad = dh->data();
-        const ChosenLogits logits =
-            chosen_logits(tape, x, leaf("w", {V, E}, w), leaf("b", {V}, b), biased ? leaf("bias", {B, V}, bias) : nullptr,
-                          tape.ints(document), tape.ints(slots), tape.ints(tokens), "logits");
+        const ChosenLogits logits = chosen_logits(tape, x, leaf("w", {V, E}, w), leaf("b", {V}, b),
+                                                  biased ? leaf("bias", {B, V}, bias) : nullptr, tape.ints(document),
+                                                  tape.ints(slots), tape.ints(tokens), "logits");
         Tensor* loss = slot_loss(tape, logits, K > 1 ? leaf("mix", {joint ? B : M, K}, mix) : nullptr,
                                  joint ? nullptr : leaf("place", {M}, place),
                                  {tape.ints(first), tape.ints(begin), leaf("shares", {J}, shares)}, joint, "loss");
@@ -158,8 +158,10 @@ TEST_CASE("insertion: what does not fit is refused") {
     CHECK(said([](Decoder&) {}) == "");
     CHECK(said([](Decoder& d) { d.document[2] = 3; }) ==
           "chosen_logits: group 2 at place 3 after 3, expected them ascending");
-    CHECK(said([](Decoder& d) { std::swap(d.slots[0], d.slots[20]); }).find(", expected them ascending") != std::string::npos);
-    CHECK(said([](Decoder& d) { d.tokens[5] = V; }).find("token 4 at place 5, expected in [0, 4)") != std::string::npos);
+    CHECK(said([](Decoder& d) { std::swap(d.slots[0], d.slots[20]); }).find(", expected them ascending") !=
+          std::string::npos);
+    CHECK(said([](Decoder& d) { d.tokens[5] = V; }).find("token 4 at place 5, expected in [0, 4)") !=
+          std::string::npos);
     CHECK(said([](Decoder& d) { d.begin[6] = 23; }) == "slot_loss: first choices from 0 to 23, expected from 0 to 24");
     CHECK(said([](Decoder& d) { d.slots.pop_back(); }) == "chosen_logits: 24 tokens, expected 23");
 }

@@ -99,8 +99,7 @@ TEST_CASE("parameters: what no backward reached has gradient zero") {
 TEST_CASE("parameters: a path twice, a slice of another model") {
     Two two(DType::f32), other(DType::f32);
     CHECK_THROWS_WITH_AS(two.p.add("layer.bias", {1}, {}), "parameter layer.bias is declared twice", Error);
-    CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b),
-                         "parameter layer.bias belongs to another model", Error);
+    CHECK_THROWS_WITH_AS(two.p.slice(two.p.values(), *other.b), "parameter layer.bias belongs to another model", Error);
 }
 
 TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 masters; vectors are the masters") {
@@ -130,8 +129,7 @@ TEST_CASE("parameters: ten times as many take about ten times as long") {
         Parameters parameters;
         for (int i = 0; i < count; i++) parameters.add(text("layer.", i, ".weight"), {1}, {Init::ones});
         parameters.allocate(1);
-        for (const Tensor& t : parameters.all())
-            CHECK(parameters.master(*parameters.find(t.path)).data == t.value);
+        for (const Tensor& t : parameters.all()) CHECK(parameters.master(*parameters.find(t.path)).data == t.value);
         return double(std::clock() - begin);
     };
     const double few = ticks(5000);

@@ -9,8 +9,7 @@ TEST_CASE("attention: the same bits alone as in any batch, at any place, with an
     Sequence random(7, "bits");
     const int threads_before = threads();
     for (int round = 0; round < 20; round++) {
-        Call<float> call =
-            as<float>(random_call(random, random_layout(random, 4, 40), 3, 20, round % 2 ? 0.1 : 0));
+        Call<float> call = as<float>(random_call(random, random_layout(random, 4, 40), 3, 20, round % 2 ? 0.1 : 0));
         set_threads(1);
         call.forward();
         call.backward();
@@ -29,8 +28,7 @@ TEST_CASE("attention: the same bits alone as in any batch, at any place, with an
         Call<float> alone = call;
         SegmentGraph& graph = alone.layout.graph;
         auto lower = [](auto& array) {
-            auto moved =
-                std::decay_t<decltype(array)>({array.shape[0] + 3, array.shape[1]}, array.path, 0.25);
+            auto moved = std::decay_t<decltype(array)>({array.shape[0] + 3, array.shape[1]}, array.path, 0.25);
             std::memcpy(&moved(3, 0), array.data(), std::size_t(array.count()) * sizeof(float));
             array = moved;
         };
@@ -66,8 +64,7 @@ TEST_CASE("attention: the same bits alone as in any batch, at any place, with an
 TEST_CASE("attention: a row decoded alone has the bits it has among all") {
     Sequence random(8, "decode");
     for (int round = 0; round < 20; round++) {
-        Call<float> call =
-            as<float>(random_call(random, random_layout(random, 2, 40), 2, 32, round % 2 ? 0.1 : 0));
+        Call<float> call = as<float>(random_call(random, random_layout(random, 2, 40), 2, 32, round % 2 ? 0.1 : 0));
         call.forward();
         Call<float> rows = call;  // every row a segment of its own, of a document of its own
         SegmentGraph& graph = rows.layout.graph;

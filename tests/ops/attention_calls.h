@@ -120,13 +120,11 @@ struct Array {
     bool guarded() const {
         T m = mark();
         for (int i = 0; i < guard; i++)
-            if (std::memcmp(&all[i], &m, sizeof m) || std::memcmp(&all[all.size() - 1 - i], &m, sizeof m))
-                return false;
+            if (std::memcmp(&all[i], &m, sizeof m) || std::memcmp(&all[all.size() - 1 - i], &m, sizeof m)) return false;
         return true;
     }
     friend bool operator==(const Array& a, const Array& b) {
-        return a.all.size() == b.all.size() &&
-               std::memcmp(a.all.data(), b.all.data(), a.all.size() * sizeof(T)) == 0;
+        return a.all.size() == b.all.size() && std::memcmp(a.all.data(), b.all.data(), a.all.size() * sizeof(T)) == 0;
     }
 };
 
@@ -154,8 +152,7 @@ struct Call {
         name_rows();
         y = {q.shape, "y"};
         lse = {{q.shape[0], rule.heads}, "lse"};
-        cpu::attention_forward(q.view(), {kv[0].view(), kv[1].view()}, layout.graph, rule, y.view(),
-                               lse.view());
+        cpu::attention_forward(q.view(), {kv[0].view(), kv[1].view()}, layout.graph, rule, y.view(), lse.view());
         CHECK(y.guarded());
         CHECK(lse.guarded());
     }
@@ -166,9 +163,8 @@ struct Call {
     }
     void add_backward(bool add) {
         name_rows();
-        cpu::attention_backward(dy.view(), q.view(), {kv[0].view(), kv[1].view()}, y.view(), lse.view(),
-                                layout.graph, rule, {dq.view(), add},
-                                {{dkv[0].view(), add}, {dkv[1].view(), add}});
+        cpu::attention_backward(dy.view(), q.view(), {kv[0].view(), kv[1].view()}, y.view(), lse.view(), layout.graph,
+                                rule, {dq.view(), add}, {{dkv[0].view(), add}, {dkv[1].view(), add}});
         CHECK(dq.guarded());
         CHECK(dkv[0].guarded());
         CHECK(dkv[1].guarded());
@@ -186,8 +182,7 @@ void fill(Array<T>& to, const Array<double>& from) {
     }
 }
 
-inline Call<double> random_call(Sequence& random, const Layout& layout, int heads, int D,
-                                double dropout = 0) {
+inline Call<double> random_call(Sequence& random, const Layout& layout, int heads, int D, double dropout = 0) {
     Call<double> call;
     call.layout = layout;
     call.rule.heads = heads;
@@ -201,8 +196,7 @@ inline Call<double> random_call(Sequence& random, const Layout& layout, int head
         Array<double> a({rows, columns}, path, 0);
         for (std::int64_t i = 0; i < a.count(); i++)  // so coarse that bf16 holds it: sums of four uniforms
             a.data()[i] =
-                double(bfloat16(random.uniform() + random.uniform() - random.uniform() - random.uniform())) *
-                1.5;
+                double(bfloat16(random.uniform() + random.uniform() - random.uniform() - random.uniform())) * 1.5;
         for (std::int64_t i = 0; i < a.count(); i++) a.data()[i] = double(bfloat16(float(a.data()[i])));
         return a;
     };

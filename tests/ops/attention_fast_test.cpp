@@ -30,8 +30,7 @@ TEST_CASE("attention: float and bf16 against the definition, forward and every g
     for (double dropout : {0.0, 0.2})
         for (int round = 0; round < 30; round++) {
             const int sizes[] = {1, 5, 8, 16, 31, 32, 33, 64, 65, 130};
-            compare(random_layout(random, 3, round % 3 == 0 ? 70 : 20), 1 + round % 3, sizes[round % 10],
-                    dropout);
+            compare(random_layout(random, 3, round % 3 == 0 ? 70 : 20), 1 + round % 3, sizes[round % 10], dropout);
         }
     for (int n : {0, 1, 31, 32, 33, 63, 65, 129})
         for (Rule rule : {Rule::full, Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::none}) {
@@ -93,8 +92,7 @@ TEST_CASE("attention: what a query does not see does not reach it, and its gradi
         for (const QuerySegment& q : graph.queries)
             for (int i = q.begin; i < q.end; i++) {
                 bool sees = false;
-                for (const Seen& s : seen_by(graph, q, i))
-                    sees |= graph.keys[s.key].source == source && s.row == row;
+                for (const Seen& s : seen_by(graph, q, i)) sees |= graph.keys[s.key].source == source && s.row == row;
                 bool same = equal_rows(call.y, i, y, i) && equal_rows(call.lse, i, lse, i);
                 CHECK(same == !sees);
                 CHECK(equal_rows(call.dq, i, dq, i) == !sees);
@@ -133,8 +131,7 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
             const cpu::DocumentPlan& plan = cpu::plan_document(checked, document);
             std::vector<Seen> packed;
             for (int key : plan.key_segments)
-                for (int row = graph.keys[key].begin; row < graph.keys[key].end; row++)
-                    packed.push_back({key, row});
+                for (int row = graph.keys[key].begin; row < graph.keys[key].end; row++) packed.push_back({key, row});
             CHECK(int(packed.size()) == plan.rows);
             std::size_t next = 0;  // the block that holds the next row
             for (int s = document.first; s < document.last; s++) {
@@ -192,8 +189,7 @@ TEST_CASE("attention: dropout draws a number by stream, document, position, head
         auto channel_of = [&](int source, int row) { return source * layout.keys[0] + row; };
         for (int s = 0; s < 2; s++)
             for (int row = 0; row < layout.keys[s]; row++)
-                for (int c = 0; c < H * D; c++)
-                    call.kv[s](row, H * D + c) = c % D == channel_of(s, row) ? 1 : 0;
+                for (int c = 0; c < H * D; c++) call.kv[s](row, H * D + c) = c % D == channel_of(s, row) ? 1 : 0;
         Call<float> fast = as<float>(call);
         fast.forward();
         const auto threshold = std::uint32_t(double(fast.rule.dropout) * 4294967296.0);

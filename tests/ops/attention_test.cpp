@@ -116,8 +116,7 @@ TEST_CASE("attention: dropout takes the share it should, and the rest grows") {
         call.kv[0].data()[i] = 1;  // all alike: p = 1/n, y = kept/n / 0.75
     call.forward();
     double kept = 0;
-    for (std::int64_t i = 0; i < call.y.count(); i++)
-        kept += call.y.data()[i] * 0.75 / double(call.y.count());
+    for (std::int64_t i = 0; i < call.y.count(); i++) kept += call.y.data()[i] * 0.75 / double(call.y.count());
     CHECK(std::fabs(kept - 0.75) <= 0.02);  // of 8192 draws: 4 standard deviations
     CHECK(call.y(0, 0) != call.y(0, 8));    // heads differ
     CHECK(call.y(0, 0) != call.y(1, 0));

@@ -37,18 +37,17 @@ struct CrossEntropy {
     Ints ints() const { return {targets.data(), std::int64_t(targets.size())}; }
     // Leaves those of the gradients that are asked for.
     void forward(bool for_h = true, bool for_w = true, bool for_b = true) {
-        cpu::cross_entropy_forward(h.view("head"), w.view("words"), b.view(), ints(), weights.view(),
-                                   smoothing, loss.view(), lse.view(), total.view(),
-                                   for_h ? h1.view() : View{}, for_w ? w1.view() : View{},
-                                   for_b ? b1.view() : View{});
+        cpu::cross_entropy_forward(h.view("head"), w.view("words"), b.view(), ints(), weights.view(), smoothing,
+                                   loss.view(), lse.view(), total.view(), for_h ? h1.view() : View{},
+                                   for_w ? w1.view() : View{}, for_b ? b1.view() : View{});
     }
     void losses_alone() {
-        cpu::cross_entropy_forward(h.view(), w.view(), b.view(), ints(), {}, smoothing, loss.view(),
-                                   lse.view(), {}, {}, {}, {});
+        cpu::cross_entropy_forward(h.view(), w.view(), b.view(), ints(), {}, smoothing, loss.view(), lse.view(), {}, {},
+                                   {}, {});
     }
     void backward(bool add = false) {
-        cpu::cross_entropy_backward(dtotal.view(), h1.view(), w1.view(), b1.view(), dh.grad(add),
-                                    dw.grad(add), db.grad(add));
+        cpu::cross_entropy_backward(dtotal.view(), h1.view(), w1.view(), b1.view(), dh.grad(add), dw.grad(add),
+                                    db.grad(add));
     }
 };
 

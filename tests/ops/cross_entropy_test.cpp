@@ -31,8 +31,8 @@ TEST_CASE("cross_entropy: float and bf16 agree with double, stored and added, ac
     for (const auto& size : sizes)
         for (DType type : {DType::f32, DType::bf16})
             for (auto [add, smoothing] : {std::pair{false, 0.0}, {true, 0.0}, {false, 0.1}}) {
-                std::string what = text(size[0], " x ", size[1], " x ", size[2], " ", name_of(type),
-                                        add ? " add" : "", smoothing > 0 ? " smoothed" : "");
+                std::string what = text(size[0], " x ", size[1], " x ", size[2], " ", name_of(type), add ? " add" : "",
+                                        smoothing > 0 ? " smoothed" : "");
                 CAPTURE(what);
                 double near = type == DType::bf16 ? 8e-3 : 4e-6, fill = add ? 0.5 : NAN;
                 CrossEntropy exact(DType::f64, size[0], size[1], size[2], fill);
@@ -187,25 +187,23 @@ TEST_CASE("cross_entropy: NaN is not hidden") {
 TEST_CASE("cross_entropy: what is wrong is named, absent gradients are not touched") {
     CrossEntropy f(DType::f32, 3, 4, 5, 7);
     f.targets[2] = 5;
-    CHECK_THROWS_WITH_AS(
-        f.forward(),
-        "cross_entropy: the target of row 2 of head is 5, expected in [0, 5), the rows of w words", Error);
+    CHECK_THROWS_WITH_AS(f.forward(),
+                         "cross_entropy: the target of row 2 of head is 5, expected in [0, 5), the rows of w words",
+                         Error);
     f.targets[2] = -1;
     CHECK_THROWS_AS(f.losses_alone(), Error);
     f.targets[2] = 0;
-    CHECK_THROWS_WITH_AS(
-        cpu::cross_entropy_forward(f.h.view("head"), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(),
-                                   f.lse.view(), f.total.view(), {}, {}, {}),
-        "cross_entropy of head: there are no weights, expected them for total, h1, w1 and b1", Error);
-    CHECK_THROWS_AS(cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(),
-                                               f.lse.view(), {}, {}, {}, {}),
+    CHECK_THROWS_WITH_AS(cpu::cross_entropy_forward(f.h.view("head"), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(),
+                                                    f.lse.view(), f.total.view(), {}, {}, {}),
+                         "cross_entropy of head: there are no weights, expected them for total, h1, w1 and b1", Error);
+    CHECK_THROWS_AS(cpu::cross_entropy_forward(f.w.view(), f.w.view(), {}, f.ints(), {}, 0, f.loss.view(), f.lse.view(),
+                                               {}, {}, {}, {}),
                     Error);
     for (double smoothing : {1.0, -0.125, double(NAN)}) {
         f.smoothing = smoothing;
         CHECK_THROWS_WITH_AS(
             f.forward(),
-            text("cross_entropy of head: the label smoothing is ", smoothing, ", expected in [0, 1)").c_str(),
-            Error);
+            text("cross_entropy of head: the label smoothing is ", smoothing, ", expected in [0, 1)").c_str(), Error);
     }
     f.smoothing = 0;
     f.forward();
@@ -213,7 +211,6 @@ TEST_CASE("cross_entropy: what is wrong is named, absent gradients are not touch
     CHECK(f.dh[0] == 7);
     CHECK(f.dw[0] == 7);
     CHECK(f.db[0] != 7);
-    CHECK_THROWS_WITH_AS(
-        cpu::cross_entropy_backward(f.dtotal.view(), f.h1.view(), {}, {}, {}, f.dw.grad(), {}),
-        "cross_entropy backward: dw a gradient is wanted, expected w1 from the forward", Error);
+    CHECK_THROWS_WITH_AS(cpu::cross_entropy_backward(f.dtotal.view(), f.h1.view(), {}, {}, {}, f.dw.grad(), {}),
+                         "cross_entropy backward: dw a gradient is wanted, expected w1 from the forward", Error);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forwards against their formulas written out here, and every gradient stored once and added once. The ladder compares an
-// op with its own formula on other numbers, so that an error in the formula itself is for these to find.
+// Forwards against their formulas written out here, and every gradient stored once and added once. The ladder compares
+// an op with its own formula on other numbers, so that an error in the formula itself is for these to find.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -95,9 +95,10 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
     const DropoutRule half{0.5f, make_stream(1, "dropout", 2)}, none{0, {}};
     for (DType type : {DType::f64, DType::f32}) {
         const Shape shape{N, C};
-        Values x = Values::random(type, shape, 1, 3), f = Values::random(type, shape, 2), y(type, shape), s(type, shape),
-               dy = Values::random(type, shape, 3), w = Values::random(type, {C}, 4), b = Values::random(type, {C}, 5),
-               mean(type, {N}), rstd(type, {N}), dropped(type, shape), ones(type, shape, 1);
+        Values x = Values::random(type, shape, 1, 3), f = Values::random(type, shape, 2), y(type, shape),
+               s(type, shape), dy = Values::random(type, shape, 3), w = Values::random(type, {C}, 4),
+               b = Values::random(type, {C}, 5), mean(type, {N}), rstd(type, {N}), dropped(type, shape),
+               ones(type, shape, 1);
         const double eps = 0.01;
         auto normed = [&](const Values& of, std::int64_t i) {
             const std::int64_t row = i / C;
@@ -135,7 +136,8 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
 
         const std::int64_t P = 3, D = 2;
         Values turns(type, {P, D});
-        for (std::int64_t p = 0; p < P; p++) turns.set(2 * p, std::cos(double(p))), turns.set(2 * p + 1, std::sin(double(p)));
+        for (std::int64_t p = 0; p < P; p++)
+            turns.set(2 * p, std::cos(double(p))), turns.set(2 * p + 1, std::sin(double(p)));
         rotary_forward(x.view(), rows.position, turns.view(), 4, y.view());
         expect_numbers("rotary", y, [&](std::int64_t i) {
             const double angle = position[std::size_t(i / C)];
@@ -151,8 +153,8 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
 TEST_CASE("definitions: latents") {
     const std::int64_t Z = 4;
     for (DType type : {DType::f64, DType::f32}) {
-        Values x = Values::random(type, {N, Z}, 1), y(type, {N, Z}), inverse(type, {N, 1}), e = Values::random(type, {N, Z}, 2),
-               z(type, {N, Z}), w(type, {N}), dz = Values::random(type, {N, Z}, 3);
+        Values x = Values::random(type, {N, Z}, 1), y(type, {N, Z}), inverse(type, {N, 1}),
+               e = Values::random(type, {N, Z}, 2), z(type, {N, Z}), w(type, {N}), dz = Values::random(type, {N, Z}, 3);
         for (std::int64_t n = 0; n < N; n++) w.set(n, 0.25 * double(n - 2));
         normalise_forward(x.view(), 1, y.view(), inverse.view());
         expect_numbers("normalise", y, [&](std::int64_t i) { return x[i] / std::sqrt(dot_of_row(x, x, i / Z, Z)); });
@@ -192,9 +194,13 @@ TEST_CASE("definitions: latents") {
         });
         Values terms(type, {N, Z}), held(type, {N, Z});
         gaussian_kl_forward(both.view(), View{}, terms.view());
-        expect_numbers("kl is the sum of its terms", kl, [&](std::int64_t n) { return terms[n * Z] + terms[n * Z + 1] + terms[n * Z + 2] + terms[n * Z + 3]; });
+        expect_numbers("kl is the sum of its terms", kl, [&](std::int64_t n) {
+            return terms[n * Z] + terms[n * Z + 1] + terms[n * Z + 2] + terms[n * Z + 3];
+        });
         at_least_forward(terms.view(), 0.3, held.view());
-        expect_numbers("at_least", held, [&](std::int64_t i) { return std::max(terms[i], type == DType::f32 ? double(0.3f) : 0.3); });
-        stores_and_adds("kl", type, {N, 2 * Z}, [&](Grad d) { gaussian_kl_backward(dkl.view(), both.view(), View{}, d, Grad{}); });
+        expect_numbers("at_least", held,
+                       [&](std::int64_t i) { return std::max(terms[i], type == DType::f32 ? double(0.3f) : 0.3); });
+        stores_and_adds("kl", type, {N, 2 * Z},
+                        [&](Grad d) { gaussian_kl_backward(dkl.view(), both.view(), View{}, d, Grad{}); });
     }
 }

@@ -25,8 +25,7 @@ TEST_CASE("draws: philox in every lane gives the words of the one of base/random
                 std::uint32_t word = round == 0 ? 0xffffffffu : random.bits();
                 counter[i].v[k] = word;
                 words[k][i] = word;
-                if (i < cpu::counters)
-                    halves[k][i] = word | std::uint64_t(random.bits()) << 32;  // of no account
+                if (i < cpu::counters) halves[k][i] = word | std::uint64_t(random.bits()) << 32;  // of no account
             }
         cpu::philox(words, key0, key1);
         cpu::philox(halves, key0, key1);
@@ -50,8 +49,7 @@ TEST_CASE("draws: the words of a row of any length, each channel once and in ord
                        [&](OneLane, int begin, int count, const std::uint32_t* words) {
                            different += begin != next;
                            for (int i = begin; i < begin + count; i++)
-                               different +=
-                                   words[i - begin] != stream.at(1 << 20, 511, std::uint32_t(i / 4))[i % 4];
+                               different += words[i - begin] != stream.at(1 << 20, 511, std::uint32_t(i / 4))[i % 4];
                            next = begin + count;
                        });
         CHECK(next == n);
@@ -72,12 +70,10 @@ TEST_CASE("dropout: keeps and scales what its random words say; a dropped NaN is
             cpu::dropout_forward(x.view(), {{document.data(), N}, {position.data(), N}}, rule, y.view());
             int different = 0, dropped = 0;
             for (int i = 0; i < N * C; i++) {
-                Four words =
-                    rule.stream.at(std::uint32_t(document[std::size_t(i / C)]),
-                                   std::uint32_t(position[std::size_t(i / C)]), std::uint32_t(i % C / 4));
+                Four words = rule.stream.at(std::uint32_t(document[std::size_t(i / C)]),
+                                            std::uint32_t(position[std::size_t(i / C)]), std::uint32_t(i % C / 4));
                 bool keep = words[i % C % 4] >= threshold;
-                double expected = keep ? x[i] / (1 - double(rate)) : 0,
-                       near = type == DType::bf16 ? 4e-3 : 1e-6;
+                double expected = keep ? x[i] / (1 - double(rate)) : 0, near = type == DType::bf16 ? 4e-3 : 1e-6;
                 if (x[i] != x[i] && keep)
                     different += y[i] == y[i];
                 else

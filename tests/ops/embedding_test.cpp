@@ -51,8 +51,7 @@ TEST_CASE("embedding: rows come by id, gradients go back in row order, the rest 
 TEST_CASE("embedding: every bit of the gradient is the same on any number of threads") {
     const std::int64_t N = 500, V = 1000, C = 70;
     std::vector<int> list = some_ids(N, V);
-    Values dy = Values::random(DType::f32, {N, C}, 3, 1e3), one(DType::f32, {V, C}),
-           many(DType::f32, {V, C}, NAN);
+    Values dy = Values::random(DType::f32, {N, C}, 3, 1e3), one(DType::f32, {V, C}), many(DType::f32, {V, C}, NAN);
     int before = threads();
     set_threads(1);
     cpu::embedding_backward(dy.view(), {list.data(), N}, one.grad());
@@ -70,8 +69,7 @@ TEST_CASE("embedding: an id outside the table is named") {
         int list[] = {0, 4, wrong};
         CHECK_THROWS_WITH_AS(
             cpu::embedding_forward({list, 3}, w.view("words"), y.view()),
-            text("embedding: id ", wrong, " at place 2, expected in [0, 5), the rows of words").c_str(),
-            Error);
+            text("embedding: id ", wrong, " at place 2, expected in [0, 5), the rows of words").c_str(), Error);
         CHECK_THROWS_AS(cpu::embedding_backward(y.view(), {list, 3}, w.grad()), Error);
     }
     int list[] = {0, 4};

@@ -38,8 +38,7 @@ struct Stored {
     std::int64_t rows, columns, row, column, offset;
     std::vector<bfloat16> numbers;
 
-    Stored(std::int64_t r, std::int64_t c, std::int64_t row_step, std::int64_t column_step,
-           std::int64_t first = 0)
+    Stored(std::int64_t r, std::int64_t c, std::int64_t row_step, std::int64_t column_step, std::int64_t first = 0)
         : rows(r),
           columns(c),
           row(row_step),
@@ -49,12 +48,8 @@ struct Stored {
         while (reinterpret_cast<std::uintptr_t>(numbers.data() + offset - first) % 64 != 0) offset++;
     }
     Stored(Stored&&) = default;
-    bfloat16& at(std::int64_t i, std::int64_t j) {
-        return numbers[std::size_t(offset + i * row + j * column)];
-    }
-    float at(std::int64_t i, std::int64_t j) const {
-        return numbers[std::size_t(offset + i * row + j * column)];
-    }
+    bfloat16& at(std::int64_t i, std::int64_t j) { return numbers[std::size_t(offset + i * row + j * column)]; }
+    float at(std::int64_t i, std::int64_t j) const { return numbers[std::size_t(offset + i * row + j * column)]; }
     Stored fill(unsigned salt) {  // by place in the matrix, not in memory
         for (std::int64_t i = 0; i < rows; i++)
             for (std::int64_t j = 0; j < columns; j++) {
@@ -91,9 +86,7 @@ struct Target {
     Product product(bool add = false, const float* bias = nullptr) {
         return {numbers.data() + guard, dtype_of<S>, columns + gap, add, bias};
     }
-    S at(std::int64_t i, std::int64_t j) const {
-        return numbers[std::size_t(guard + i * (columns + gap) + j)];
-    }
+    S at(std::int64_t i, std::int64_t j) const { return numbers[std::size_t(guard + i * (columns + gap) + j)]; }
     bool untouched() const {
         std::int64_t i = -guard, wrong = 0;
         for (const S& number : numbers) {
@@ -168,18 +161,17 @@ template <class S>
 std::int64_t different(const Target<S>& a, std::int64_t row, std::int64_t column, const Target<S>& part) {
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < part.rows; i++)
-        for (std::int64_t j = 0; j < part.columns; j++)
-            count += !(a.at(row + i, column + j) == part.at(i, j));
+        for (std::int64_t j = 0; j < part.columns; j++) count += !(a.at(row + i, column + j) == part.at(i, j));
     return count;
 }
 
 }  // namespace
 
 TEST_CASE("gemm of bf16 agrees with its definition in every form, order and size") {
-    const std::int64_t sizes[][3] = {
-        {1, 1, 1},      {2, 31, 32},   {31, 33, 1},    {32, 32, 64},  {33, 65, 127},   {63, 127, 65},
-        {64, 64, 96},   {65, 129, 2},  {16, 17, 48},   {17, 16, 33},  {48, 48, 31},    {5, 1000, 129},
-        {13, 17, 1000}, {96, 3, 2600}, {3, 2100, 300}, {40, 70, 700}, {700, 100, 1300}};
+    const std::int64_t sizes[][3] = {{1, 1, 1},     {2, 31, 32},     {31, 33, 1},    {32, 32, 64},  {33, 65, 127},
+                                     {63, 127, 65}, {64, 64, 96},    {65, 129, 2},   {16, 17, 48},  {17, 16, 33},
+                                     {48, 48, 31},  {5, 1000, 129},  {13, 17, 1000}, {96, 3, 2600}, {3, 2100, 300},
+                                     {40, 70, 700}, {700, 100, 1300}};
     std::vector<float> bias = some_bias(2100);
     for (const auto& size : sizes)
         for (const Order& order : orders) {
@@ -207,8 +199,7 @@ TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
             for (const auto& sb : strides_b) {
                 CAPTURE(sa[0]);
                 CAPTURE(sb[0]);
-                Stored a = Stored(m, k, sa[0], sa[1], sa[2]).fill(1),
-                       b = Stored(k, n, sb[0], sb[1], sb[2]).fill(2);
+                Stored a = Stored(m, k, sa[0], sa[1], sa[2]).fill(1), b = Stored(k, n, sb[0], sb[1], sb[2]).fill(2);
                 Target<float> c(m, n, 7);
                 gemm(m, n, k, a.factor(), b.factor(), c.product());
                 CHECK(different(plain, 0, 0, c) == 0);
@@ -240,11 +231,11 @@ TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, the thre
                 set_threads(1);
                 gemm(most, n, k, a.factor(), b.factor(), whole.product());
                 gemm(most, n, k, a.factor(), b.factor(), rounded.product());
-                for (std::int64_t m : {std::int64_t(1), std::int64_t(2), std::int64_t(8), std::int64_t(17), std::int64_t(64), most})
+                for (std::int64_t m :
+                     {std::int64_t(1), std::int64_t(2), std::int64_t(8), std::int64_t(17), std::int64_t(64), most})
                     for (int count : {1, 2, 4, 8}) {
                         if (m < 17 && count > 1) continue;
-                        std::string what =
-                            text(m, " x ", n, " x ", k, " ", order.name, ", ", count, " threads");
+                        std::string what = text(m, " x ", n, " x ", k, " ", order.name, ", ", count, " threads");
                         CAPTURE(what);
                         set_threads(count);
                         std::int64_t row = most - m, column = m == most ? 0 : m % 7, width = n - column;
@@ -289,8 +280,7 @@ TEST_CASE("gemm of bf16: pieces of K added to a C of f32 are the chain of the wh
             Target<float> whole(m, n, 0.25f), pieces(m, n, 0.25f);
             gemm(m, n, 1999, a.factor(), b.factor(), whole.product(true));
             for (int i = 0; i < 4; i++)
-                gemm(m, n, cuts[i + 1] - cuts[i], a.factor(0, cuts[i]), b.factor(cuts[i], 0),
-                     pieces.product(true));
+                gemm(m, n, cuts[i + 1] - cuts[i], a.factor(0, cuts[i]), b.factor(cuts[i], 0), pieces.product(true));
             CHECK(different(whole, 0, 0, pieces) == 0);
         }
     });
@@ -367,9 +357,8 @@ TEST_CASE("gemm of bf16: many small products at once, one to a thread's piece") 
         Target<float> alone(m, n, 0);
         gemm(m, n, k, a.factor(), b.factor(), alone.product());
         std::vector<Target<float>> many(64, Target<float>(m, n, 0));
-        parallel_each(64, [&](std::int64_t i) {
-            gemm(m, n, k, a.factor(), b.factor(), many[std::size_t(i)].product());
-        });
+        parallel_each(64,
+                      [&](std::int64_t i) { gemm(m, n, k, a.factor(), b.factor(), many[std::size_t(i)].product()); });
         for (const Target<float>& c : many) CHECK(different(alone, 0, 0, c) == 0);
     });
 }

@@ -27,17 +27,14 @@ struct Stored {
     std::vector<bfloat16> bf16;
 
     Stored(DType type, std::int64_t r, std::int64_t c, bool turned, unsigned salt)
-        : dtype(type), rows(r), columns(c), transposed(turned), f32(std::size_t(r * c)),
-          bf16(std::size_t(r * c)) {
+        : dtype(type), rows(r), columns(c), transposed(turned), f32(std::size_t(r * c)), bf16(std::size_t(r * c)) {
         for (std::size_t i = 0; i < f32.size(); i++) {
             salt = salt * 1664525u + 1013904223u;
             bf16[i] = bfloat16(float(salt >> 8) / float(1 << 23) - 1.0f);
             f32[i] = type == DType::bf16 ? float(bf16[i]) : float(salt >> 8) / float(1 << 23) - 1.0f;
         }
     }
-    const void* data() const {
-        return dtype == DType::f32 ? static_cast<const void*>(f32.data()) : bf16.data();
-    }
+    const void* data() const { return dtype == DType::f32 ? static_cast<const void*>(f32.data()) : bf16.data(); }
     Factor factor() const { return {data(), dtype, transposed ? 1 : columns, transposed ? rows : 1}; }
     Factor rows_from(std::int64_t first) const {
         Factor f = factor();
@@ -58,7 +55,9 @@ struct Target {
     static constexpr std::size_t guard = 40;
 
     Target(DType type, std::int64_t m, std::int64_t n, float value)
-        : dtype(type), columns(n), f32(std::size_t(m * n) + 2 * guard, value),
+        : dtype(type),
+          columns(n),
+          f32(std::size_t(m * n) + 2 * guard, value),
           bf16(std::size_t(m * n) + 2 * guard, bfloat16(value)) {}
     Product product(bool add = false, const float* bias = nullptr) {
         void* data = dtype == DType::f32 ? static_cast<void*>(f32.data() + guard) : bf16.data() + guard;
@@ -106,8 +105,7 @@ double worst(const Stored& a, const Stored& b, const Target& c, double start, co
                 sum += a.at(i, k) * b.at(k, j);
                 aa += a.at(i, k) * a.at(i, k), bb += b.at(k, j) * b.at(k, j);
             }
-            double bound =
-                8 * 6e-8 * std::sqrt(double(a.columns)) * std::sqrt(aa * bb) + 1e-6 * std::fabs(sum) + 1e-30;
+            double bound = 8 * 6e-8 * std::sqrt(double(a.columns)) * std::sqrt(aa * bb) + 1e-6 * std::fabs(sum) + 1e-30;
             if (c.dtype == DType::bf16) bound += std::fabs(sum) / 256;
             double error = std::fabs(double(c.at(i, j)) - sum) / bound;
             worst = error > worst || error != error ? error : worst;
@@ -118,10 +116,9 @@ double worst(const Stored& a, const Stored& b, const Target& c, double start, co
 }  // namespace
 
 TEST_CASE("gemm agrees with its definition in every order, storage, size and instruction set") {
-    const std::int64_t sizes[][3] = {{1, 1, 1},     {2, 31, 32},    {31, 33, 1},    {32, 2, 63},
-                                     {33, 65, 127}, {63, 127, 65},  {65, 129, 2},   {127, 32, 31},
-                                     {129, 1, 33},  {5, 1000, 129}, {13, 17, 1000}, {200, 3, 600},
-                                     {3, 2100, 300}};
+    const std::int64_t sizes[][3] = {{1, 1, 1},      {2, 31, 32},   {31, 33, 1},   {32, 2, 63},  {33, 65, 127},
+                                     {63, 127, 65},  {65, 129, 2},  {127, 32, 31}, {129, 1, 33}, {5, 1000, 129},
+                                     {13, 17, 1000}, {200, 3, 600}, {3, 2100, 300}};
     const float nan = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> bias(2100);
     for (std::size_t i = 0; i < bias.size(); i++) bias[i] = float(i % 17) - 8;
@@ -131,8 +128,8 @@ TEST_CASE("gemm agrees with its definition in every order, storage, size and ins
                 for (DType in : {DType::f32, DType::bf16})
                     for (DType out : {DType::f32, DType::bf16}) {
                         std::int64_t m = size[0], n = size[1], k = size[2];
-                        std::string what = text(m, " x ", n, " x ", k, " ", order.name, " ", name_of(in),
-                                                " to ", name_of(out));
+                        std::string what =
+                            text(m, " x ", n, " x ", k, " ", order.name, " ", name_of(in), " to ", name_of(out));
                         CAPTURE(what);
                         Stored a(in, m, k, order.a, 1), b(in, k, n, order.b, 2);
                         Target stored(out, m, n, nan), added(out, m, n, 3), biased(out, m, n, nan);
@@ -162,8 +159,8 @@ TEST_CASE("gemm: the bits of a row depend neither on the other rows nor on the t
                     for (std::int64_t m : {1, 2, 8, 17, 64, 2048})
                         for (int count : {1, 2, 4, 8}) {
                             if ((count > 1 && m < 17) || (count == 1 && m == most)) continue;
-                            std::string what = text(m, " x ", n, " x ", k, " ", order.name, " ",
-                                                    name_of(type), ", ", count, " threads");
+                            std::string what = text(m, " x ", n, " x ", k, " ", order.name, " ", name_of(type), ", ",
+                                                    count, " threads");
                             CAPTURE(what);
                             set_threads(count);
                             std::int64_t first = most - m;  // the last m rows

@@ -49,8 +49,7 @@ void forward(const Planted& fault, View x, View w, View y) {
     for (std::int64_t n = 0; n < x.rows(); n++)
         for (std::int64_t i = 0; i < C; i++) {
             A value = gelu(x.as<A>()[n * C + i]) * w.as<A>()[i];
-            if (fault.in("low precision") && sizeof(A) == 4)
-                value = A(float(bfloat16(float(real_of(value)))));
+            if (fault.in("low precision") && sizeof(A) == 4) value = A(float(bfloat16(float(real_of(value)))));
             if (fault.in("depends on the batch") && x.rows() > 1) value *= A(1 + 0x1p-20);
             if (fault.in("leaves a hole") && i == 62) continue;
             y.as<A>()[n * C + i] = value;
@@ -73,37 +72,41 @@ void backward(const Planted& fault, View dy, View x, View w, Grad dx, Grad dw) {
         A s(0);
         for (std::int64_t n = 0; n < x.rows(); n++) s += dy.as<A>()[n * C + i] * gelu(x.as<A>()[n * C + i]);
         if (fault.in("needs the other gradient") && !dx) s = A(0);
-        if (fault.in("always added") || dw.add) dw.view.as<A>()[i] += s;
-        else dw.view.as<A>()[i] = s;
+        if (fault.in("always added") || dw.add)
+            dw.view.as<A>()[i] += s;
+        else
+            dw.view.as<A>()[i] = s;
     }
 }
 
 Op planted(const char* kind) {
     Planted fault{kind};
     return {"planted", [fault](Sizes n) {
-        Case c;
-        c.input("x", {n.rows, n.columns}, Kind::arithmetic).by_row().at_least(1);
-        c.input("w", {n.columns}, Kind::arithmetic).sums(n.rows).at_least(1);
-        c.output("y", {n.rows, n.columns}, Kind::arithmetic).by_row().at_least(1);
-        c.forward = [fault](const Call& a) {
-            expect(a("y").shape == a("x").shape);
-            expect(a("w").count() == a("x").columns() || fault.in("takes any shape"));
-            if (a("x").dtype == DType::f32) forward<float>(fault, a("x"), a("w"), a("y"));
-            else if (a("x").dtype == DType::f64) forward<double>(fault, a("x"), a("w"), a("y"));
-            else forward<complex>(fault, a("x"), a("w"), a("y"));
-        };
-        c.backward = [fault](const Call& a) {
-            expect(a.d("y").shape == a("x").shape &&
-                   (!a.grad("x") || a.grad("x").view.shape == a("x").shape));
-            expect(a("w").count() == a("x").columns() &&
-                   (!a.grad("w") || a.grad("w").view.shape == a("w").shape));
-            if (a("x").dtype == DType::f32)
-                backward<float>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
-            else
-                backward<double>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
-        };
-        return c;
-    }};
+                Case c;
+                c.input("x", {n.rows, n.columns}, Kind::arithmetic).by_row().at_least(1);
+                c.input("w", {n.columns}, Kind::arithmetic).sums(n.rows).at_least(1);
+                c.output("y", {n.rows, n.columns}, Kind::arithmetic).by_row().at_least(1);
+                c.forward = [fault](const Call& a) {
+                    expect(a("y").shape == a("x").shape);
+                    expect(a("w").count() == a("x").columns() || fault.in("takes any shape"));
+                    if (a("x").dtype == DType::f32)
+                        forward<float>(fault, a("x"), a("w"), a("y"));
+                    else if (a("x").dtype == DType::f64)
+                        forward<double>(fault, a("x"), a("w"), a("y"));
+                    else
+                        forward<complex>(fault, a("x"), a("w"), a("y"));
+                };
+                c.backward = [fault](const Call& a) {
+                    expect(a.d("y").shape == a("x").shape && (!a.grad("x") || a.grad("x").view.shape == a("x").shape));
+                    expect(a("w").count() == a("x").columns() &&
+                           (!a.grad("w") || a.grad("w").view.shape == a("w").shape));
+                    if (a("x").dtype == DType::f32)
+                        backward<float>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
+                    else
+                        backward<double>(fault, a.d("y"), a("x"), a("w"), a.grad("x"), a.grad("w"));
+                };
+                return c;
+            }};
 }
 
 }  // namespace

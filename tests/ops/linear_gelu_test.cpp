@@ -31,8 +31,8 @@ struct Network {
 
     void together(GeluKind kind, bool add) {
         cpu::linear_gelu_forward(x.view(), w1.view(), b1.view(), kind, u.view(), activated.view());
-        cpu::gelu_linear_backward(dy.view(), u.view(), activated.view(), w2.view(), kind, du.grad(add),
-                                  dw.grad(add), db.grad(add));
+        cpu::gelu_linear_backward(dy.view(), u.view(), activated.view(), w2.view(), kind, du.grad(add), dw.grad(add),
+                                  db.grad(add));
     }
     void one_by_one(GeluKind kind, bool add) {
         cpu::linear_forward(x.view(), w1.view(), b1.view(), u.view());
@@ -60,8 +60,8 @@ TEST_CASE("linear gelu: the bits of the two ops, in every type, kind, size, inst
         for (const auto& size : sizes)
             for (DType type : {DType::f32, DType::bf16})
                 for (bool add : {false, true}) {
-                    std::string what = text(form, ", ", name_of(type), ' ', size[0], " x ", size[1], " x ",
-                                            size[2], add ? ", added" : "");
+                    std::string what = text(form, ", ", name_of(type), ' ', size[0], " x ", size[1], " x ", size[2],
+                                            add ? ", added" : "");
                     CAPTURE(what);
                     const GeluKind kind = count == 1 ? GeluKind::tanh : GeluKind::erf;
                     Network a(type, size[0], size[1], size[2]), b(type, size[0], size[1], size[2]);
@@ -75,21 +75,20 @@ TEST_CASE("linear gelu: wrong shapes are refused at the door, absent gradients s
     Network n(DType::f32, 4, 3, 5);
     n.together(GeluKind::erf, false);
     const Values weights = n.dw;
-    cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf,
-                              n.du.grad(), {}, {});
+    cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf, n.du.grad(), {},
+                              {});
     CHECK(n.dw.bytes == weights.bytes);
-    CHECK_THROWS_WITH_AS(cpu::linear_gelu_forward(n.x.view(), n.w1.view(), n.b1.view(), GeluKind::erf,
-                                                  n.u.view("up"), n.x.view("active")),
-                         "linear gelu: u up is (4,5) f32 but a active is (4,3) f32; they must be alike",
+    CHECK_THROWS_WITH_AS(cpu::linear_gelu_forward(n.x.view(), n.w1.view(), n.b1.view(), GeluKind::erf, n.u.view("up"),
+                                                  n.x.view("active")),
+                         "linear gelu: u up is (4,5) f32 but a active is (4,3) f32; they must be alike", Error);
+    CHECK_THROWS_WITH_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view("up"), n.x.view("active"), n.w2.view(),
+                                                   GeluKind::erf, n.du.grad(), n.dw.grad(), n.db.grad()),
+                         "gelu linear backward: u up is (4,5) f32 but a active is (4,3) f32; they must be alike",
                          Error);
-    CHECK_THROWS_WITH_AS(
-        cpu::gelu_linear_backward(n.dy.view(), n.u.view("up"), n.x.view("active"), n.w2.view(), GeluKind::erf,
-                                  n.du.grad(), n.dw.grad(), n.db.grad()),
-        "gelu linear backward: u up is (4,5) f32 but a active is (4,3) f32; they must be alike", Error);
-    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(),
-                                              GeluKind::erf, n.dy.grad(), {}, {}),
+    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.dy.view(), n.u.view(), n.activated.view(), n.w2.view(), GeluKind::erf,
+                                              n.dy.grad(), {}, {}),
                     Error);
-    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.x.view(), n.u.view(), n.activated.view(), n.w1.view(),
-                                              GeluKind::erf, n.du.grad(), {}, {}),
+    CHECK_THROWS_AS(cpu::gelu_linear_backward(n.x.view(), n.u.view(), n.activated.view(), n.w1.view(), GeluKind::erf,
+                                              n.du.grad(), {}, {}),
                     Error);
 }

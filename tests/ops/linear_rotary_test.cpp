@@ -38,10 +38,9 @@ struct Projection {
     Ints positions() const { return {places.data(), std::int64_t(places.size())}; }
 
     void together(bool add) {
-        cpu::linear_rotary_forward(x.view(), w.view(), b.view(), positions(), turns.view(), columns,
-                                   y.view());
-        cpu::linear_rotary_backward(dy.view(), x.view(), w.view(), positions(), turns.view(), columns,
-                                    dx.grad(add), dw.grad(add), db.grad(add));
+        cpu::linear_rotary_forward(x.view(), w.view(), b.view(), positions(), turns.view(), columns, y.view());
+        cpu::linear_rotary_backward(dy.view(), x.view(), w.view(), positions(), turns.view(), columns, dx.grad(add),
+                                    dw.grad(add), db.grad(add));
     }
     void one_by_one(bool add) {
         Values straight(y.dtype, y.shape, NAN), back(y.dtype, y.shape, NAN);
@@ -69,8 +68,8 @@ TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruct
         for (const auto& n : sizes)
             for (DType type : {DType::f32, DType::bf16})
                 for (bool add : {false, true}) {
-                    std::string what = text(form, ", ", name_of(type), ' ', n[0], " x ", n[1], ", ", n[2],
-                                            " heads of ", n[3], add ? ", added" : "");
+                    std::string what = text(form, ", ", name_of(type), ' ', n[0], " x ", n[1], ", ", n[2], " heads of ",
+                                            n[3], add ? ", added" : "");
                     CAPTURE(what);
                     Projection a(type, n[0], n[1], n[2], n[3], n[4]), b(type, n[0], n[1], n[2], n[3], n[4]);
                     a.together(add), b.one_by_one(add);
@@ -81,15 +80,14 @@ TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruct
 
 TEST_CASE("linear rotary: what does not fit is refused at the door") {
     Projection n(DType::f32, 4, 3, 2, 4, 1);
-    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
-                                                    n.turns.view(), 6, n.y.view("q")),
-                         "rotary q (4,9): 6 columns in heads of 4; heads must be even and fill the columns",
-                         Error);
+    CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(), n.turns.view(),
+                                                    6, n.y.view("q")),
+                         "rotary q (4,9): 6 columns in heads of 4; heads must be even and fill the columns", Error);
     n.places[2] = P;
     CHECK_THROWS_WITH_AS(cpu::linear_rotary_forward(n.x.view(), n.w.view(), n.b.view(), n.positions(),
                                                     n.turns.view("turns"), 8, n.y.view()),
                          "rotary: position 40 at place 2, expected in [0, 40), the rows of turns", Error);
-    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(),
-                                                n.turns.view(), 8, n.dx.grad(), {}, {}),
+    CHECK_THROWS_AS(cpu::linear_rotary_backward(n.dy.view(), n.x.view(), n.w.view(), n.positions(), n.turns.view(), 8,
+                                                n.dx.grad(), {}, {}),
                     Error);
 }

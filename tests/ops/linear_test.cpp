@@ -17,9 +17,15 @@ struct Linear {
     DType a;
     Values x, w, b, dy, y, dx, dw, db;
     Linear(DType type, std::int64_t M, std::int64_t I, std::int64_t O, double fill = NAN)
-        : a(arithmetic_of(type)), x(Values::random(type, {M, I}, 1)), w(Values::random(type, {O, I}, 2)),
-          b(Values::random(a, {O}, 3)), dy(Values::random(type, {M, O}, 4)), y(type, {M, O}, fill),
-          dx(type, {M, I}, fill), dw(a, {O, I}, fill), db(a, {O}, fill) {}
+        : a(arithmetic_of(type)),
+          x(Values::random(type, {M, I}, 1)),
+          w(Values::random(type, {O, I}, 2)),
+          b(Values::random(a, {O}, 3)),
+          dy(Values::random(type, {M, O}, 4)),
+          y(type, {M, O}, fill),
+          dx(type, {M, I}, fill),
+          dw(a, {O, I}, fill),
+          db(a, {O}, fill) {}
     void run(bool add = false) {
         cpu::linear_forward(x.view(), w.view(), b.view(), y.view());
         cpu::linear_backward(dy.view(), x.view(), w.view(), dx.grad(add), dw.grad(add), db.grad(add));
@@ -41,8 +47,7 @@ TEST_CASE("linear: the definition's gradients are those of the complex step") {
 }
 
 TEST_CASE("linear: float and bf16 agree with double, stored and added") {
-    const std::int64_t sizes[][3] = {{1, 1, 1},      {2, 31, 33},     {65, 63, 127},
-                                     {129, 127, 32}, {200, 600, 130}, {0, 8, 9}};
+    const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 31, 33}, {65, 63, 127}, {129, 127, 32}, {200, 600, 130}, {0, 8, 9}};
     for (const auto& size : sizes)
         for (DType type : {DType::f32, DType::bf16}) {
             std::string what = text(size[0], " x ", size[1], " x ", size[2], " ", name_of(type));
@@ -54,8 +59,7 @@ TEST_CASE("linear: float and bf16 agree with double, stored and added") {
             CHECK(difference(fast.dx, exact.dx) <= near);
             CHECK(difference(fast.dw, exact.dw) <= near);
             CHECK(difference(fast.db, exact.db) <= 2e-6);
-            Linear exact_added(DType::f64, size[0], size[1], size[2], 5),
-                added(type, size[0], size[1], size[2], 5);
+            Linear exact_added(DType::f64, size[0], size[1], size[2], 5), added(type, size[0], size[1], size[2], 5);
             exact_added.run(true), added.run(true);
             CHECK(difference(added.dx, exact_added.dx) <= near);
             CHECK(difference(added.dw, exact_added.dw) <= near);
@@ -91,9 +95,9 @@ TEST_CASE("linear: absent bias, absent gradients, wrong shapes") {
     CHECK(l.dw[0] != 7);
 
     Values narrow(DType::f32, {2, 4}), half(DType::bf16, {2, 3});
-    CHECK_THROWS_WITH_AS(
-        cpu::linear_forward(l.x.view("enc.0"), narrow.view("enc.0.w"), {}, l.y.view()),
-        "linear: x enc.0 is (4,3) f32 but w enc.0.w is (2,4) f32; last sizes and types must agree", Error);
+    CHECK_THROWS_WITH_AS(cpu::linear_forward(l.x.view("enc.0"), narrow.view("enc.0.w"), {}, l.y.view()),
+                         "linear: x enc.0 is (4,3) f32 but w enc.0.w is (2,4) f32; last sizes and types must agree",
+                         Error);
     CHECK_THROWS_AS(cpu::linear_forward(l.x.view(), half.view(), {}, l.y.view()), Error);
     CHECK_THROWS_AS(cpu::linear_forward(l.x.view(), l.w.view(), {}, l.x.view()), Error);
     CHECK_THROWS_AS(cpu::linear_backward(l.dy.view(), l.x.view(), l.w.view(), l.dw.grad(), {}, {}), Error);

@@ -22,8 +22,8 @@ TEST_CASE("local_lambda: equals its formula under random masks, 1e-12") {
             for (std::int64_t i = 0; i < a.count(); i++) a.data()[i] = random.uniform() - 0.5;
             return a;
         };
-        Array<double> q = numbers(layout.queries), e = numbers(2 * reach + 1), v[2] = {numbers(layout.keys[0]), numbers(layout.keys[1])},
-                      y({layout.queries, C}, "y", 7);
+        Array<double> q = numbers(layout.queries), e = numbers(2 * reach + 1),
+                      v[2] = {numbers(layout.keys[0]), numbers(layout.keys[1])}, y({layout.queries, C}, "y", 7);
         cpu::local_lambda_forward(q.view(), e.view(), {v[0].view(), v[1].view()}, layout.graph, H, y.view());
         CHECK(y.guarded());
         std::vector<double> expected(std::size_t(layout.queries * C), 0.0);
@@ -37,11 +37,13 @@ TEST_CASE("local_lambda: equals its formula under random masks, 1e-12") {
                     for (int h = 0; h < H && std::abs(o) <= reach; h++) {
                         double w = 0;
                         for (int d = h * D; d < (h + 1) * D; d++) w += e(o + reach, d) * q(row, d);
-                        for (int d = h * D; d < (h + 1) * D; d++) expected[std::size_t(row * C + d)] += w * v[key.source](seen.row, d);
+                        for (int d = h * D; d < (h + 1) * D; d++)
+                            expected[std::size_t(row * C + d)] += w * v[key.source](seen.row, d);
                     }
                 }
         double worst = 0;
-        for (std::int64_t i = 0; i < y.count(); i++) worst = std::max(worst, std::abs(y.data()[i] - expected[std::size_t(i)]));
+        for (std::int64_t i = 0; i < y.count(); i++)
+            worst = std::max(worst, std::abs(y.data()[i] - expected[std::size_t(i)]));
         CHECK(worst < 1e-12);
     }
     CHECK(near > 1000);
@@ -51,8 +53,11 @@ TEST_CASE("local_lambda: equals its formula under random masks, 1e-12") {
 TEST_CASE("local_lambda: a mask with a window, and an even number of distances, are refused") {
     Sequence random(6, "refused");
     Layout layout = random_layout(random, 2, 5);
-    Array<double> q({layout.queries, C}, "q", 0), e({3, C}, "e", 0), even({4, C}, "e", 0), a({layout.keys[0], C}, "v", 0), b({layout.keys[1], C}, "v", 0);
-    const auto run = [&](Array<double>& by) { cpu::local_lambda_forward(q.view(), by.view(), {a.view(), b.view()}, layout.graph, H, q.view()); };
+    Array<double> q({layout.queries, C}, "q", 0), e({3, C}, "e", 0), even({4, C}, "e", 0),
+        a({layout.keys[0], C}, "v", 0), b({layout.keys[1], C}, "v", 0);
+    const auto run = [&](Array<double>& by) {
+        cpu::local_lambda_forward(q.view(), by.view(), {a.view(), b.view()}, layout.graph, H, q.view());
+    };
     for (QuerySegment& s : layout.graph.queries) s.window = -1, s.block = 0, s.along = false;
     CHECK_NOTHROW(run(e));
     CHECK_THROWS_WITH_AS(run(even), doctest::Contains("expected 2 reach + 1 rows"), Error);

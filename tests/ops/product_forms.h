@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// f(what, threads) under each instruction set and form of bf16 that the machine has, with one thread and with three; then
-// all is as before.
+// f(what, threads) under each instruction set and form of bf16 that the machine has, with one thread and with three;
+// then all is as before.
 template <class F>
 void each_product_form(F f) {
     const std::string set = instruction_set(), form = bf16_form();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every record that nn leaves on a tape: its keep, its inputs, its gradients (engine/check/ladder_record.h); and none is left out.
+// Every record that nn leaves on a tape: its keep, its inputs, its gradients (engine/check/ladder_record.h); and none
+// is left out.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -51,22 +52,22 @@ void planted_backward(const Record& r) {
 
 Op planted() {
     return {"planted", [](Sizes n) {
-        Case c;
-        c.input("x", {n.rows, n.columns});
-        c.output("y", {n.rows, n.columns});
-        c.forward = [](const Call& a) { gelu_forward(a("x"), GeluKind::erf, a("y")); };
-        c.backward = [](const Call& a) { gelu_backward(a.d("y"), a("x"), GeluKind::erf, a.grad("x")); };
-        c.record = [](const OnTape& a) {
-            Tensor *x = a("x"), *y = a.tape.declare("y", x->shape, x->dtype);
-            Record r = Record("planted").reads({x}).makes({y}).keeps({x}).by(planted_forward, planted_backward);
-            if (planted_fault == "forgets to keep") r.keep = {};
-            if (planted_fault == "keeps y, too") r.keep = {x, y};
-            if (planted_fault == "hides its input") r.in = {};
-            if (planted_fault == "has no backward") r.backward = nullptr;
-            a.tape.run(r);
-        };
-        return c;
-    }};
+                Case c;
+                c.input("x", {n.rows, n.columns});
+                c.output("y", {n.rows, n.columns});
+                c.forward = [](const Call& a) { gelu_forward(a("x"), GeluKind::erf, a("y")); };
+                c.backward = [](const Call& a) { gelu_backward(a.d("y"), a("x"), GeluKind::erf, a.grad("x")); };
+                c.record = [](const OnTape& a) {
+                    Tensor *x = a("x"), *y = a.tape.declare("y", x->shape, x->dtype);
+                    Record r = Record("planted").reads({x}).makes({y}).keeps({x}).by(planted_forward, planted_backward);
+                    if (planted_fault == "forgets to keep") r.keep = {};
+                    if (planted_fault == "keeps y, too") r.keep = {x, y};
+                    if (planted_fault == "hides its input") r.in = {};
+                    if (planted_fault == "has no backward") r.backward = nullptr;
+                    a.tape.run(r);
+                };
+                return c;
+            }};
 }
 
 }  // namespace

@@ -46,17 +46,17 @@ struct Block {
     RowNames rows() const { return {{document.data(), N}, {position.data(), N}}; }
 
     void in_one(bool add) {
-        cpu::residual_norm_forward(x.view(), f.view(), rows(), rule, w.view(), b.view(), 1e-12, s.view(),
-                                   y.view(), mean.view(), rstd.view());
-        cpu::residual_norm_backward(dy.view(), s.view(), rows(), rule, w.view(), mean.view(), rstd.view(),
-                                    dx.grad(add), df.grad(add), dw.grad(add), db.grad(add));
+        cpu::residual_norm_forward(x.view(), f.view(), rows(), rule, w.view(), b.view(), 1e-12, s.view(), y.view(),
+                                   mean.view(), rstd.view());
+        cpu::residual_norm_backward(dy.view(), s.view(), rows(), rule, w.view(), mean.view(), rstd.view(), dx.grad(add),
+                                    df.grad(add), dw.grad(add), db.grad(add));
     }
     void in_three(bool add) {
         cpu::dropout_forward(f.view(), rows(), rule, dropped.view());
         cpu::add_forward(x.view(), dropped.view(), s.view());
         cpu::layernorm_forward(s.view(), w.view(), b.view(), 1e-12, y.view(), mean.view(), rstd.view());
-        cpu::layernorm_backward(dy.view(), s.view(), w.view(), mean.view(), rstd.view(), ds.grad(),
-                                dw.grad(add), db.grad(add));
+        cpu::layernorm_backward(dy.view(), s.view(), w.view(), mean.view(), rstd.view(), ds.grad(), dw.grad(add),
+                                db.grad(add));
         cpu::add_backward(ds.view(), dx.grad(add), dropped.grad());
         cpu::dropout_backward(dropped.view(), rows(), rule, df.grad(add));
     }
@@ -98,16 +98,13 @@ TEST_CASE("residual_norm: x and f may be one tensor; its gradient is then the su
     Block block(DType::f32, 20, 65, 0.1f), apart(DType::f32, 20, 65, 0.1f);
     apart.f = apart.x;
     apart.in_one(false);
-    cpu::residual_norm_forward(block.x.view(), block.x.view(), block.rows(), block.rule, block.w.view(),
-                               block.b.view(), 1e-12, block.s.view(), block.y.view(), block.mean.view(),
-                               block.rstd.view());
+    cpu::residual_norm_forward(block.x.view(), block.x.view(), block.rows(), block.rule, block.w.view(), block.b.view(),
+                               1e-12, block.s.view(), block.y.view(), block.mean.view(), block.rstd.view());
     CHECK(block.y.bytes == apart.y.bytes);
     cpu::residual_norm_backward(block.dy.view(), block.s.view(), block.rows(), block.rule, block.w.view(),
-                                block.mean.view(), block.rstd.view(), block.dx.grad(), block.dx.grad(true),
-                                {}, {});
+                                block.mean.view(), block.rstd.view(), block.dx.grad(), block.dx.grad(true), {}, {});
     int different = 0;
-    for (int i = 0; i < 20 * 65; i++)
-        different += !(std::fabs(block.dx[i] - (apart.dx[i] + apart.df[i])) <= 1e-5);
+    for (int i = 0; i < 20 * 65; i++) different += !(std::fabs(block.dx[i] - (apart.dx[i] + apart.df[i])) <= 1e-5);
     CHECK(different == 0);
 }
 

@@ -40,8 +40,7 @@ TEST_CASE("rows: a row that is not there is an error that names it") {
     Matrix y(3, "y");
     CHECK_THROWS_WITH_AS(replace_rows_forward(few.view, ints(which), two.view, y.view),
                          "replace_rows: row of u 2 at place 2, expected in [0, 2), the rows of two", Error);
-    CHECK_THROWS_AS(replace_rows_backward(y.view, ints(which), Grad{few.view, false}, Grad{two.view, false}),
-                    Error);
+    CHECK_THROWS_AS(replace_rows_backward(y.view, ints(which), Grad{few.view, false}, Grad{two.view, false}), Error);
     const std::vector<int> good = {-1, 0, 1};
     CHECK_NOTHROW(replace_rows_forward(few.view, ints(good), two.view, y.view));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of bucket and
-// chunk, sinkhorn by plain division and sums.
+// Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of
+// bucket and chunk, sinkhorn by plain division and sums.
 #include "engine/ops/whole.h"
 #include "tests/ops/attention_calls.h"
 
@@ -65,7 +65,8 @@ struct Lsh {
         y = Array<double>({documents.queries, C}, "y", 7), lse = Array<double>({documents.queries, H}, "lse", 7);
     }
     void run() {
-        cpu::lsh_attention_forward(q.view(), k.view(), v.view(), rotations.view(), documents.graph, rule, y.view(), lse.view());
+        cpu::lsh_attention_forward(q.view(), k.view(), v.view(), rotations.view(), documents.graph, rule, y.view(),
+                                   lse.view());
     }
     // Whether each row of a segment sees each other one.
     std::vector<std::vector<char>> sees(Documents::Segment s, int head) const {
@@ -84,11 +85,13 @@ struct Lsh {
                 bucket[i] = int(std::max_element(turned.begin(), turned.end()) - turned.begin());
                 order[i] = int(i);
             }
-            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bucket[std::size_t(a)] < bucket[std::size_t(b)]; });
+            std::stable_sort(order.begin(), order.end(),
+                             [&](int a, int b) { return bucket[std::size_t(a)] < bucket[std::size_t(b)]; });
             for (std::size_t p = 0; p < n; p++) chunk[std::size_t(order[p])] = int(p) / rule.chunk;
             for (std::size_t i = 0; i < n; i++)
                 for (std::size_t j = 0; j < n; j++)
-                    if (i != j && bucket[i] == bucket[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1)) bits[i][j] = 1;
+                    if (i != j && bucket[i] == bucket[j] && (chunk[j] == chunk[i] || chunk[j] == chunk[i] - 1))
+                        bits[i][j] = 1;
         }
         for (std::size_t i = 0; i < n; i++) bits[i][i] = std::count(bits[i].begin(), bits[i].end(), 1) == 0;
         return bits;
@@ -102,7 +105,8 @@ TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") 
     int alone = 0, all = 0, some = 0;  // rows that see themselves, everything else, or less
     for (int round = 0; round < 80; round++) {
         const int buckets = 2 * (1 + int(random.below(4)));
-        Lsh c(random, random_documents(random, 3, 24, round % 2), 1 + int(random.below(4)), buckets, 1 + int(random.below(7)));
+        Lsh c(random, random_documents(random, 3, 24, round % 2), 1 + int(random.below(4)), buckets,
+              1 + int(random.below(7)));
         c.run();
         REQUIRE((c.y.guarded() && c.lse.guarded()));
         std::vector<char> asked(std::size_t(c.documents.queries), 0);
@@ -142,7 +146,8 @@ TEST_CASE("lsh_attention: dropout drops the share it says, and scales what it ke
     std::vector<int> document(std::size_t(c.documents.queries), 3), position(document.size());
     for (std::size_t i = 0; i < position.size(); i++) position[i] = int(i);
     c.rule.attention.dropout = 0.25f;
-    c.rule.attention.rows = {{document.data(), std::int64_t(document.size())}, {position.data(), std::int64_t(position.size())}};
+    c.rule.attention.rows = {{document.data(), std::int64_t(document.size())},
+                             {position.data(), std::int64_t(position.size())}};
     for (std::int64_t i = 0; i < c.v.count(); i++) c.v.data()[i] = 1;  // y is what is left of the probabilities
     double mean = 0, square = 0;
     constexpr int draws = 400;
@@ -164,7 +169,8 @@ struct Sorting {
     int blocks;
     Array<double> q, kv, y;
     Sorting(Sequence& random, int biggest, int block, int iterations, double deviation = 1)
-        : documents(random_documents(random, 3, biggest, true)), rule{H, block, iterations, 0.6},
+        : documents(random_documents(random, 3, biggest, true)),
+          rule{H, block, iterations, 0.6},
           blocks(int(whole_blocks(documents.graph, documents.rows, block))) {
         q = numbers(random, documents.rows, C, deviation), kv = numbers(random, documents.rows, 2 * C, deviation);
         y = Array<double>({blocks * block, 2 * C}, "y", 7);
@@ -197,7 +203,8 @@ struct Sorting {
 
 }  // namespace
 
-TEST_CASE("sinkhorn: equals sums of blocks by a matrix whose columns and rows are divided in turn; of keys keys, of values values") {
+TEST_CASE(
+    "sinkhorn: equals sums of blocks by a matrix whose columns and rows are divided in turn; of keys keys, of values values") {
     Sequence random(5, "sinkhorn");
     int lacking = 0;
     for (int round = 0; round < 40; round++) {
@@ -212,10 +219,14 @@ TEST_CASE("sinkhorn: equals sums of blocks by a matrix whose columns and rows ar
                 const auto S = c.matrix(one, U, head);
                 for (int u = 0; u < U; u++)
                     for (int t = 0; t < b; t++)
-                        for (int column = head * D; column < 2 * C; column += column % C == head * D + D - 1 ? C - D + 1 : 1) {
+                        for (int column = head * D; column < 2 * C;
+                             column += column % C == head * D + D - 1 ? C - D + 1 : 1) {
                             double total = 0, sum = 0;
                             for (int v = 0; v < U; v++) {
-                                if (one.begin + v * b + t >= one.end) { lacking++; continue; }
+                                if (one.begin + v * b + t >= one.end) {
+                                    lacking++;
+                                    continue;
+                                }
                                 total += S[std::size_t(u)][std::size_t(v)];
                                 sum += S[std::size_t(u)][std::size_t(v)] * c.kv(one.begin + v * b + t, column);
                             }
@@ -242,8 +253,10 @@ TEST_CASE("sinkhorn: after many iterations every block is taken once; large scor
                 total += c.y(first, C) - c.kv(row, C);
                 CHECK(std::abs(c.y(first++, 2 * C - 1) - 1) < 1e-12);
             }
-            if (deviation == 1) CHECK(std::abs(total) < 1e-9);
-            else CHECK(std::isfinite(total));
+            if (deviation == 1)
+                CHECK(std::abs(total) < 1e-9);
+            else
+                CHECK(std::isfinite(total));
         }
     }
 }
@@ -252,8 +265,9 @@ TEST_CASE("sorted attention: masks whose rows do not see each other alone are re
     Sequence random(8, "refused");
     Lsh c(random, random_documents(random, 1, 5, true), 1, 2, 4);
     SegmentGraph& graph = c.documents.graph;
-    const std::string hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
-                      apart = "it needs one tensor for queries and keys: rows that see each other and no others";
+    const std::string
+        hidden = "which keys a row sees depends on all rows of its segment, the future and whatever the mask hides",
+        apart = "it needs one tensor for queries and keys: rows that see each other and no others";
     CHECK(whole_refuses(graph) == "");
     QuerySegment& q = graph.queries[0];
     for (Rule rule : {Rule::causal, Rule::strict_causal, Rule::anticausal, Rule::rank, Rule::strict_rank, Rule::bits}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state: against its formula on every pair that a mask lets see, continued from a state, with
-// packs of any size, and what is refused.
+// Attention through a bounded state: against its formula on every pair that a mask lets see, continued from a state,
+// with packs of any size, and what is refused.
 #include <algorithm>
 
 #include "engine/ops/state_plan.h"
@@ -28,12 +28,15 @@ struct StateCall {
     Views packs() const { return {pack[0].view(), pack[1].view()}; }
     Views kvs() const { return {kv[0].view(), kv[1].view()}; }
     Views gates() const { return rule.pack == StatePack::gated ? Views{gate[0].view(), gate[1].view()} : Views{}; }
-    void run() { cpu::state_attention_forward(x.view(), packs(), kvs(), gates(), layout.graph, rule, {}, y.view(), {}); }
+    void run() {
+        cpu::state_attention_forward(x.view(), packs(), kvs(), gates(), layout.graph, rule, {}, y.view(), {});
+    }
 };
 
 constexpr int D = 3, C = 2 * D;
 
-StateCall<double> random_state_call(Sequence& random, const StateRule& rule, const Layout& layout, double deviation = 1) {
+StateCall<double> random_state_call(Sequence& random, const StateRule& rule, const Layout& layout,
+                                    double deviation = 1) {
     StateCall<double> c{rule, layout, {}, {}, {}, {}, {}};
     const auto numbers = [&](int rows, int columns, bool positive) {
         Array<double> a({rows, columns}, "numbers", 0);
@@ -69,12 +72,14 @@ std::vector<Seen> in_order(const SegmentGraph& graph, const QuerySegment& q, int
 std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segment, int row, int head) {
     const int R = c.rule.slots;
     const bool exponential = c.rule.pack == StatePack::exponential, kernel = c.rule.read == StateRead::kernel;
-    std::vector<double> y(D, 0), p(std::size_t(R), 0), n(std::size_t(R), 0), K(std::size_t(R * D), 0), V(std::size_t(R * D), 0);
+    std::vector<double> y(D, 0), p(std::size_t(R), 0), n(std::size_t(R), 0), K(std::size_t(R * D), 0),
+        V(std::size_t(R * D), 0);
     const std::vector<Seen> seen = in_order(c.layout.graph, segment, row);
     std::vector<double> shares(seen.size(), 1);
     double open = 1;  // of the gates behind a key
     for (std::size_t k = seen.size(); k-- > 0 && c.rule.pack == StatePack::gated;) {
-        const double g = 1 / (1 + std::exp(-c.gate[c.layout.graph.keys[std::size_t(seen[k].key)].source](seen[k].row, head)));
+        const double g =
+            1 / (1 + std::exp(-c.gate[c.layout.graph.keys[std::size_t(seen[k].key)].source](seen[k].row, head)));
         shares[k] = (1 - g) * open;
         open *= g;
     }
@@ -82,7 +87,8 @@ std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segm
         for (int r = 0; r < R; r++) {
             const Seen& key = seen[k];
             const int source = c.layout.graph.keys[std::size_t(key.key)].source;
-            const double s = c.rule.scale * c.pack[source](key.row, head * R + r), w = exponential ? std::exp(s) : s * shares[k];
+            const double s = c.rule.scale * c.pack[source](key.row, head * R + r),
+                         w = exponential ? std::exp(s) : s * shares[k];
             n[std::size_t(r)] += exponential || kernel ? w : 1;
             for (int d = 0; d < D; d++) {
                 K[std::size_t(r * D + d)] += w * c.kv[source](key.row, head * D + d);
@@ -136,7 +142,8 @@ TEST_CASE("state_attention: equals its formula under random masks, whole and in 
                         covered[std::size_t(row)] = 1;
                         const std::vector<double> y = formula(c, q, row, head);
                         for (int d = 0; d < D; d++)
-                            CHECK(std::abs(c.y(row, head * D + d) - y[std::size_t(d)]) <= 1e-12 * (1 + std::abs(y[std::size_t(d)])));
+                            CHECK(std::abs(c.y(row, head * D + d) - y[std::size_t(d)]) <=
+                                  1e-12 * (1 + std::abs(y[std::size_t(d)])));
                     }
             for (int row = 0; row < c.layout.queries; row++)
                 for (int d = 0; d < C; d++) CHECK((covered[std::size_t(row)] || c.y(row, d) == 0));

@@ -16,8 +16,7 @@ bool same_bits(float a, float b) { return bits_of(a) == bits_of(b) || (a != a &&
 }  // namespace
 
 TEST_CASE("vector: exp_or_zero has the bits of exp_of, and 0 below -87") {
-    const float special[] = {0.0f,    -0.0f,     88.0f, -87.0f, -87.00001f,
-                             -104.0f, -INFINITY, NAN,   1e-40f, -1e-40f};
+    const float special[] = {0.0f, -0.0f, 88.0f, -87.0f, -87.00001f, -104.0f, -INFINITY, NAN, 1e-40f, -1e-40f};
     int wrong = 0, zeros = 0;
     auto check = [&](float x) {
         const float found = exp_or_zero(splat(x))[lanes - 1], expected = x < -87.0f ? 0.0f : exp_of(x);
@@ -51,8 +50,7 @@ TEST_CASE("vector: numbers are widened and narrowed as one by one, wherever they
         for (int i = 0; i < lanes; i++, u += 65521) x[i] = float_of(std::uint32_t(u));
         check(x);
     }
-    for (float x :
-         {INFINITY, -INFINITY, std::numeric_limits<float>::max(), 1.00390625f, 1.01171875f, 1e-45f}) {
+    for (float x : {INFINITY, -INFINITY, std::numeric_limits<float>::max(), 1.00390625f, 1.01171875f, 1e-45f}) {
         float all[lanes];
         for (float& one : all) one = x;
         check(all);

@@ -25,9 +25,7 @@ struct Net {
     std::vector<int> ids, targets, document, position;
 
     explicit Net(DType type = DType::f32, bool planning = true)
-        : parameters(type),
-          arena(Device::cpu, planning ? Blocks::planned : Blocks::loose),
-          tape(arena, type) {
+        : parameters(type), arena(Device::cpu, planning ? Blocks::planned : Blocks::loose), tape(arena, type) {
         Init normal{Init::normal, 0.5};
         table = parameters.add("table", {V, C}, normal);
         norm_w = parameters.add("norm.weight", {C}, {Init::ones});
@@ -36,10 +34,9 @@ struct Net {
         unused = parameters.add("unused", {3, 3}, normal);
         for (int i = 0; i < layers; i++) {
             std::string at = "layer." + std::to_string(i);
-            stack.push_back({parameters.add(at + ".up", {F, C}, normal),
-                             parameters.add(at + ".up.bias", {F}, {Init::zeros}),
-                             parameters.add(at + ".down", {C, F}, normal),
-                             parameters.add(at + ".down.bias", {C}, {Init::zeros})});
+            stack.push_back(
+                {parameters.add(at + ".up", {F, C}, normal), parameters.add(at + ".up.bias", {F}, {Init::zeros}),
+                 parameters.add(at + ".down", {C, F}, normal), parameters.add(at + ".down.bias", {C}, {Init::zeros})});
         }
         parameters.allocate(4);
     }

@@ -13,9 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-bool live_together(const ArenaBlock& a, const ArenaBlock& b) {
-    return a.first <= b.last && b.first <= a.last;
-}
+bool live_together(const ArenaBlock& a, const ArenaBlock& b) { return a.first <= b.last && b.first <= a.last; }
 bool overlap(const ArenaBlock& a, const ArenaBlock& b) {
     return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
@@ -178,15 +176,13 @@ TEST_CASE("arena: what was not retained when its bucket was planned is refused l
 TEST_CASE("arena: a bucket that does not name its sizes is refused") {
     Arena arena;
     int block;
-    CHECK_THROWS_WITH_AS(arena.take(8, &block),
-                         "arena: a block is taken outside a step; call begin_step first", Error);
+    CHECK_THROWS_WITH_AS(arena.take(8, &block), "arena: a block is taken outside a step; call begin_step first", Error);
     arena.begin_step("a");
     arena.take(64, &block);
     arena.end_step();
     arena.begin_step("a");
-    CHECK_THROWS_WITH_AS(
-        arena.take(128, &block),
-        "arena: block 0 of 128 bytes differs from the plan of bucket a; a bucket must name everything "
-        "that sizes depend on",
-        Error);
+    CHECK_THROWS_WITH_AS(arena.take(128, &block),
+                         "arena: block 0 of 128 bytes differs from the plan of bucket a; a bucket must name everything "
+                         "that sizes depend on",
+                         Error);
 }

@@ -19,15 +19,17 @@ void forgetful_backward(const Record& r) { gelu_backward(r.dy(), r.x(), GeluKind
 Tensor* forgetful_gelu(Tape& tape, Tensor* x, bool forgets, const std::string& name) {
     std::vector<Tensor*> keep;
     if (!forgets) keep = {x};
-    return tape.run(Record("gelu").reads({x}).makes({tape.declare(name, x->shape, x->dtype)}).keeps(keep)
-              .by(forgetful_forward, forgetful_backward));
+    return tape.run(Record("gelu")
+                        .reads({x})
+                        .makes({tape.declare(name, x->shape, x->dtype)})
+                        .keeps(keep)
+                        .by(forgetful_forward, forgetful_backward));
 }
 
 void flatten_forward(const Record& r) { std::copy_n(r.x().as<float>(), r.x().count(), r.y().as<float>()); }
 void flatten_backward(const Record& r) {
     Grad dx = r.dx();
-    for (std::int64_t i = 0; i < r.dy().count(); i++)
-        put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
+    for (std::int64_t i = 0; i < r.dy().count(); i++) put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
 }
 
 // x twice: y = 2 x and z = 3 x, both with a gradient.
@@ -228,8 +230,8 @@ TEST_CASE("tape: the first writer stores, the next ones add; nothing of the last
     for (int step = 0; step < 3; step++) {
         tape.begin("a");
         Tensor* x = embedding(tape, tape.ints(ids), w, "x");
-        Tensor* y = add(tape, add(tape, x, x, "a"), x, "b");         // 3 x
-        Tensor* z = embedding(tape, tape.ints(ids), w, "again");     // + w
+        Tensor* y = add(tape, add(tape, x, x, "a"), x, "b");      // 3 x
+        Tensor* z = embedding(tape, tape.ints(ids), w, "again");  // + w
         Tensor* loss = sum_of(tape, add(tape, y, z, "y"));
         for (int i = 0; i < 4; i++) static_cast<float*>(w->grad)[i] = 100;  // what an earlier step left
         for (int i = 0; i < 2; i++) static_cast<float*>(idle->grad)[i] = 100;
@@ -309,8 +311,8 @@ TEST_CASE("tape: names, scopes, the printed program") {
     CHECK(program.find("#03 gelu          layer.0.ffn.up -> layer.0.ffn.gelu (9,20)\n") != std::string::npos);
     std::vector<std::string> names;
     for (const auto& s : net.tape.segments()) names.push_back(s.name);
-    CHECK(names == std::vector<std::string>{"layer.0.ffn", "layer.0", "layer.1.ffn", "layer.1", "layer.2.ffn",
-                                            "layer.2"});
+    CHECK(names ==
+          std::vector<std::string>{"layer.0.ffn", "layer.0", "layer.1.ffn", "layer.1", "layer.2.ffn", "layer.2"});
     CHECK(matches("decoder.layer.*", "decoder.layer.3"));
     CHECK(matches("*.ffn", "layer.0.ffn"));
     CHECK(matches("a*b*c", "a.b.b.c"));
@@ -318,7 +320,8 @@ TEST_CASE("tape: names, scopes, the printed program") {
     CHECK_FALSE(matches("*.ffn", "layer.0.ffn.up"));
 }
 
-TEST_CASE("tape: what no gradient reaches has no backward, and of scopes that end together the outer is computed again") {
+TEST_CASE(
+    "tape: what no gradient reaches has no backward, and of scopes that end together the outer is computed again") {
     struct Count : Observer {
         int forward = 0, backward = 0;
         void after(const Record&, bool back) override { (back ? backward : forward)++; }
@@ -372,11 +375,9 @@ TEST_CASE("tape: a backward from the wrong place is refused") {
     Net net;
     Tensor* total = net.loss(9);
     Tensor* many = net.tape.records()[0].out[0];
-    CHECK_THROWS_WITH_AS(net.tape.backward(many), "backward starts from one number, embedding is (9,12)",
-                         Error);
+    CHECK_THROWS_WITH_AS(net.tape.backward(many), "backward starts from one number, embedding is (9,12)", Error);
     double one = 1;
     Tensor* constant = net.tape.constant("c", {1}, DType::f32, &one);
-    CHECK_THROWS_WITH_AS(net.tape.backward(constant), "backward from c: no parameter lies upstream of it",
-                         Error);
+    CHECK_THROWS_WITH_AS(net.tape.backward(constant), "backward from c: no parameter lies upstream of it", Error);
     CHECK(total->needs_grad);
 }

@@ -52,8 +52,7 @@ TEST_CASE("trace: the first number that is not finite is named, with the op that
           "layer.1.ffn.up");
     net.stack[1].up_b->view().as<float>()[2] = 0;
     net.table->view().as<float>()[1 * Net::C + 5] = NAN;  // the first id is 1
-    CHECK(message_of(net).find("value of embedding[0,5] = nan, written by embedding embedding") !=
-          std::string::npos);
+    CHECK(message_of(net).find("value of embedding[0,5] = nan, written by embedding embedding") != std::string::npos);
 }
 
 TEST_CASE("trace: a gradient is named, too") {
@@ -62,10 +61,9 @@ TEST_CASE("trace: a gradient is named, too") {
     NanTrace trace;
     net.tape.observe(&spoil);
     net.tape.observe(&trace);
-    CHECK(
-        message_of(net) ==
-        "first number that is not finite: gradient of layer.1.ffn.up[0,3] = inf, written by gelu backward of "
-        "layer.1.ffn.gelu");
+    CHECK(message_of(net) ==
+          "first number that is not finite: gradient of layer.1.ffn.up[0,3] = inf, written by gelu backward of "
+          "layer.1.ffn.gelu");
 }
 
 TEST_CASE("trace: a dump holds every value, every gradient and the program, as numpy reads them") {
@@ -79,8 +77,7 @@ TEST_CASE("trace: a dump holds every value, every gradient and the program, as n
     net.tape.backward(total);
     dump.write_program(net.tape);
     CHECK(read(folder.path + "/dump/program.txt") == net.tape.program());
-    for (const Record& r : net.tape.records())
-        CHECK(std::filesystem::exists(folder.path + "/dump/" + r.path + ".npy"));
+    for (const Record& r : net.tape.records()) CHECK(std::filesystem::exists(folder.path + "/dump/" + r.path + ".npy"));
 
     std::string file = read(folder.path + "/dump/loss.npy");
     REQUIRE(file.size() == 136);

@@ -49,8 +49,7 @@ TEST_CASE("bfloat16: nearest, ties to even; infinity and NaN are kept") {
         CHECK(std::signbit(float(bfloat16(float_of_bits(nan)))) == (nan >> 31 != 0));
     }
     CHECK(std::isinf(float(bfloat16(3.4e38f))));
-    static_assert(bfloat16(1.00390625f).bits == 0x3f80 && bfloat16(1.01171875f).bits == 0x3f82,
-                  "ties go to even");
+    static_assert(bfloat16(1.00390625f).bits == 0x3f80 && bfloat16(1.01171875f).bits == 0x3f82, "ties go to even");
 }
 
 TEST_CASE("bfloat16: many at a time as one by one; only what is below 2^-126 may become 0") {

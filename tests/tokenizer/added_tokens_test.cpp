@@ -120,8 +120,7 @@ TEST_CASE("added tokens: normalised ones match normalised text, after the others
     CHECK(tokens.may_hold("anything"));
 
     // If forms are equal, the first counts; the library takes now one, now another.
-    CHECK(show(AddedTokens({normalised(token("Ab", 1)), normalised(token("aB", 2))}, uncased()), "ab") ==
-          "{1 ab}");
+    CHECK(show(AddedTokens({normalised(token("Ab", 1)), normalised(token("aB", 2))}, uncased()), "ab") == "{1 ab}");
 }
 
 TEST_CASE("added tokens: in text that BERT's normaliser changes") {
@@ -163,10 +162,8 @@ TEST_CASE("added tokens: bytes that are not UTF-8") {
     CHECK(show(tokens, "\xff[MA\xc3SK]\xe4") == "\xff|{1 [MA\xc3SK]}|\xe4");
     CHECK(show(tokens, "a\xff<m> \xff<m>") == "a\xff<m> \xff|{2 <m>}");
     CHECK(show(tokens, "<r>\x80 \x80 x") == "{3 <r>\x80 \x80 }|x");
-    CHECK_THROWS_WITH_AS(made({token("a\xff", 7)}), doctest::Contains("id 7 is not UTF-8"),
-                         TokenizerError);
-    CHECK_THROWS_WITH_AS(made({token("a", -1)}), doctest::Contains("expected 0 or more"),
-                         TokenizerError);
+    CHECK_THROWS_WITH_AS(made({token("a\xff", 7)}), doctest::Contains("id 7 is not UTF-8"), TokenizerError);
+    CHECK_THROWS_WITH_AS(made({token("a", -1)}), doctest::Contains("expected 0 or more"), TokenizerError);
 }
 
 TEST_CASE("added tokens: any bytes give parts in order that cover the line") {
@@ -213,8 +210,7 @@ TEST_CASE("normalised text holds the words, and the spaces between them") {
     std::string all;
     for (int c = 0; c < 128; c++) (all += char(c)) += "A";
     for (const Characters& c : {uncased(), Characters(cased)}) {
-        CHECK(normalise(all, c).text + "\u0301" ==
-              normalise(all + "\u0301", c).text + (c.lowers() ? "\u0301" : ""));
+        CHECK(normalise(all, c).text + "\u0301" == normalise(all + "\u0301", c).text + (c.lowers() ? "\u0301" : ""));
         CHECK(normalise(all, c).text.size() == normalise(all, c).spans.size());
     }
 

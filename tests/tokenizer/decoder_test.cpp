@@ -43,8 +43,7 @@ const std::vector<std::string> restored = {
 };
 
 // Characters of random lines: no order, many signs; and an ideograph that is one to Google alone.
-const std::u32string pool =
-    U"aabbcsstxio0159.,:;!?'\"`-–—/\\()[]{}<>=+*&^%$#@~|_    中时天小，。（）カ가😀“”\U0002B8B0";
+const std::u32string pool = U"aabbcsstxio0159.,:;!?'\"`-–—/\\()[]{}<>=+*&^%$#@~|_    中时天小，。（）カ가😀“”\U0002B8B0";
 
 // Every character of the lines and of the pool, alone, as a beginning and as a continuation.
 Vocabulary of_characters(std::vector<std::string> lines, const WordPiece::Options& options,
@@ -70,9 +69,7 @@ Vocabulary of_characters(std::vector<std::string> lines, const WordPiece::Option
     return Vocabulary(tokens);
 }
 
-WordPiece make(WordPiece::Options options = {}) {
-    return WordPiece(of_characters(restored, options), options);
-}
+WordPiece make(WordPiece::Options options = {}) { return WordPiece(of_characters(restored, options), options); }
 
 std::string round(const WordPiece& tokenizer, const std::string& line) {
     std::vector<int> ids = tokenizer.encode(line);
@@ -168,7 +165,8 @@ TEST_CASE("decoding: what encoding decomposed is composed again, in every script
 TEST_CASE("decoding: text that encoding does not decompose stays as it was written") {
     WordPiece::Options cased;
     cased.lower = false;
-    const std::vector<std::string> lines = {"한글", "\u1112\u1161\u11ab", "caf\u00e9", "cafe\u0301", "a\u2260b", "a =\u0338 b"};
+    const std::vector<std::string> lines = {"한글",       "\u1112\u1161\u11ab", "caf\u00e9",
+                                            "cafe\u0301", "a\u2260b",           "a =\u0338 b"};
     const WordPiece tokenizer(of_characters(lines, cased), cased);
     for (const std::string& line : lines) {
         const std::vector<int> ids = tokenizer.encode(line);

@@ -28,8 +28,7 @@ class Tokenizers {
 
     const WordPiece& with(const json& options) {
         auto found = made_.find(options.dump());
-        if (found == made_.end())
-            found = made_.try_emplace(options.dump(), vocabulary_, read_options(options)).first;
+        if (found == made_.end()) found = made_.try_emplace(options.dump(), vocabulary_, read_options(options)).first;
         return found->second;
     }
 
@@ -67,8 +66,7 @@ std::string text_of(const json& golden) {
     std::string text;
     if (golden.contains("text")) return golden["text"];
     std::string hex = golden.at("bytes");
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-        text += char(std::stoi(hex.substr(i, 2), nullptr, 16));
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) text += char(std::stoi(hex.substr(i, 2), nullptr, 16));
     return text;
 }
 
@@ -108,15 +106,14 @@ bool agrees(const WordPiece& tokenizer, const json& golden, const char* words, c
         expected_words = repeated(golden[words].get<std::vector<std::string>>(), times);
     else
         expected_words = made_words;
-    if (encoded == ids && from_encoder == ids && from_pieces == ids && made_words == expected_words)
-        return true;
+    if (encoded == ids && from_encoder == ids && from_pieces == ids && made_words == expected_words) return true;
     static int reported = 0;
     if (++reported > 5) return false;
     FAIL_CHECK(golden["kind"].get<std::string>()
                << ": " << ascii(text) << "\n  expected     " << shown(tokenizer, ids) << "\n  encode       "
                << shown(tokenizer, encoded) << "\n  Encoder      " << shown(tokenizer, from_encoder)
-               << "\n  pieces       " << shown(tokenizer, from_pieces) << "\n  expected words "
-               << ascii(expected_words) << "\n  words          " << ascii(made_words));
+               << "\n  pieces       " << shown(tokenizer, from_pieces) << "\n  expected words " << ascii(expected_words)
+               << "\n  words          " << ascii(made_words));
     return false;
 }
 
@@ -155,8 +152,8 @@ void run(const fs::path& file, json settings, const fs::path& vocabularies, Coun
         if (!two_columns) continue;
         options["rules"] = "hugging-face";
         bool other = golden.contains("hf_fast_tokens");
-        std::vector<int> ids = other ? ids_of(golden["hf_fast_tokens"], tokenizer.vocabulary())
-                                     : golden["ids"].get<std::vector<int>>();
+        std::vector<int> ids =
+            other ? ids_of(golden["hf_fast_tokens"], tokenizer.vocabulary()) : golden["ids"].get<std::vector<int>>();
         library.add(agrees(tokenizers.with(options), golden, other ? "hf_fast_basic" : "basic", ids));
     }
     CAPTURE(file);

@@ -33,9 +33,7 @@ json small() {
               {"lowercase", true}}},
             {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
             {"post_processor",
-             {{"type", "BertProcessing"},
-              {"sep", json::array({"[SEP]", 3})},
-              {"cls", json::array({"[CLS]", 2})}}},
+             {{"type", "BertProcessing"}, {"sep", json::array({"[SEP]", 3})}, {"cls", json::array({"[CLS]", 2})}}},
             {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
             {"model",
              {{"type", "WordPiece"},
@@ -79,9 +77,7 @@ json processing(const std::string& single, const std::string& pair) {
         }
         return list;
     };
-    auto special = [](const char* token, int id) {
-        return json{{"id", token}, {"ids", {id}}, {"tokens", {token}}};
-    };
+    auto special = [](const char* token, int id) { return json{{"id", token}, {"ids", {id}}, {"tokens", {token}}}; };
     return {{"type", "TemplateProcessing"},
             {"single", parts(single)},
             {"pair", parts(pair)},
@@ -123,9 +119,8 @@ void check_equal(const HuggingFace& a, const HuggingFace& b) {
 
 TEST_CASE("tokenizer.json: what the library writes for BERT is read") {
     HuggingFace read_one = read(small());
-    CHECK(tokens_of(read_one.vocabulary) == std::vector<std::string>{"[PAD]", "[UNK]", "[CLS]", "[SEP]",
-                                                                     "[MASK]", "sun", "##s", "\u2028",
-                                                                     "sunrise", "<e>"});
+    CHECK(tokens_of(read_one.vocabulary) == std::vector<std::string>{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+                                                                     "sun", "##s", "\u2028", "sunrise", "<e>"});
     CHECK(read_one.options.lower);
     CHECK_FALSE(read_one.options.strip_accents.has_value());
     CHECK(read_one.options.clean);
@@ -156,8 +151,7 @@ TEST_CASE("tokenizer.json: every switch") {
     file["post_processor"] = nullptr;
     file["decoder"] = nullptr;
     file.erase("version");
-    file["truncation"] = {
-        {"direction", "Left"}, {"max_length", 16}, {"strategy", "OnlySecond"}, {"stride", 3}};
+    file["truncation"] = {{"direction", "Left"}, {"max_length", 16}, {"strategy", "OnlySecond"}, {"stride", 3}};
     file["padding"] = {{"strategy", {{"Fixed", 20}}},
                        {"direction", "Left"},
                        {"pad_to_multiple_of", 8},
@@ -177,8 +171,8 @@ TEST_CASE("tokenizer.json: every switch") {
     CHECK_FALSE(one.added[2].strip_left);
     CHECK(one.notes ==
           std::vector<std::string>{"post_processor puts no [CLS] and [SEP] around a text; models here read both",
-                                                "truncation was passed over: texts stay whole here",
-                                                "padding was passed over: texts stay whole here"});
+                                   "truncation was passed over: texts stay whole here",
+                                   "padding was passed over: texts stay whole here"});
 
     file["normalizer"] = nullptr;
     file["model"]["max_input_chars_per_word"] = 18446744073709551615u;
@@ -228,8 +222,7 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK(said([](json&) {}) == "");
     CHECK_SAID(f["version"] = "2.0", "version is \"2.0\", expected \"1.0\"");
     CHECK_SAID(f = json::array(), "the whole is a list of 0, expected an object");
-    CHECK_SAID(f.erase("model"),
-               "model is missing or null, expected a WordPiece model: is this a tokenizer.json?");
+    CHECK_SAID(f.erase("model"), "model is missing or null, expected a WordPiece model: is this a tokenizer.json?");
     CHECK_SAID(f["model"]["type"] = "BPE", "model.type is \"BPE\", expected \"WordPiece\"");
     CHECK_SAID((f["model"].erase("type"), f["model"]["merges"] = json::array()),
                "model.type is missing or null, expected \"WordPiece\"");
@@ -238,10 +231,8 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
                "model.continuing_subword_prefix is \"\", expected \"##\"");
     CHECK_SAID(f["model"]["max_input_chars_per_word"] = 0,
                "model.max_input_chars_per_word is 0, expected a whole number from 1 to 2147483647");
-    CHECK_SAID(f["normalizer"]["type"] = "Lowercase",
-               "normalizer.type is \"Lowercase\", expected \"BertNormalizer\"");
-    CHECK_SAID(f["normalizer"]["lowercase"] = "yes",
-               "normalizer.lowercase is \"yes\", expected true or false");
+    CHECK_SAID(f["normalizer"]["type"] = "Lowercase", "normalizer.type is \"Lowercase\", expected \"BertNormalizer\"");
+    CHECK_SAID(f["normalizer"]["lowercase"] = "yes", "normalizer.lowercase is \"yes\", expected true or false");
     CHECK_SAID(f["normalizer"]["strip_accents"] = 1, "normalizer.strip_accents is 1, expected true or false");
     CHECK_SAID(f["pre_tokenizer"]["type"] = "Whitespace",
                "pre_tokenizer.type is \"Whitespace\", expected \"BertPreTokenizer\"");
@@ -250,10 +241,8 @@ TEST_CASE("tokenizer.json: what cannot be honoured is named") {
     CHECK_SAID(f["decoder"]["type"] = "ByteLevel", "decoder.type is \"ByteLevel\", expected \"WordPiece\"");
     CHECK_SAID(f["post_processor"]["type"] = "RobertaProcessing",
                "post_processor.type is \"RobertaProcessing\", expected BertProcessing or TemplateProcessing");
-    CHECK_SAID(f["post_processor"]["sep"][0] = "</s>",
-               "post_processor.sep[0] is \"</s>\", expected \"[SEP]\"");
-    CHECK_SAID(f["post_processor"]["cls"][1] = 3,
-               "post_processor.cls[1] is 3, expected 2, as in the vocabulary");
+    CHECK_SAID(f["post_processor"]["sep"][0] = "</s>", "post_processor.sep[0] is \"</s>\", expected \"[SEP]\"");
+    CHECK_SAID(f["post_processor"]["cls"][1] = 3, "post_processor.cls[1] is 3, expected 2, as in the vocabulary");
     CHECK_SAID(f["post_processor"] = processing("[CLS]:0 A:0", "A:0 B:1"),
                "post_processor is \"[CLS]:0 A:0\" and \"A:0 B:1\", expected \"[CLS]:0 A:0 [SEP]:0\" and "
                "\"[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1\"");
@@ -273,8 +262,7 @@ TEST_CASE("tokenizer.json: the vocabulary's ids are 0 to n - 1, each once") {
     CHECK_SAID(f["model"]["vocab"]["sun"] = -1,
                "model.vocab has 8 tokens, none of them with id 5 (\"sun\" has -1), expected the ids 0 to 7, "
                "each once");
-    CHECK_SAID(f["model"]["vocab"]["sun"] = 6,
-               "model.vocab.sun is 6, expected an id of its own: \"##s\" has it, too");
+    CHECK_SAID(f["model"]["vocab"]["sun"] = 6, "model.vocab.sun is 6, expected an id of its own: \"##s\" has it, too");
     CHECK_SAID(f["model"]["vocab"]["sun"] = "5", "model.vocab.sun is \"5\", expected an id");
     CHECK_SAID(f["model"]["vocab"] = json::array({"sun"}),
                "model.vocab is a list of 1, expected an object of tokens with their ids");
@@ -288,12 +276,9 @@ TEST_CASE("tokenizer.json: the vocabulary's ids are 0 to n - 1, each once") {
 }
 
 TEST_CASE("tokenizer.json: ids of added tokens") {
-    CHECK_SAID(f["added_tokens"][0]["id"] = 5,
-               "added_tokens[0].id is 5, expected 4, the token's own, for \"[MASK]\"");
-    CHECK_SAID(f["added_tokens"][2]["id"] = 12,
-               "added_tokens[2].id is 12, expected 9, the next free, for \"<e>\"");
-    CHECK_SAID(f["added_tokens"][1]["id"] = 5,
-               "added_tokens[1].id is 5, expected 8, the next free, for \"sunrise\"");
+    CHECK_SAID(f["added_tokens"][0]["id"] = 5, "added_tokens[0].id is 5, expected 4, the token's own, for \"[MASK]\"");
+    CHECK_SAID(f["added_tokens"][2]["id"] = 12, "added_tokens[2].id is 12, expected 9, the next free, for \"<e>\"");
+    CHECK_SAID(f["added_tokens"][1]["id"] = 5, "added_tokens[1].id is 5, expected 8, the next free, for \"sunrise\"");
     CHECK_SAID(f["added_tokens"][1]["content"] = "", "added_tokens[1].content is \"\", expected some text");
     CHECK_SAID(f["added_tokens"][1].erase("lstrip"),
                "added_tokens[1].lstrip is missing or null, expected true or false");
@@ -313,19 +298,18 @@ TEST_CASE("tokenizer.json: keys that are not known are noted") {
     file["model"].erase("type");
     file["added_tokens"][1]["colour"] = "red";
     file["normalizer"]["fold"] = true;
-    CHECK(read(file).notes ==
-          std::vector<std::string>{"extra is not known here and was passed over",
-                                   "model.type is missing and taken for WordPiece",
-                                   "model.dropout is not known here and was passed over",
-                                   "added_tokens[1].colour is not known here and was passed over",
-                                   "normalizer.fold is not known here and was passed over"});
+    CHECK(read(file).notes == std::vector<std::string>{"extra is not known here and was passed over",
+                                                       "model.type is missing and taken for WordPiece",
+                                                       "model.dropout is not known here and was passed over",
+                                                       "added_tokens[1].colour is not known here and was passed over",
+                                                       "normalizer.fold is not known here and was passed over"});
 }
 
 TEST_CASE("tokenizer.json: any bytes are read or refused") {
     TemporaryFolder folder;
     auto refused = [&](const std::string& bytes, const char* why) {
-        CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("tokenizer.json", bytes)),
-                             doctest::Contains(why), TokenizerError);
+        CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.write("tokenizer.json", bytes)), doctest::Contains(why),
+                             TokenizerError);
     };
     refused("", "is empty; JSON is expected");
     refused(small().dump() + "}", "is not JSON: byte ");
@@ -334,8 +318,7 @@ TEST_CASE("tokenizer.json: any bytes are read or refused") {
     refused(std::string(200000, '['), "deeper than 64, at byte 65");
     refused(std::string(200000, '[') + std::string(200000, ']'), "deeper than 64, at byte 65");
     refused("[[[]]]", "the whole is a list of 1, expected an object");
-    refused("{\"model\": " + std::string(200000, '[') + std::string(200000, ']') + "}",
-            "deeper than 64, at byte 74");
+    refused("{\"model\": " + std::string(200000, '[') + std::string(200000, ']') + "}", "deeper than 64, at byte 74");
     refused("{\"model\": [[[]]]}", "model is a list of 1");
     CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path), doctest::Contains("directory"), TokenizerError);
     CHECK_THROWS_WITH_AS(read_tokenizer_json(folder.path + "/none.json"), doctest::Contains("No such file"),
@@ -357,8 +340,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     std::string path = folder.path + "/tokenizer.json";
     HuggingFace one = read(small());
     one.added = {one.added[0], one.added[1], one.added[2]};
-    for (int id = 0; id < 4; id++)
-        one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
+    for (int id = 0; id < 4; id++) one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
     write_tokenizer_json(path, one.vocabulary, one.options, one.added);
     check_equal(read_tokenizer_json(path), one);
 
@@ -386,8 +368,7 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
     Vocabulary vocabulary({"[UNK]", "a", "b"});
     auto refused = [&](const Vocabulary& v, const WordPiece::Options& options, std::vector<AddedToken> added,
                        const char* why) {
-        CHECK_THROWS_WITH_AS(write_tokenizer_json(path, v, options, added), doctest::Contains(why),
-                             TokenizerError);
+        CHECK_THROWS_WITH_AS(write_tokenizer_json(path, v, options, added), doctest::Contains(why), TokenizerError);
     };
     refused(Vocabulary({"a"}), {}, {}, "no [UNK]");
     refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, "not UTF-8");
@@ -410,8 +391,8 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
 
 TEST_CASE("a tokenizer from whatever a path names") {
     TemporaryFolder folder;
-    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path),
-                         doctest::Contains("neither tokenizer.json nor vocab.txt"), TokenizerError);
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("neither tokenizer.json nor vocab.txt"),
+                         TokenizerError);
     std::string vocab = folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsun\n##s\n");
     for (const std::string& path : {vocab, folder.path}) {
         HuggingFace plain = read_tokenizer(path);
@@ -449,17 +430,15 @@ TEST_CASE("a tokenizer from whatever a path names") {
 
     config["cls_token"] = "<s>";
     folder.write("tokenizer_config.json", config.dump());
-    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path),
-                         doctest::Contains("cls_token is \"<s>\", expected \"[CLS]\""), TokenizerError);
-    folder.write("tokenizer_config.json", json{{"do_basic_tokenize", false}}.dump());
-    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("do_basic_tokenize is false"),
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("cls_token is \"<s>\", expected \"[CLS]\""),
                          TokenizerError);
+    folder.write("tokenizer_config.json", json{{"do_basic_tokenize", false}}.dump());
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("do_basic_tokenize is false"), TokenizerError);
     folder.write("tokenizer_config.json", "{}");
     folder.write("added_tokens.json", "{}");
     CHECK(read_tokenizer(folder.path).added.empty());
     folder.write("special_tokens_map.json", json{{"sep_token", "</s>"}}.dump());
-    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("sep_token is \"</s>\""),
-                         TokenizerError);
+    CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("sep_token is \"</s>\""), TokenizerError);
 
     // A tokenizer.json is complete; what the other file says otherwise is said, not done.
     folder.write("tokenizer.json", small().dump());
@@ -523,7 +502,8 @@ TEST_CASE("additional special tokens and added tokens are read wherever a folder
     REQUIRE(plain.added.size() == 7);
     CHECK((!plain.added[0].special && plain.added[0].normalised && plain.added[0].beyond));
     CHECK(plain.added[1].special);
-    CHECK_THROWS_WITH_AS(read_folder({{"added_tokens.json", {{"<y>", 11}}}}), doctest::Contains("expected 8, the next free"), TokenizerError);
+    CHECK_THROWS_WITH_AS(read_folder({{"added_tokens.json", {{"<y>", 11}}}}),
+                         doctest::Contains("expected 8, the next free"), TokenizerError);
 }
 
 TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a tokenizer.json") {
@@ -540,8 +520,10 @@ TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a 
         {{{"tokenizer_class", "TokenizersBackend"}}, nullptr},
         {{{"tokenizer_class", "RoFormerTokenizer"}}, nullptr},  // by characters
         {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "basic"}}, nullptr},
-        {{{"tokenizer_class", "BertJapaneseTokenizer"}}, "tokenizer_class is \"BertJapaneseTokenizer\", expected BertTokenizer"},
-        {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "mecab"}}, "word_tokenizer_type is \"mecab\", expected \"basic\""},
+        {{{"tokenizer_class", "BertJapaneseTokenizer"}},
+         "tokenizer_class is \"BertJapaneseTokenizer\", expected BertTokenizer"},
+        {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "mecab"}},
+         "word_tokenizer_type is \"mecab\", expected \"basic\""},
         {{{"word_tokenizer_type", "sudachi"}}, "put a space between them"},
         {{{"subword_tokenizer_type", "character"}}, "subword_tokenizer_type is \"character\", expected \"wordpiece\""},
         {{{"subword_tokenizer_type", "sentencepiece"}}, "subword_tokenizer_type is \"sentencepiece\""},
@@ -566,19 +548,22 @@ TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a 
     const std::string words = std::string(lines_of_bert) + "\u4e2d\u6587\n";
     for (const char* name : {"RoFormerTokenizer", "RoFormerTokenizerFast"})
         CHECK_THROWS_WITH_AS(read_folder({{"tokenizer_config.json", {{"tokenizer_class", name}}}}, words),
-                             doctest::Contains("with jieba, which is not here, and the vocabulary holds such words (\u4e2d\u6587)"),
+                             doctest::Contains(
+                                 "with jieba, which is not here, and the vocabulary holds such words (\u4e2d\u6587)"),
                              TokenizerError);
     const json roformer = {{"model_type", "roformer"}};
     CHECK_THROWS_WITH_AS(read_folder({{"config.json", roformer}}, words), doctest::Contains("jieba"), TokenizerError);
     CHECK_NOTHROW(read_folder({{"config.json", roformer}}));
     CHECK_NOTHROW(read_folder({{"config.json", {{"model_type", "bert"}}}}, words));
-    CHECK_NOTHROW(read_folder({{"config.json", roformer}, {"tokenizer_config.json", {{"tokenizer_class", "BertTokenizer"}}}}, words));
+    CHECK_NOTHROW(read_folder(
+        {{"config.json", roformer}, {"tokenizer_config.json", {{"tokenizer_class", "BertTokenizer"}}}}, words));
 }
 
 // A table of options, each of them alone and all together.
 TEST_CASE("a folder's tokenizer is written and read whole, whatever its options") {
     using Change = void (*)(WordPiece::Options&, std::vector<AddedToken>&, std::vector<std::string>&);
-    const auto add = [](std::vector<AddedToken>& added, std::vector<std::string>& tokens, const char* text, auto change) {
+    const auto add = [](std::vector<AddedToken>& added, std::vector<std::string>& tokens, const char* text,
+                        auto change) {
         AddedToken token{text, int(tokens.size())};
         token.beyond = true;
         change(token);
@@ -593,7 +578,10 @@ TEST_CASE("a folder's tokenizer is written and read whole, whatever its options"
         {"ideographs", [](auto& o, auto&, auto&) { o.split_ideographs = false; }},
         {"clean", [](auto& o, auto&, auto&) { o.clean = false; }},
         {"max_word", [](auto& o, auto&, auto&) { o.max_word = 4; }},
-        {"replace", [](auto& o, auto&, auto&) { o.replace = {{U'\u2026', "..."}, {U'\u00fc', ""}}; }},
+        {"replace",
+         [](auto& o, auto&, auto&) {
+             o.replace = {{U'\u2026', "..."}, {U'\u00fc', ""}};
+         }},
         {"equal lines", [](auto&, auto&, auto& t) { t.insert(t.begin() + 6, "sun"); }},
         {"special", [](auto&, auto& a, auto& t) { put(a, t, "<x>", [](AddedToken&) {}); }},
         {"ordinary", [](auto&, auto& a, auto& t) { put(a, t, "<y>", [](AddedToken& x) { x.special = false; }); }},
@@ -603,15 +591,20 @@ TEST_CASE("a folder's tokenizer is written and read whole, whatever its options"
         {"strip right", [](auto&, auto& a, auto& t) { put(a, t, "<r>", [](AddedToken& x) { x.strip_right = true; }); }},
     };
     const std::size_t count = std::size(table);
-    const std::string text = "Sun S\u00fcn s\u00fcns \u4e2d\u6587\u2026 a\u00adb [MASK]ok sunok OK<x> <l> a <r> b<y>NY sunsuns caf\u00e9\u0301.";
+    const std::string text =
+        "Sun S\u00fcn s\u00fcns \u4e2d\u6587\u2026 a\u00adb [MASK]ok sunok OK<x> <l> a <r> b<y>NY sunsuns caf\u00e9\u0301.";
     for (std::size_t which = 0; which <= count; which++) {
         WordPiece::Options options;
         options.rules = Rules::hugging_face;
         options.max_word = 100;
         options.recognise_special = true;
         std::vector<std::string> tokens(special_tokens, special_tokens + 5);
-        for (const char* token : {"sun", "##s", "s", "S", "Sun", "a", "b", "ab", "##b", "un", "##un", "##\u00fcn", "\u4e2d", "\u6587",
-                                  "\u4e2d\u6587", ".", "##.", "...", "ca", "c", "##fe", "##f\u00e9", "<", ">", "x", "l", "r", "y", "o"})
+        for (const char* token : {"sun",  "##s",       "s",      "S",      "Sun",
+                                  "a",    "b",         "ab",     "##b",    "un",
+                                  "##un", "##\u00fcn", "\u4e2d", "\u6587", "\u4e2d\u6587",
+                                  ".",    "##.",       "...",    "ca",     "c",
+                                  "##fe", "##f\u00e9", "<",      ">",      "x",
+                                  "l",    "r",         "y",      "o"})
             tokens.push_back(token);
         std::vector<AddedToken> added;
         for (int i = 0; i < 5; i++) added.push_back({special_tokens[i], i});

@@ -60,9 +60,7 @@ struct Naive {
             all.push_back(word.substr(i, std::size_t(decode_utf8(word, i).length)));
         return all;
     }
-    bool has(const std::string& token) const {
-        return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
-    }
+    bool has(const std::string& token) const { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); }
     bool merge_best(const TrainerOptions& options) {
         std::map<std::pair<std::string, std::string>, std::int64_t> pairs;
         for (const auto& [cut, count] : words)

@@ -21,10 +21,8 @@ TEST_CASE("replacements are read from a file") {
           Replacements{{U'\u201C', "\""}, {U'\u2026', "..."}, {U'\u00AD', ""}});
     CHECK(read("").empty());
     for (const char* wrong : {"ab\tc\n", "a\n", "\xFFz\tc", "a\t\xFF"})
-        CHECK_THROWS_WITH_AS(read(std::string("x\ty\n") + wrong), doctest::Contains("line 2"),
-                             TokenizerError);
-    CHECK_THROWS_WITH_AS(read_replacements("/nowhere/at/all"), doctest::Contains("cannot open"),
-                         TokenizerError);
+        CHECK_THROWS_WITH_AS(read(std::string("x\ty\n") + wrong), doctest::Contains("line 2"), TokenizerError);
+    CHECK_THROWS_WITH_AS(read_replacements("/nowhere/at/all"), doctest::Contains("cannot open"), TokenizerError);
 }
 
 TEST_CASE("ASCII punctuation replaces what is beyond ASCII, by ASCII") {

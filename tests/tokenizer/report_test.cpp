@@ -32,8 +32,8 @@ std::string grouped(std::size_t n) {
 }
 
 WordPiece small(WordPiece::Options options = {}) {
-    return WordPiece(Vocabulary{{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "7", ",",
-                                 "中", "##c", "[unused1]"}},
+    return WordPiece(Vocabulary{{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "7", ",", "中", "##c",
+                                 "[unused1]"}},
                      options);
 }
 
@@ -48,10 +48,9 @@ TEST_CASE("a report's tokens are those of encoding, under any options") {
         state = state * 6364136223846793005u + 1442695040888963407u;
         return (state >> 33) % below;
     };
-    const char32_t odd[] = {0x0,    0xB,    0x85,    0xA0,    0xAD,    0x300,  0x301,  0x345,  0x37E,
-                            0x3A3,  0x3C2,  0x130,   0x1FEF,  0x200D,  0x2028, 0x2260, 0x3000, 0x302E,
-                            0x1B44, 0xAC01, 0xF900,  0xFE0F,  0xFFFD,  0xE000, 0x4E2D, 0x2014, 0x0B57,
-                            0x1734, 0x166D, 0x2B820, 0x2F800, 0x1F3FB, 0x1D165};
+    const char32_t odd[] = {0x0,    0xB,    0x85,   0xA0,   0xAD,   0x300,  0x301,  0x345,   0x37E,   0x3A3,   0x3C2,
+                            0x130,  0x1FEF, 0x200D, 0x2028, 0x2260, 0x3000, 0x302E, 0x1B44,  0xAC01,  0xF900,  0xFE0F,
+                            0xFFFD, 0xE000, 0x4E2D, 0x2014, 0x0B57, 0x1734, 0x166D, 0x2B820, 0x2F800, 0x1F3FB, 0x1D165};
     std::vector<std::string> text;
     for (int n = 0; n < 1500; n++) {
         std::string line;
@@ -133,10 +132,10 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
         if (end > begin) CHECK(out[end - 1] != ' ');
     }
     auto has = [&](const char* part) { return out.find(part) != std::string::npos; };
-    CHECK(has("112,294"));           // lines
-    CHECK(has("18,510  U+6587 文"));  // a character
-    CHECK(has(" 3,702  U+0301\n"));  // a mark alone, or at the start of a word
-    CHECK(has(" 1,234  qU+200Dq\n"));    // what joins the two cannot be seen
+    CHECK(has("112,294"));             // lines
+    CHECK(has("18,510  U+6587 文"));   // a character
+    CHECK(has(" 3,702  U+0301\n"));    // a mark alone, or at the start of a word
+    CHECK(has(" 1,234  qU+200Dq\n"));  // what joins the two cannot be seen
     CHECK(has(" 1,234  word9zzzzzzzzzzzzzzzzzzz…\n"));
     CHECK(!has("\u0007"));
     CHECK(has("words with [UNK]"));

@@ -21,9 +21,8 @@ const Tokens all{"[unused1]", "[PAD]", "a",    "[MASK]", "##b",   "##中",   "�
                  "。",        "##。",  "...",  "[SEP]",  "[UNK]", "[CLS]",  "c++",          "##a",
                  "##c's",     "#",     "##",   "###",    "",      "##€",    "##\u2028",     "日",
                  "=",         "≠",     "##≠x", "かな",   "##か",  "\uF900", "##\U0002B820", "\u3007x"};
-const Tokens kept{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a",      "##b",      "中", "。",
-                  "##a",   "#",     "##",    "",      "##€",    "##\u2028", "日", "=",
-                  "≠",     "##≠x",  "かな",  "##か",  "\uF900", "\u3007x"};
+const Tokens kept{"[PAD]", "[UNK]", "[CLS]",    "[SEP]", "a", "##b", "中",   "。",   "##a",  "#",      "##",
+                  "",      "##€",   "##\u2028", "日",    "=", "≠",   "##≠x", "かな", "##か", "\uF900", "\u3007x"};
 
 }  // namespace
 
@@ -45,8 +44,8 @@ TEST_CASE("a text gets the same tokens from the simplified vocabulary") {
         WordPiece::Options options;
         options.lower = lower;
         WordPiece before(v, options), after(s.vocabulary, options);
-        for (const char* line : {"ab abba", "中文。a中b", "c++ [MASK] # ## ### ...", "a€b a≠x = ≠",
-                                 "かな 日か \u3007x", "a\U0002B820"}) {
+        for (const char* line :
+             {"ab abba", "中文。a中b", "c++ [MASK] # ## ### ...", "a€b a≠x = ≠", "かな 日か \u3007x", "a\U0002B820"}) {
             std::vector<int> old_ids;
             for (int id : after.encode(line)) old_ids.push_back(s.keep_tokens[std::size_t(id)]);
             CHECK(old_ids == before.encode(line));

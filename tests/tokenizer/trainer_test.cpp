@@ -31,8 +31,7 @@ TEST_CASE("special tokens, then characters by frequency, then merges") {
 TEST_CASE("a character has a form with ## where the options let it continue a word") {
     Lines lines{"中中 \U0002B820 \U0002B820", "x.x"};
     TrainerOptions options;
-    CHECK(tokens_of(train_vocabulary(lines, 100, options)) ==
-          std::vector<std::string>{"x", "##x", "中", "\U0002B820"});
+    CHECK(tokens_of(train_vocabulary(lines, 100, options)) == std::vector<std::string>{"x", "##x", "中", "\U0002B820"});
     options.rules = Rules::hugging_face;
     CHECK(train_vocabulary(lines, 100, options).id("##\U0002B820") > 0);
     options.rules = Rules::google;

@@ -97,9 +97,8 @@ constexpr Range syllables[] = {{0xAC00, 0xD7A3}};  // Hangul; decomposed by arit
 constexpr Range surrogates[] = {{0xD800, 0xDFFF}};
 
 // BERT's ideographs (google-research/bert, tokenization.py).
-constexpr Range ideographs[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
-                                {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF},
-                                {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+constexpr Range ideographs[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
+                                {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
 constexpr Range ascii_punctuation[] = {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
 
 // Has case but is no letter of category Lu, Ll or Lt: feminine and masculine ordinal, Roman numerals,
@@ -165,17 +164,15 @@ std::uint32_t expected_flags(char32_t c) {
     bool space = kind == UTF8PROC_CATEGORY_ZS || direction == UTF8PROC_BIDI_CLASS_WS ||
                  direction == UTF8PROC_BIDI_CLASS_B || direction == UTF8PROC_BIDI_CLASS_S;
     bool format = any({UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF});
-    bool ignorable = any({UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
-                          UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK}) ||
+    bool ignorable = any({UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF, UTF8PROC_CATEGORY_LM,
+                          UTF8PROC_CATEGORY_SK}) ||
                      inside(c, inside_words);
-    bool cased =
-        any({UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LT}) || inside(c, other_cased);
+    bool cased = any({UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LT}) || inside(c, other_cased);
     bool nonstarter = true;
     for (char32_t d : decomposed(c)) nonstarter &= property(d).combining_class != 0;
-    bool punctuation =
-        any({UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PD, UTF8PROC_CATEGORY_PS, UTF8PROC_CATEGORY_PE,
-             UTF8PROC_CATEGORY_PI, UTF8PROC_CATEGORY_PF, UTF8PROC_CATEGORY_PO}) ||
-        inside(c, ascii_punctuation);
+    bool punctuation = any({UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PD, UTF8PROC_CATEGORY_PS, UTF8PROC_CATEGORY_PE,
+                            UTF8PROC_CATEGORY_PI, UTF8PROC_CATEGORY_PF, UTF8PROC_CATEGORY_PO}) ||
+                       inside(c, ascii_punctuation);
     bool kept = c == '\t' || c == '\n' || c == '\r';
     bool control = (format && !kept) || c == 0 || c == 0xFFFD;
     return (control ? Fact::control : 0u) | (space ? Fact::space : 0u) |

@@ -8,8 +8,7 @@ using namespace masquerade;
 using Strings = std::vector<std::string>;
 
 TEST_CASE("vocabulary notes: what deserves a look") {
-    Strings good = {"[PAD]", "[UNK]",  "[CLS]", "[SEP]",    "[MASK]", "sun",
-                    "##s",   "\u4e2d", "!",     "##\u03c2", "\u03c3"};
+    Strings good = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", "##s", "\u4e2d", "!", "##\u03c2", "\u03c3"};
     CHECK(vocabulary_notes(Vocabulary(good)).empty());
 
     Strings odd = {"[UNK]", "a",    "",  "##",     "\u2028",   "a", "##\u4e2d",
@@ -35,10 +34,7 @@ TEST_CASE("vocabulary notes: a vocabulary for the other case") {
     }
     CHECK(casing_note(Vocabulary(uncased), true) == "");
     CHECK(casing_note(Vocabulary(cased), false) == "");
-    CHECK(
-        casing_note(Vocabulary(uncased), false).find("0 of 200 tokens with letters have capital ones, yet") ==
-        0);
-    CHECK(casing_note(Vocabulary(cased), true).find("67 of 200 tokens with letters have capital ones, yet") ==
-          0);
+    CHECK(casing_note(Vocabulary(uncased), false).find("0 of 200 tokens with letters have capital ones, yet") == 0);
+    CHECK(casing_note(Vocabulary(cased), true).find("67 of 200 tokens with letters have capital ones, yet") == 0);
     CHECK(casing_note(Vocabulary({"[UNK]", "\u4e2d"}), false) == "");
 }

@@ -66,10 +66,8 @@ TEST_CASE("what is wrong with a vocabulary is said") {
     TemporaryFile file;
     CHECK_THROWS_WITH_AS(Vocabulary::load(file.path()), doctest::Contains("No such file"), TokenizerError);
     CHECK_THROWS_WITH_AS(Vocabulary::load(file.write("")), doctest::Contains("empty"), TokenizerError);
-    CHECK_THROWS_AS(Vocabulary::load(std::filesystem::path(file.path()).parent_path().string()),
-                    TokenizerError);
-    CHECK_THROWS_WITH_AS(Vocabulary({"a\nb"}).save(file.path()), doctest::Contains("line feed"),
-                         TokenizerError);
+    CHECK_THROWS_AS(Vocabulary::load(std::filesystem::path(file.path()).parent_path().string()), TokenizerError);
+    CHECK_THROWS_WITH_AS(Vocabulary({"a\nb"}).save(file.path()), doctest::Contains("line feed"), TokenizerError);
     CHECK_THROWS_AS(Vocabulary({"a"}).save(file.path() + "/no/such/folder"), TokenizerError);
     CHECK_THROWS_WITH_AS(Vocabulary({"a", "b"}).token(2), doctest::Contains("0 to 1"), TokenizerError);
     CHECK_THROWS_AS(Vocabulary({"a", "b"}).token(-1), TokenizerError);

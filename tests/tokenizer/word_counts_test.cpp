@@ -16,9 +16,8 @@ using Counts = std::map<std::string, std::int64_t>;
 
 Counts counts_of(const WordCounts& words) {
     Counts counts;
-    words.each([&](std::string_view word, std::int64_t count) {
-        CHECK(counts.try_emplace(std::string(word), count).second);
-    });
+    words.each(
+        [&](std::string_view word, std::int64_t count) { CHECK(counts.try_emplace(std::string(word), count).second); });
     CHECK(counts.size() == words.different());
     return counts;
 }

@@ -13,11 +13,10 @@ using namespace masquerade;
 namespace {
 
 const std::vector<std::string> tokens = {
-    "[PAD]", "[UNK]", "[CLS]",        "[SEP]",    "[MASK]", "",       "##",  "###",    "[",   "]",
-    "#",     "un",    "##want",       "##ed",     "want",   "##wa",   "run", "##ning", ",",   ".",
-    "e",     "##e",   "cl",           "##s",      "mask",   "中",     "文",  "##文",   "3",   "14",
-    "Hello", "hello", "\u1112\u1161", "##\u11AB", "##",     "\u2028", "σας", "x",      "##x", "ж",
-    "##ж"};
+    "[PAD]",    "[UNK]",  "[CLS]",  "[SEP]", "[MASK]", "",     "##",     "###", "[",     "]",     "#",
+    "un",       "##want", "##ed",   "want",  "##wa",   "run",  "##ning", ",",   ".",     "e",     "##e",
+    "cl",       "##s",    "mask",   "中",    "文",     "##文", "3",      "14",  "Hello", "hello", "\u1112\u1161",
+    "##\u11AB", "##",     "\u2028", "σας",   "x",      "##x",  "ж",      "##ж"};
 
 using Options = WordPiece::Options;
 
@@ -42,8 +41,8 @@ const Options digits = with([](Options& o) { o.single_digits = true; });
 std::string places(const WordPiece& tokenizer, std::string_view line) {
     std::string all;
     for (const Piece& p : tokenizer.encode_pieces(line))
-        all += tokenizer.vocabulary().token(p.id) + "@" + std::to_string(p.begin) + ":" +
-               std::to_string(p.end) + "/" + std::to_string(p.word) + " ";
+        all += tokenizer.vocabulary().token(p.id) + "@" + std::to_string(p.begin) + ":" + std::to_string(p.end) + "/" +
+               std::to_string(p.word) + " ";
     return all;
 }
 
@@ -102,8 +101,7 @@ TEST_CASE("pieces have the ids of encode and the bytes they come from") {
         sources.push_back(line.substr(std::size_t(piece.begin), std::size_t(piece.end - piece.begin)));
     }
     CHECK(ids == tokenizer.encode(line));
-    CHECK(sources ==
-          std::vector<std::string>{"Un", "want", "éd", ",", "zz", "中", "e\u0301\u0301", ".", "한", "한"});
+    CHECK(sources == std::vector<std::string>{"Un", "want", "éd", ",", "zz", "中", "e\u0301\u0301", ".", "한", "한"});
     CHECK(words == std::vector<int>{0, 0, 0, 1, 2, 3, 4, 5, 6, 6});
 }
 
@@ -115,8 +113,7 @@ TEST_CASE("single digits cut numbers") {
 
 TEST_CASE("a vocabulary without [UNK] is refused") {
     CHECK_THROWS_WITH_AS(WordPiece{Vocabulary({"a"})}, doctest::Contains("[UNK]"), TokenizerError);
-    CHECK_THROWS_AS((WordPiece{Vocabulary(tokens), with([](Options& o) { o.max_word = 0; })}),
-                    TokenizerError);
+    CHECK_THROWS_AS((WordPiece{Vocabulary(tokens), with([](Options& o) { o.max_word = 0; })}), TokenizerError);
 }
 
 TEST_CASE("tokens of any length load") {
@@ -165,8 +162,7 @@ TEST_CASE("simple words are cut as all words are, remembered or not") {
         vocabulary.push_back({c});
         vocabulary.push_back(std::string("##") + c);
     }
-    for (const char* more :
-         {"aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa", "##aaaaaaaa", "A", "##B", "'", "?", "##12"})
+    for (const char* more : {"aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa", "##aaaaaaaa", "A", "##B", "'", "?", "##12"})
         vocabulary.push_back(more);
     const std::u32string alphabet =
         U"aaaabdopty0459ABDO  ..,'?-\tz\0\x1B中文。\u0301\u00C9жΣσ\u00AD\u3000\u2028한\uFE0F";
@@ -221,8 +217,7 @@ TEST_CASE("pieces behind an added token have their places in the line") {
 
 TEST_CASE("no word is cut into an added token that is not the model's own") {
     for (bool beyond : {false, true}) {
-        AddedToken first{"hello", Vocabulary(tokens).id("hello")},
-            later{"##want", Vocabulary(tokens).id("##want")};
+        AddedToken first{"hello", Vocabulary(tokens).id("hello")}, later{"##want", Vocabulary(tokens).id("##want")};
         first.beyond = later.beyond = beyond;
         const WordPiece tokenizer{Vocabulary(tokens), {}, {first, later}};
         CHECK((places(tokenizer, "hello") == "[UNK]@0:5/0 ") == beyond);
@@ -252,6 +247,5 @@ TEST_CASE("any cache will do") {
 
 TEST_CASE("words that begin alike are remembered each by itself") {
     // encode() has two places for words: of these three, two share one.
-    CHECK(pieces("unwantede unwanteds unwantedx") ==
-          "un ##want ##ed ##e un ##want ##ed ##s un ##want ##ed ##x");
+    CHECK(pieces("unwantede unwanteds unwantedx") == "un ##want ##ed ##e un ##want ##ed ##s un ##want ##ed ##x");
 }

@@ -31,8 +31,7 @@ Run run(const std::string& library, const std::string& program, const std::strin
     const std::string error = folder.file("error");
     std::string command = "env -u MASQUERADE_CUDA ";
     if (!library.empty()) command += "MASQUERADE_CUDA='" + library + "' ";
-    command +=
-        "'" + beside_the_tests(program) + "' " + arguments + " > /dev/null 2> '" + error + "' < /dev/null";
+    command += "'" + beside_the_tests(program) + "' " + arguments + " > /dev/null 2> '" + error + "' < /dev/null";
     Run result;
     int status = std::system(command.c_str());
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -61,8 +60,7 @@ struct Trained : TemporaryFolder {
     // Two steps of a small model.
     Run train(const std::string& library, const std::string& options) const {
         std::string sentences;
-        for (int i = 0; i < 200; i++)
-            sentences += text("what is the price of number ", i, " in the house ?\n");
+        for (int i = 0; i < 200; i++) sentences += text("what is the price of number ", i, " in the house ?\n");
         write("text", sentences);
         return run(library, "train",
                    options +
@@ -71,9 +69,7 @@ struct Trained : TemporaryFolder {
                        file("text") + "' --out '" + file("run") + "'");
     }
 };
-Run train(const std::string& library, const std::string& options) {
-    return Trained().train(library, options);
-}
+Run train(const std::string& library, const std::string& options) { return Trained().train(library, options); }
 
 // The weights of three steps of a model that writes targets, or of UniVAE; "" where it does not train.
 std::string weights(const std::string& model, const std::string& device) {
@@ -116,8 +112,7 @@ TEST_CASE("--device cuda: exit status 1 and one line" * doctest::skip(!programs)
           "runs everywhere");
     CHECK(failure(beside_the_tests("fake_cuda.so"), "bench", "--device cuda tokenizer") ==
           "error: --device cuda: bench tokenizer has no work for a GPU; leave the option out");
-    CHECK(failure(absent, "bench", "--device cuda train").find("error: --device cuda: the CUDA library ") ==
-          0);
+    CHECK(failure(absent, "bench", "--device cuda train").find("error: --device cuda: the CUDA library ") == 0);
     CHECK(run(stale, "bench", "--device auto").lines.empty());  // the CPU, and no news of it
     CHECK(failure("", "tokenize", "--device cuda --vocab /nowhere") ==
           "error: --device cuda: tokenize has no work for a GPU; leave the option out");
@@ -146,9 +141,8 @@ TEST_CASE("--device auto: trains on the CPU and says so once" * doctest::skip(!p
     CHECK(run(stale, "tokenize", "--version").lines.empty());
 }
 
-TEST_CASE(
-    "--device cuda: ./train leaves the weights of --device cpu, where the device computes as the CPU does" *
-    doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
+TEST_CASE("--device cuda: ./train leaves the weights of --device cpu, where the device computes as the CPU does" *
+          doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
     for (const char* model : {"univae", "unilm", "seq2seq"}) {
         INFO(model);
         const std::string here = weights(model, "cpu");
@@ -157,8 +151,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes on anywhere" *
-          doctest::skip(!programs) * doctest::description("needs the programs beside the tests")) {
+TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes on anywhere" * doctest::skip(!programs) *
+          doctest::description("needs the programs beside the tests")) {
     const std::string fake = beside_the_tests("fake_cuda.so"), partial = beside_the_tests("partial_cuda.so");
     const char* wish = proven_on_gpu ? "--device auto" : "--device cuda";
     for (const char* device : {"--device auto", "--device cuda"}) {
@@ -190,7 +184,7 @@ TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes o
     for (const char* device : {"cpu", "cuda"}) {
         CHECK(run(fake, "generate", text("--count 3 --device ", device, " ", folder)).status == 0);
         CHECK(
-            run(fake, "evaluate", text("--limit 5 --samples 3 --importance 1 --device ", device, " ", folder))
-                .status == 0);
+            run(fake, "evaluate", text("--limit 5 --samples 3 --importance 1 --device ", device, " ", folder)).status ==
+            0);
     }
 }

@@ -25,8 +25,8 @@ struct Guarded {
 
 TEST_CASE("outputs: what will be written is not read, by whatever name") {
     TemporaryFolder folder;
-    const std::string path = folder.write("text", "words"), link = folder.file("link"),
-                      hard = folder.file("hard"), other = folder.write("other", "more");
+    const std::string path = folder.write("text", "words"), link = folder.file("link"), hard = folder.file("hard"),
+                      other = folder.write("other", "more");
     fs::create_symlink("text", link);
     fs::create_hard_link(path, hard);
     for (const std::string& written : {path, link, hard}) {

@@ -8,8 +8,8 @@ using namespace masquerade;
 TEST_CASE("plot: no byte of a name means anything to the program that draws") {
     std::string every;
     for (int c = 0; c < 256; c++) every += char(c);
-    for (const std::string& name : {every, every.substr(1, 40), every.substr(60, 80),
-                                    std::string("p'\n!id\nsystem(\"id\")`id`$(id)\\")}) {
+    for (const std::string& name :
+         {every, every.substr(1, 40), every.substr(60, 80), std::string("p'\n!id\nsystem(\"id\")`id`$(id)\\")}) {
         const std::string gnuplot = gnuplot_string(name), dot = dot_string(name);
         for (const std::string& s : {gnuplot, dot}) {
             CHECK(s.size() > 2);

@@ -49,9 +49,7 @@ struct Place : TemporaryFolder {
         REQUIRE(ended.status == 0);
     }
     // Whether two files hold the same bytes; both must be there.
-    bool same(const std::string& a, const std::string& b) const {
-        return read_bytes(file(a)) == read_bytes(file(b));
-    }
+    bool same(const std::string& a, const std::string& b) const { return read_bytes(file(a)) == read_bytes(file(b)); }
 };
 
 const std::string small =
@@ -59,8 +57,8 @@ const std::string small =
 const std::string latents = "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
 const std::string six = small + "--steps 6 ", of_univae = six + latents;
 
-// Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same. The run's
-// own schedule ends there too, so that `limit` may be empty.
+// Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same.
+// The run's own schedule ends there too, so that `limit` may be empty.
 void check(const Place& place, const std::string& arguments, const std::string& limit = " --steps 6") {
     INFO("./train ", arguments);
     fs::remove_all(place.file("straight"));
@@ -98,9 +96,7 @@ PROGRAM_CASE("resume: every option of ./train that shapes a run") {
     for (const std::string model : {"unilm ", "seq2seq "}) {
         check(place, model + six + "--data pairs --seed 7 max_target=15");
         place.expect("train", model + six + "--data pairs --seed 9 cased=true max_target=11 --out first");
-        check(
-            place,
-            model + "--init first --data pairs save_every=3 --threads 1 --steps 6 --seed 2 batch_tokens=90");
+        check(place, model + "--init first --data pairs save_every=3 --threads 1 --steps 6 --seed 2 batch_tokens=90");
         fs::remove_all(place.file("first"));
     }
 }
@@ -113,8 +109,7 @@ PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
     place.write("folder/tokenizer_config.json",
                 "{\"do_lower_case\": true, \"strip_accents\": false, \"tokenize_chinese_chars\": false, "
                 "\"tokenizer_class\": \"BertTokenizer\"}");
-    const std::string started =
-        "unilm --init folder --data pairs save_every=3 --threads 1 --steps 6 batch_tokens=90 ";
+    const std::string started = "unilm --init folder --data pairs save_every=3 --threads 1 --steps 6 batch_tokens=90 ";
     check(place, started);
     for (const char* run : {"straight", "halves"}) {
         const std::string kept = read_bytes(place.file(std::string(run) + "/tokenizer.json"));
@@ -137,12 +132,11 @@ PROGRAM_CASE("resume: --fit-prior gives the prior that the run ended with, whate
     CHECK(same_prior);
 }
 
-PROGRAM_CASE(
-    "resume: --steps alone sets the schedule, so that the rate falls and a Gaussian's KL gets its weight") {
+PROGRAM_CASE("resume: --steps alone sets the schedule, so that the rate falls and a Gaussian's KL gets its weight") {
     const Place place;
     for (const char* beta : {"0", "1000"})
-        place.expect("train", of_univae + "--data text latent=gaussian kl_schedule=linear beta=" + beta +
-                                  " --out beta" + beta);
+        place.expect("train",
+                     of_univae + "--data text latent=gaussian kl_schedule=linear beta=" + beta + " --out beta" + beta);
     CHECK_FALSE(place.same("beta0/step-000006/model.safetensors", "beta1000/step-000006/model.safetensors"));
 }
 
@@ -157,8 +151,7 @@ PROGRAM_CASE("resume: without a limit a run goes on to the end of its schedule, 
     CHECK_FALSE(fs::exists(place.file("stopped/step-000010")));
 }
 
-PROGRAM_CASE(
-    "resume: what the optimiser does may change, is kept, and is said in run.json; nothing else may") {
+PROGRAM_CASE("resume: what the optimiser does may change, is kept, and is said in run.json; nothing else may") {
     const Place place;
     place.expect("train", of_univae + "--data text --out run");
     place.expect("train", "--resume run learning_rate=0.001 clip=0.5 schedule_steps=20 --steps 9");

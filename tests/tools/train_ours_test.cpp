@@ -42,8 +42,7 @@ TEST_CASE("train marks: sizes, ids and tokens of each") {
     CHECK_THROWS_AS(train_mark("bert", 1), BadUsage);
 }
 
-TEST_CASE(
-    "train ours: the first loss is near ln V, without dropout it is the same twice, and steps lower it") {
+TEST_CASE("train ours: the first loss is near ln V, without dropout it is the same twice, and steps lower it") {
     for (const char* name : {"bert-small", "univae-small"}) {
         CAPTURE(name);
         const TrainMark mark = small_mark(name);

@@ -28,8 +28,10 @@ struct Model {
             Sequence random(std::uint64_t(t), each.path);
             for (std::int64_t i = 0; i < each.shape.count(); i++) {
                 float g = 4 * random.uniform() - 2;
-                if (p.dtype() == DType::f64) each.grad_view().as<double>()[i] = double(g);
-                else each.grad_view().as<float>()[i] = g;
+                if (p.dtype() == DType::f64)
+                    each.grad_view().as<double>()[i] = double(g);
+                else
+                    each.grad_view().as<float>()[i] = g;
             }
         }
     }
@@ -38,8 +40,7 @@ struct Model {
 // Loshchilov & Hutter 2017, algorithm 2, after the gradient is scaled to the norm `clip`.
 struct Textbook {
     std::vector<double> p, m, v;
-    void step(std::int64_t t, double rate, const AdamWRule& rule, double norm, double decay,
-              const View& gradient) {
+    void step(std::int64_t t, double rate, const AdamWRule& rule, double norm, double decay, const View& gradient) {
         double scale = rule.clip > 0 && norm > rule.clip ? rule.clip / norm : 1;
         for (std::size_t i = 0; i < p.size(); i++) {
             double g = scale * number_at(gradient, std::int64_t(i));
@@ -76,8 +77,7 @@ double difference(DType type, const AdamWRule& rule) {
         CHECK(std::fabs(adamw.norm() - std::sqrt(square)) <= 1e-6 * std::sqrt(square));
         for (std::size_t k = 0; k < books.size(); k++) {
             const Tensor& each = model.p.all()[k];
-            books[k].step(t, rate, rule, std::sqrt(square), each.shape.rank == 2 ? rule.decay : 0,
-                          each.grad_view());
+            books[k].step(t, rate, rule, std::sqrt(square), each.shape.rank == 2 ? rule.decay : 0, each.grad_view());
             for (std::size_t i = 0; i < books[k].p.size(); i++) {
                 double d = std::fabs(books[k].p[i] - number_at(each.view(), std::int64_t(i)));
                 worst = d > worst || d != d ? d : worst;

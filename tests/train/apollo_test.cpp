@@ -24,8 +24,10 @@ std::unique_ptr<Optimiser> apollo_of(Parameters& p, double clip = 0, double deca
 }
 
 void set(const View& view, std::int64_t i, double x) {
-    if (view.dtype == DType::f64) view.as<double>()[i] = x;
-    else view.as<float>()[i] = float(x);
+    if (view.dtype == DType::f64)
+        view.as<double>()[i] = x;
+    else
+        view.as<float>()[i] = float(x);
 }
 
 // The largest difference to golden.txt.
@@ -46,7 +48,7 @@ double difference(DType type) {
                 set(t->grad_view(), i, swing[step - 1] * ((3 * i + count) % 13 - 6) * (1 + i / 200.0) / 300);
         apollo->update(step, 0.02 / step);
         for (const auto& [t, count] : tensors)
-            for (int i = 0; i < count; i += count > 4 ? 131 : 1) {
+            for (int i = 0; i<count; i += count> 4 ? 131 : 1) {
                 REQUIRE(bool(golden >> expected));
                 const double d = std::fabs(number_at(t->view(), i) - expected);
                 worst = d > worst || d != d ? d : worst;
@@ -144,5 +146,6 @@ TEST_CASE("optimisers: an unknown one is refused, the known ones are named") {
     Model model(DType::f32);
     OptimiserOptions options;
     options.optimiser = "adam";
-    CHECK_THROWS_WITH_AS(make_optimiser(model.p, options), "there is no optimiser adam; there are adamw, apollo", BadUsage);
+    CHECK_THROWS_WITH_AS(make_optimiser(model.p, options), "there is no optimiser adam; there are adamw, apollo",
+                         BadUsage);
 }

@@ -20,8 +20,8 @@ TEST_CASE("schedule: the learning rate rises, stays, falls to its floor") {
         if (step <= 10) CHECK(rate(step) >= rate(step - 1));
         if (step > 50) CHECK(rate(step) <= rate(step - 1));
     }
-    CHECK(learning_rate_at(0, 2.0, 0, 50, 100) == 2.0);      // no warm-up
-    CHECK(learning_rate_at(1000, 2.0, 10, 0, 0) == 2.0);     // no end is known yet
+    CHECK(learning_rate_at(0, 2.0, 0, 50, 100) == 2.0);   // no warm-up
+    CHECK(learning_rate_at(1000, 2.0, 10, 0, 0) == 2.0);  // no end is known yet
 }
 
 TEST_CASE("schedule: the weight of the KL term") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what the trainer hands on at every step: the step to the tape's random streams and AdamW, weight decay to matrices.
+// Tests what the trainer hands on at every step: the step to the tape's random streams and AdamW, weight decay to
+// matrices.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -38,7 +39,8 @@ struct Constant : Task {
 // The same with a state, which counts 1, 2, 4 ... by a rule of its own.
 struct Counting : Task {
     Parameters parameters;
-    Tensor *b = parameters.add("b", {3}, {Init::zeros, 0}), *count = parameters.add_state("count", {2, 2}, {Init::ones, 0});
+    Tensor *b = parameters.add("b", {3}, {Init::zeros, 0}),
+           *count = parameters.add_state("count", {2, 2}, {Init::ones, 0});
     double seen = 0;  // after the last backward
 
     explicit Counting(DType storage) : parameters(storage) { parameters.allocate(1); }

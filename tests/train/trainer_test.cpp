@@ -47,8 +47,7 @@ void check_resume(DType precision, const char* optimiser, LatentKind kind = Late
     // The log is that of one run: the same steps.
     auto steps_of = [](const std::string& log) {
         std::string steps;
-        for (std::size_t at = log.find("\"step\":"); at != std::string::npos;
-             at = log.find("\"step\":", at + 1))
+        for (std::size_t at = log.find("\"step\":"); at != std::string::npos; at = log.find("\"step\":", at + 1))
             steps += log.substr(at, log.find(',', at) - at);
         return steps;
     };
@@ -120,22 +119,20 @@ TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was s
 }
 
 TEST_CASE("univae: the losses of ten steps are what they were") {
-    // In double, from fixed sentences of random pieces: any change of a formula, an initial value, a random number or the
-    // order of the data moves them. When that is meant, print them anew.
+    // In double, from fixed sentences of random pieces: any change of a formula, an initial value, a random number or
+    // the order of the data moves them. When that is meant, print them anew.
     const std::vector<double> frozen[4] = {
-        {4.4560215, 4.1802823, 3.9158508, 3.9829684, 4.0174182, 4.2356438, 3.8110329, 4.0017891,
-         3.8058484, 3.8507061},  // vmf
-        {4.616459, 4.2304132, 3.9642018, 4.0871425, 4.1050803, 4.3429017, 3.8270481, 4.05888,
-         3.8814829, 3.914201},  // gaussian
-        {4.4465281, 4.2032878, 3.8933777, 3.9955838, 4.0236387, 4.2480328, 3.8305626, 4.0299697,
-         3.852963, 3.8694036},  // none
-        {4.4313159, 4.2114406, 3.9028806, 4.0050834, 3.994665, 4.2433702, 3.8414219, 4.0267431,
-         3.8426457, 3.8692587},  // K = 0
+        {4.4560215, 4.1802823, 3.9158508, 3.9829684, 4.0174182, 4.2356438, 3.8110329, 4.0017891, 3.8058484,
+         3.8507061},  // vmf
+        {4.616459, 4.2304132, 3.9642018, 4.0871425, 4.1050803, 4.3429017, 3.8270481, 4.05888, 3.8814829,
+         3.914201},  // gaussian
+        {4.4465281, 4.2032878, 3.8933777, 3.9955838, 4.0236387, 4.2480328, 3.8305626, 4.0299697, 3.852963,
+         3.8694036},  // none
+        {4.4313159, 4.2114406, 3.9028806, 4.0050834, 3.994665, 4.2433702, 3.8414219, 4.0267431, 3.8426457,
+         3.8692587},  // K = 0
     };
     for (int kind = 0; kind < 4; kind++) {
-        const LatentKind latents = kind == 0   ? LatentKind::vmf
-                                   : kind == 1 ? LatentKind::gaussian
-                                               : LatentKind::none;
+        const LatentKind latents = kind == 0 ? LatentKind::vmf : kind == 1 ? LatentKind::gaussian : LatentKind::none;
         UniVaeOptions o = tiny_model(latents, kind == 1);
         if (kind == 3) o.latent_layers = 0;
         const std::vector<Sentence> sentences = random_sentences(40);

@@ -23,8 +23,8 @@ struct HuggingFace {
 // tokenizer.json with the parts a BERT tokenizer has:
 //   normalizer      BertNormalizer or none
 //   pre_tokenizer   BertPreTokenizer
-//   model           WordPiece with "[UNK]" and "##"; its ids are 0 to n - 1, each once, except that an id may be missing
-//                   whose token stands again further down in a vocab.txt beside the file
+//   model           WordPiece with "[UNK]" and "##"; its ids are 0 to n - 1, each once, except that an id may be
+//                   missing whose token stands again further down in a vocab.txt beside the file
 //   added_tokens    those the model lacks go on from n
 //   post_processor  [CLS] A [SEP] B [SEP] (BertProcessing or TemplateProcessing); a note where there is none
 //   decoder         WordPiece or none; our own decoder serves in its stead
@@ -40,7 +40,8 @@ HuggingFace read_tokenizer_json(const std::string& path);
 void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary, const WordPiece::Options& options,
                           const std::vector<AddedToken>& added = {});
 
-// A folder's vocab.txt, tokenizer.json and tokenizer_config.json: a tokenizer as transformers and read_tokenizer read it.
+// A folder's vocab.txt, tokenizer.json and tokenizer_config.json: a tokenizer as transformers and read_tokenizer read
+// it.
 void write_tokenizer(const std::string& folder, const WordPiece& tokenizer);
 
 // Whatever the path is:
@@ -49,8 +50,8 @@ void write_tokenizer(const std::string& folder, const WordPiece& tokenizer);
 //               (do_lower_case and the like), a note says so: the library reads the first alone,
 //               transformers obeys the second. Without a tokenizer.json its vocab.txt, with the settings of
 //               tokenizer_config.json, special_tokens_map.json and added_tokens.json and Hugging Face's rules; without
-//               those, too, a plain vocab.txt. additional_special_tokens count either way. A tokenizer that is not BERT's
-//               (MeCab's, jieba's, SentencePiece's) is refused by name
+//               those, too, a plain vocab.txt. additional_special_tokens count either way. A tokenizer that is not
+//               BERT's (MeCab's, jieba's, SentencePiece's) is refused by name
 //   else        a vocab.txt: BERT's reference with its settings, lower case
 // A note says where capital letters are kept and the vocabulary knows none, or the other way round: the
 // tokenizer_config.json of bert-base-chinese has do_lower_case false, though its authors use lower case.

@@ -13,7 +13,8 @@ namespace masquerade {
 using TokenizerField = JsonField<TokenizerError>;
 
 inline nlohmann::json read_json_file(const std::string& path) {
-    return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path, 25'000'000);  // of --train's 10 million
+    // of --train's 10 million
+    return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path, 25'000'000);
 }
 
 // A list of {id, content, single_word, lstrip, rstrip, normalized, special}, of which other keys get a note.

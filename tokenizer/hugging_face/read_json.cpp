@@ -64,8 +64,8 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
     field.note_others({"type"}, notes);
 }
 
-// If vocab.txt has equal lines, the last one has the id in tokenizer.json, and the ids of the others are missing there: they
-// come from the vocab.txt beside it, if that is where they do.
+// If vocab.txt has equal lines, the last one has the id in tokenizer.json, and the ids of the others are missing there:
+// they come from the vocab.txt beside it, if that is where they do.
 void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
                       std::vector<const std::string*>& token_of, Vocabulary& lines) {
     std::error_code ignored;
@@ -92,8 +92,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
         notes.push_back("model.type is missing and taken for WordPiece");
     else
         field["type"].expect("WordPiece");
-    field.note_others({"type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"},
-                      notes);
+    field.note_others({"type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}, notes);
     field["unk_token"].expect("[UNK]");
     field["continuing_subword_prefix"].expect("##");
     TokenizerField longest = field["max_input_chars_per_word"];
@@ -114,19 +113,18 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
             continue;
         }
         const std::string*& token = token_of[id.get<std::size_t>()];
-        if (token != nullptr)
-            vocabulary[item.key()].fail("an id of its own: " + in_words(*token) + " has it, too");
+        if (token != nullptr) vocabulary[item.key()].fail("an id of its own: " + in_words(*token) + " has it, too");
         token = &item.key();
     }
     Vocabulary lines;
     if (!outside.empty())
-        fill_missing_ids(vocabulary, (std::filesystem::path(path).parent_path() / "vocab.txt").string(), token_of, lines);
+        fill_missing_ids(vocabulary, (std::filesystem::path(path).parent_path() / "vocab.txt").string(), token_of,
+                         lines);
     auto hole = std::find(token_of.begin(), token_of.end(), nullptr);
     if (hole != token_of.end())
-        throw TokenizerError(vocabulary.where() + " has " + std::to_string(size) +
-                             " tokens, none of them with id " + std::to_string(hole - token_of.begin()) +
-                             " (" + outside + "), expected the ids 0 to " + std::to_string(size - 1) +
-                             ", each once");
+        throw TokenizerError(vocabulary.where() + " has " + std::to_string(size) + " tokens, none of them with id " +
+                             std::to_string(hole - token_of.begin()) + " (" + outside + "), expected the ids 0 to " +
+                             std::to_string(size - 1) + ", each once");
     std::vector<std::string> tokens;
     for (const std::string* token : token_of) tokens.push_back(*token);
     return tokens;
@@ -192,8 +190,7 @@ std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vecto
     const Vocabulary model(tokens);
     std::unordered_map<std::string, std::size_t> seen;
     for (const TokenizerField& item : list.list()) {
-        item.note_others({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"},
-                         notes);
+        item.note_others({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}, notes);
         AddedToken token;
         token.text = item["content"].string();
         token.id = item["id"].number(0);
@@ -207,9 +204,8 @@ std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vecto
         int known = is_new ? model.id(token.text) : all[same->second].id;
         int expected = known >= 0 ? known : int(tokens.size());
         if (token.id != expected)
-            item["id"].fail(std::to_string(expected) + ", " +
-                            (known >= 0 ? "the token's own" : "the next free") + ", for " +
-                            in_words(token.text));
+            item["id"].fail(std::to_string(expected) + ", " + (known >= 0 ? "the token's own" : "the next free") +
+                            ", for " + in_words(token.text));
         token.beyond = model.id(token.text) < 0;
         if (known < 0) tokens.push_back(token.text);
         if (is_new)
@@ -232,8 +228,7 @@ HuggingFace read_tokenizer_json(const std::string& path) {
                     read.notes);
     if (top["model"].is_null()) top["model"].fail("a WordPiece model: is this a tokenizer.json?");
     std::vector<std::string> tokens = read_model(top["model"], path, read.options, read.notes);
-    if (!top["added_tokens"].is_null())
-        read.added = read_added_tokens(top["added_tokens"], tokens, read.notes);
+    if (!top["added_tokens"].is_null()) read.added = read_added_tokens(top["added_tokens"], tokens, read.notes);
     read.vocabulary = Vocabulary(std::move(tokens));
     if (read.vocabulary.unk() < 0) top["model"]["vocab"].fail("[UNK] among its tokens");
     read_normalizer(top["normalizer"], read.options, read.notes);
@@ -241,8 +236,7 @@ HuggingFace read_tokenizer_json(const std::string& path) {
     read_post_processor(top["post_processor"], read.vocabulary, read.notes);
     read_decoder(top["decoder"], read.notes);
     for (const char* key : {"truncation", "padding"})
-        if (!top[key].is_null())
-            read.notes.push_back(std::string(key) + " was passed over: texts stay whole here");
+        if (!top[key].is_null()) read.notes.push_back(std::string(key) + " was passed over: texts stay whole here");
     return read;
 }
 

@@ -23,9 +23,8 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     auto note = [&](const char* key, const nlohmann::json& used) {
         TokenizerField said = config[key];
         if (said.is_null() || said.value() == used) return;
-        read.notes.push_back("tokenizer.json has " + in_words(used) +
-                             " for what tokenizer_config.json calls " + key + " and gives as " + show(said) +
-                             ": the first is taken (transformers takes the second)");
+        read.notes.push_back("tokenizer.json has " + in_words(used) + " for what tokenizer_config.json calls " + key +
+                             " and gives as " + show(said) + ": the first is taken (transformers takes the second)");
     };
     note("do_lower_case", options.lower);
     note("tokenize_chinese_chars", options.split_ideographs);
@@ -36,12 +35,13 @@ void compare(const TokenizerField& config, HuggingFace& read) {
 struct Expected {
     const char *key, *value, *otherwise;
 };
-constexpr Expected expected_words[] = {
-    {"word_tokenizer_type", "basic", ": MeCab, Sudachi and Juman++ are not here"},
-    {"subword_tokenizer_type", "wordpiece", ": words are always cut into the pieces of WordPiece here"}};
+constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab, Sudachi and Juman++ are not here"},
+                                       {"subword_tokenizer_type", "wordpiece",
+                                        ": words are always cut into the pieces of WordPiece here"}};
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
-// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it; "PreTrained":
+// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it;
+// "PreTrained":
 // whatever tokenizer.json says.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
@@ -55,29 +55,36 @@ std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
         const std::string& token = vocabulary.token(id);
         if (continues(token) || !is_utf8(token)) continue;
         int ideographs = 0;
-        each_character(token, [&](char32_t c, std::string_view) { ideographs += characters[c].is(Character::ideograph); });
+        each_character(token,
+                       [&](char32_t c, std::string_view) { ideographs += characters[c].is(Character::ideograph); });
         if (ideographs > 1) return token;
     }
     return "";
 }
 
-// TokenizerError if the files say that the text is cut into words by other means than BERT's. type: model_type of config.json.
+// TokenizerError if the files say that the text is cut into words by other means than BERT's. type: model_type of
+// config.json.
 void refuse_foreign(const TokenizerField& config, const std::string& type, const Vocabulary& vocabulary) {
     for (const Expected& word : expected_words)
         if (const TokenizerField given = config[word.key]; !given.is_null() && given.value() != word.value)
-            given.fail('"', word.value, '"', word.otherwise,
-                       ". Cut the text into words with that program, put a space between them, and take the key out, with "
-                       "tokenizer_class \"BertTokenizer\" and tokenize_chinese_chars false");
+            given.fail(
+                '"', word.value, '"', word.otherwise,
+                ". Cut the text into words with that program, put a space between them, and take the key out, with "
+                "tokenizer_class \"BertTokenizer\" and tokenize_chinese_chars false");
     for (const char* key : expected_true)
         if (const TokenizerField given = config[key]; !given.is_null() && !given.boolean())
             given.fail("true: text is always cut into words first, and words into pieces");
     const TokenizerField given = config["tokenizer_class"];
-    const std::string name = given.is_null() ? (type == "roformer" ? "RoFormerTokenizer" : "BertTokenizer") : given.string();
+    const std::string name =
+        given.is_null() ? (type == "roformer" ? "RoFormerTokenizer" : "BertTokenizer") : given.string();
     const std::string kind = name.substr(0, name.find("Tokenizer"));
     if (kind == "RoFormer") {
         if (const std::string word = first_word_of_ideographs(vocabulary); !word.empty())
-            throw TokenizerError(config.where() + ": " + name + " cuts Chinese into words with jieba, which is not here, and the "
-                                 "vocabulary holds such words (" + word + "); a RoFormer by characters is expected, such as "
+            throw TokenizerError(config.where() + ": " + name +
+                                 " cuts Chinese into words with jieba, which is not here, and the "
+                                 "vocabulary holds such words (" +
+                                 word +
+                                 "); a RoFormer by characters is expected, such as "
                                  "roformer_chinese_char_base");
         return;
     }
@@ -85,11 +92,13 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
     for (const char* known : classes_like_bert)
         if (kind == known) return;
     if (name != "TokenizersBackend")
-        given.fail("BertTokenizer or one that cuts text as it does: ", name, " is not here. If it does, name BertTokenizer "
+        given.fail("BertTokenizer or one that cuts text as it does: ", name,
+                   " is not here. If it does, name BertTokenizer "
                    "there; else start without these weights, with a vocabulary that is learned");
 }
 
-// The tokens that the files name, as they come: with those of the model's vocabulary, in which new ones have the next ids.
+// The tokens that the files name, as they come: with those of the model's vocabulary, in which new ones have the next
+// ids.
 class Additions {
   public:
     explicit Additions(HuggingFace& read) : read_(read) {
@@ -119,8 +128,13 @@ class Additions {
         if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
         nlohmann::json list = nlohmann::json::array();
         for (const auto& item : ids.value().items())
-            list.push_back({{"content", item.key()}, {"id", ids[item.key()].number(0)}, {"single_word", false}, {"lstrip", false},
-                            {"rstrip", false}, {"normalized", true}, {"special", false}});
+            list.push_back({{"content", item.key()},
+                            {"id", ids[item.key()].number(0)},
+                            {"single_word", false},
+                            {"lstrip", false},
+                            {"rstrip", false},
+                            {"normalized", true},
+                            {"special", false}});
         take(ids, list);
     }
 
@@ -153,8 +167,8 @@ class Additions {
         set("normalized", same->normalised);
     }
 
-    // The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them: five that must be BERT's,
-    // and others.
+    // The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them: five that must be
+    // BERT's, and others.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             std::string key = special_tokens[i];
@@ -182,14 +196,16 @@ class Additions {
         for (const char* token : special_tokens) {
             const int id = read_.vocabulary.id(token);
             const auto same = [&](const AddedToken& added) { return added.text == token; };
-            if (id >= 0 && std::none_of(read_.added.begin(), read_.added.end(), same)) read_.added.push_back({token, id});
+            if (id >= 0 && std::none_of(read_.added.begin(), read_.added.end(), same))
+                read_.added.push_back({token, id});
         }
     }
 
   private:
     void take(const TokenizerField& where, nlohmann::json& list) {
         std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a["id"] < b["id"]; });
-        for (AddedToken& token : read_added_tokens(where.with(list), tokens_, read_.notes)) read_.added.push_back(std::move(token));
+        for (AddedToken& token : read_added_tokens(where.with(list), tokens_, read_.notes))
+            read_.added.push_back(std::move(token));
     }
 
     HuggingFace& read_;
@@ -234,10 +250,11 @@ HuggingFace read_folder(const fs::path& folder) {
         read = read_tokenizer_json(whole);
     else
         read.vocabulary = Vocabulary::load(plain);
-    const File config(folder, "tokenizer_config.json"), map(folder, "special_tokens_map.json"), more(folder, "added_tokens.json"),
-        model(folder, "config.json");
+    const File config(folder, "tokenizer_config.json"), map(folder, "special_tokens_map.json"),
+        more(folder, "added_tokens.json"), model(folder, "config.json");
     const auto type = model.json.is_object() ? model.json.find("model_type") : model.json.end();
-    refuse_foreign(config.top(), type != model.json.end() && type->is_string() ? type->get<std::string>() : "", read.vocabulary);
+    refuse_foreign(config.top(), type != model.json.end() && type->is_string() ? type->get<std::string>() : "",
+                   read.vocabulary);
     if (has_whole) compare(config.top(), read);
     const bool listed = !config.top()["added_tokens_decoder"].is_null();
     if (!has_whole && (config.there || map.there || more.there)) apply_config(config.top(), read.options);

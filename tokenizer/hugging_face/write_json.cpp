@@ -41,7 +41,8 @@ Json normalizer(const NormaliseOptions& options) {
     }
     for (const auto& item : list)
         if (const std::string from = item["pattern"]["String"]; made.find(from) != made.npos)
-            throw TokenizerError("the replacement of " + from + " cannot be written: another one makes that character, "
+            throw TokenizerError("the replacement of " + from +
+                                 " cannot be written: another one makes that character, "
                                  "and in tokenizer.json one is done after the other");
     list.push_back(std::move(bert));
     return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
@@ -64,8 +65,7 @@ std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vec
 
 Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added, int max_word) {
     int size = vocabulary.size();
-    for (auto last = added.rbegin(); last != added.rend() && last->first == size - 1 && last->second.beyond;
-         ++last)
+    for (auto last = added.rbegin(); last != added.rend() && last->first == size - 1 && last->second.beyond; ++last)
         size--;
     std::vector<std::pair<std::string, Json>> tokens;
     for (int id = 0; id < size; id++) {
@@ -98,8 +98,9 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
                           const std::vector<AddedToken>& added) {
     if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and " + path + " needs it");
     if (options.unknown != Unknown::word || options.single_digits)
-        throw TokenizerError("tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
-                             "written for single digits");
+        throw TokenizerError(
+            "tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
+            "written for single digits");
     const std::map<int, AddedToken> all = all_added(vocabulary, added);
     Json tokens = Json::array();
     for (const auto& [id, token] : all)
@@ -130,8 +131,8 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
 
 namespace {
 
-// The settings that transformers needs beside tokenizer.json. Its BertTokenizer makes the tokenizer anew from the vocabulary and these
-// settings, and knows no others.
+// The settings that transformers needs beside tokenizer.json. Its BertTokenizer makes the tokenizer anew from the
+// vocabulary and these settings, and knows no others.
 Json tokenizer_config(const WordPiece& tokenizer) {
     const WordPiece::Options& options = tokenizer.options();
     const bool as_bert = options.clean && options.replace.empty() && options.max_word == 100;

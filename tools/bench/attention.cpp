@@ -47,9 +47,16 @@ void measure(Bench& bench, const AttentionSizes& s) {
         };
         call();
         bench.measure({{"name", fmt::format("{} {} {} {}", s.mask, precision, s.length, way)},
-                       {"amount", 2e-9 * (both ? 6 : 2) * work.product_work()}, {"unit", "GFLOP"},
-                       {"mask", s.mask}, {"precision", precision}, {"length", s.length}, {"documents", s.documents},
-                       {"heads", s.heads}, {"size", s.size}, {"both_ways", both}, {"check", check}},
+                       {"amount", 2e-9 * (both ? 6 : 2) * work.product_work()},
+                       {"unit", "GFLOP"},
+                       {"mask", s.mask},
+                       {"precision", precision},
+                       {"length", s.length},
+                       {"documents", s.documents},
+                       {"heads", s.heads},
+                       {"size", s.size},
+                       {"both_ways", both},
+                       {"check", check}},
                       {{"budget", run_seconds}}, {{"ours", [&] { return seconds_of(call, run_seconds, device); }}});
     }
 }
@@ -103,17 +110,16 @@ void AttentionWork::fill(const Block& block, const std::vector<int>& salts) cons
     std::vector<float> numbers;
     for (std::int64_t row = 0; row < sizes_.rows(); row++)
         for (int salt : salts)
-            for (std::int64_t c = 0; c < C; c++) numbers.push_back(float((37 * (row * C + c) + 11 * salt) % 97) / 48 - 1);
+            for (std::int64_t c = 0; c < C; c++)
+                numbers.push_back(float((37 * (row * C + c) + 11 * salt) % 97) / 48 - 1);
     write_numbers(block.view, numbers.data());
 }
 
-void AttentionWork::forward() {
-    attention_forward(q_.view, Views{kv_.view}, graph_, rule_, y_.view, lse_.view);
-}
+void AttentionWork::forward() { attention_forward(q_.view, Views{kv_.view}, graph_, rule_, y_.view, lse_.view); }
 
 void AttentionWork::backward() {
-    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, graph_, rule_,
-                       Grad{dq_.view, false}, Grads{Grad{dkv_.view, false}});
+    attention_backward(dy_.view, q_.view, Views{kv_.view}, y_.view, lse_.view, graph_, rule_, Grad{dq_.view, false},
+                       Grads{Grad{dkv_.view, false}});
 }
 
 double AttentionWork::mean_of(const Block& block) {
@@ -145,11 +151,13 @@ RunCase attention_case(Options& app) {
     KindsOptions& k = o->kinds;
     std::vector<std::string> names = names_of(attention_kinds());
     names.push_back("all");
-    app.value("--kinds", k.kinds, "NAME,...", "kinds of attention beside softmax, or all: time and memory against the length")
+    app.value("--kinds", k.kinds, "NAME,...",
+              "kinds of attention beside softmax, or all: time and memory against the length")
         .list()
         .one_of(names);
     app.value("--mask", k.mask, "MASK", "of kinds: a mask's name, or one in words (default: bert, which is full)");
-    app.number("--limit", k.limit, 0.0, 1e6, "of kinds: seconds that a call may be expected to take (default: 60)", "S");
+    app.number("--limit", k.limit, 0.0, 1e6, "of kinds: seconds that a call may be expected to take (default: 60)",
+               "S");
     app.output("--plot", k.plot, "FILE", "of kinds: a picture, .svg or .png, drawn by gnuplot");
     return [o](Bench& bench) { run(bench, *o); };
 }

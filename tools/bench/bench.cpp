@@ -47,9 +47,12 @@ Json json_of(const std::string& case_name, const Common& common) {
     Json all = {{"case", case_name}, {"device", shown(common.device)}, {"seed", common.seed}};
     if (common.device == Device::cuda)
         all["driver"] = first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
-    all["machine"] = {{"processor", processor_name()}, {"threads", threads()},
-                      {"instructions", instruction_set()}, {"load", load},
-                      {"version", version}, {"commit", first_line_of(print_commit)}};
+    all["machine"] = {{"processor", processor_name()},
+                      {"threads", threads()},
+                      {"instructions", instruction_set()},
+                      {"load", load},
+                      {"version", version},
+                      {"commit", first_line_of(print_commit)}};
     all["rows"] = Json::array();
     all["complete"] = false;
     return all;
@@ -59,11 +62,11 @@ constexpr const char* line_form = "{:<25}{:>9}{:>18}{:>9} {:<12}{:>6}";
 
 std::string line_of(const std::string& name, const Json& row, const Json& one) {
     auto seconds = [&](const char* which) { return one["seconds"][which].get<double>(); };
-    const std::string line = fmt::format(
-        line_form, name, figures(1e3 * seconds("median")),
-        figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
-        figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
-        one.contains("ratio") ? figures(one["ratio"]) : "");
+    const std::string line =
+        fmt::format(line_form, name, figures(1e3 * seconds("median")),
+                    figures(1e3 * seconds("least")) + " - " + figures(1e3 * seconds("most")),
+                    figures(row["amount"].get<double>() / seconds("median")), row["unit"].get<std::string>() + "/s",
+                    one.contains("ratio") ? figures(one["ratio"]) : "");
     return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
@@ -86,7 +89,8 @@ std::string SharedFolder::write(const std::string& name, std::string_view bytes)
     return path + '/' + name;
 }
 
-Bench::Bench(const std::string& name, const Options& o, const Common& c) : options(o), common(c), all_(json_of(name, c)) {
+Bench::Bench(const std::string& name, const Options& o, const Common& c)
+    : options(o), common(c), all_(json_of(name, c)) {
 #ifndef __OPTIMIZE__
     log_line("warning: a debug build: its speed says nothing");
 #endif
@@ -99,13 +103,15 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
     std::string head;
     if (common.device == Device::cuda) head += fmt::format("GPU         {}\n", all_["device"].get<std::string>());
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
-                        word("processor"), threads(), word("instructions"), m["load"].get<double>(), version, word("commit"));
+                        word("processor"), threads(), word("instructions"), m["load"].get<double>(), version,
+                        word("commit"));
     head += lines;
     const std::string usual = fmt::format(line_form, "", "ms", "range", "a second", "", "ratio") + '\n';
     show(head + '\n' + (columns.empty() ? usual : columns));
 }
 
-void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const std::function<std::string(Json&)>& more) {
+void Bench::measure(Json row, Json about, const std::vector<Timed>& works,
+                    const std::function<std::string(Json&)>& more) {
     const std::string name = row["name"];
     std::vector<Json> all;  // ours, others of ours, the peer
     for (const Timed& work : works) all.push_back({{"name", work.name}});
@@ -124,8 +130,10 @@ void Bench::measure(Json row, Json about, const std::vector<Timed>& works, const
         const Json turn = asks ? ask("turn") : Json();
         if (turn.is_null()) all.resize(works.size());  // no peer, or one that has failed
         for (const auto& [key, value] : turn.items()) {
-            if (key == "seconds") all.back()["runs"].push_back(value);
-            else all.back()[key] = value;
+            if (key == "seconds")
+                all.back()["runs"].push_back(value);
+            else
+                all.back()[key] = value;
         }
     }
     for (Json& one : all) {
@@ -156,8 +164,8 @@ std::string Bench::line_beside(const Json& row, const Json& one) {
     if (!one.contains("said")) return lines;
     std::string said = one["said"], made_by = one["version"];
     if (!one["agrees"].get<bool>())
-        log_line("note: WARNING: ", one["name"].get<std::string>(), " does NOT compute the same as ours: ",
-                 row["name"].get<std::string>(), ": ", said);
+        log_line("note: WARNING: ", one["name"].get<std::string>(),
+                 " does NOT compute the same as ours: ", row["name"].get<std::string>(), ": ", said);
     if (one.contains("peak_bytes")) said += fmt::format("; {:.0f} MiB", one["peak_bytes"].get<double>() / (1 << 20));
     lines += wrapped("    " + said, 80) + '\n';
     if (made_by != peer_version_) lines += "    " + (peer_version_ = made_by) + '\n';

@@ -43,7 +43,8 @@ class Bench {
     };
     Bench(const std::string& name, const Options& options, const Common& common);
 
-    // The machine and what the case says of its data: for the JSON, and lines for people. `columns` heads rows of its own.
+    // The machine and what the case says of its data: for the JSON, and lines for people. `columns` heads rows of its
+    // own.
     void begin(const Json& facts = Json::object(), const std::string& text = "", const std::string& columns = "");
     // One row. `row` has the name, the amount of work of one call with its unit, and further facts. The first work is
     // ours; others of ours stand beside it. `about` goes to the peer with the row; null: no peer does this work. `more`

@@ -60,7 +60,9 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
             for (const Tokens& t : decoder.write(requests, {}, common.seed)) expect_full(t, tokens);
         };
         write();  // is not counted
-        bench.measure({{"name", fmt::format("{}, {}", mark, batch)}, {"amount", batch}, {"unit", "sentences"},
+        bench.measure({{"name", fmt::format("{}, {}", mark, batch)},
+                       {"amount", batch},
+                       {"unit", "sentences"},
                        {"tokens_of_each", tokens}},
                       nullptr, {{"ours", [&] { return seconds_of(write); }}});
     }
@@ -121,8 +123,12 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
         for (const auto& hypotheses : written)
             about["written"].push_back({hypotheses.front().tokens, hypotheses.front().score});
     }
-    bench.measure({{"name", fmt::format("{}, {}", mark.name, sources)}, {"amount", sources}, {"unit", "sentences"},
-                   {"beams", beams}, {"source_tokens", source_tokens}, {"target_tokens", target_tokens}},
+    bench.measure({{"name", fmt::format("{}, {}", mark.name, sources)},
+                   {"amount", sources},
+                   {"unit", "sentences"},
+                   {"beams", beams},
+                   {"source_tokens", source_tokens},
+                   {"target_tokens", target_tokens}},
                   about, {{"ours", [&] { return seconds_of(write); }}});
 }
 
@@ -144,15 +150,14 @@ RunCase decode_case(Options& app) {
     for (const std::string& name : train_mark_names())
         if (name.rfind("univae", 0) == 0) names.push_back(name);
     app.value("--models", o->models, "NAME,...",
-               "unilm-default, unilm-base, and the UniVAEs of ./bench train (default: "
-               "univae-default,univae-base,unilm-default)")
+              "unilm-default, unilm-base, and the UniVAEs of ./bench train (default: "
+              "univae-default,univae-base,unilm-default)")
         .list()
         .one_of(names);
     app.number("--batches", o->sentences, 1, 1 << 20, "UniVAE: sentences asked for at once (default: 1,64,512)",
-                  "N,...")
+               "N,...")
         .list();
-    app.number("--sources", o->sources, 1, 1 << 20, "UniLM: sources written for at once (default: 1,16,64)",
-                  "N,...")
+    app.number("--sources", o->sources, 1, 1 << 20, "UniLM: sources written for at once (default: 1,16,64)", "N,...")
         .list();
     app.number("--beams", o->beams, 1, 1024, "UniLM: of each source; 1 is greedy (default: 4)");
     return [o](Bench& bench) { run(bench, *o); };

@@ -31,8 +31,8 @@ std::int64_t resident_bytes() {
 }
 
 // Attention of one document of N rows to itself. Rows are a parameter, so that their gradient is made, too.
-Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type, Device device,
-             int repeats) {
+Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int width, int heads, DType type,
+             Device device, int repeats) {
     const std::int64_t before = resident_bytes();
     Parameters p(type, device);
     AttentionShape shape{width, heads};
@@ -125,7 +125,8 @@ std::optional<double> crossing(const Curve& of, const Curve& other) {
     std::size_t i = n - 1;
     while (i > 0 && gap(i - 1) < 0) i--;
     if (i == 0) return of.points[0].first;
-    const double a = std::log(of.points[i - 1].first), b = std::log(of.points[i].first), share = gap(i - 1) / (gap(i - 1) - gap(i));
+    const double a = std::log(of.points[i - 1].first), b = std::log(of.points[i].first),
+                 share = gap(i - 1) / (gap(i - 1) - gap(i));
     return std::exp(a + share * (b - a));
 }
 
@@ -135,9 +136,10 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
     if (!o.plot.empty()) check_picture(o.plot);
     const std::string mask = printable(o.mask);
     bench.begin({{"mask", mask}, {"width", o.width}, {"heads", o.heads}, {"precision", name_of(o.type)}},
-                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, o.width, o.heads,
-                            name_of(o.type)),
-                fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", "", "length", "ms", "inside ms", "MiB", "softmax /"));
+                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, o.width,
+                            o.heads, name_of(o.type)),
+                fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", "", "length", "ms", "inside ms", "MiB",
+                            "softmax /"));
     std::vector<Curve> times, memories;
     const auto row_of = [&](const AttentionKind& kind) {
         Curve time{kind.name, {}}, memory = time;
@@ -149,8 +151,8 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
             }
             const std::size_t n = time.points.size();
             if (n >= 2) {  // as the last two lengths let expect
-                const auto &[x0, y0] = time.points[n - 2];
-                const auto &[x1, y1] = time.points[n - 1];
+                const auto& [x0, y0] = time.points[n - 2];
+                const auto& [x1, y1] = time.points[n - 1];
                 if (y1 * std::pow(N / x1, std::log(y1 / y0) / std::log(x1 / x0)) > 1e3 * o.limit) break;
             }
             bench.progress(fmt::format("{}: {}", kind.name, N));
@@ -158,25 +160,34 @@ void measure_kinds(Bench& bench, const KindsOptions& o) {
                 return cost_of(kind, graph, N, o.width, o.heads, o.type, bench.common.device, bench.options.repeats);
             });
             time.points.emplace_back(N, cost.inside), memory.points.emplace_back(N, cost.memory);
-            const double ratio = !times.empty() && n < times[0].points.size() ? times[0].points[n].second / cost.inside : NAN;
-            const std::string line = fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", kind.name, N, figures(cost.all),
-                                                 figures(cost.inside), figures(cost.memory),
-                                                 std::isnan(ratio) ? "" : figures(ratio));
-            bench.add({{"kind", kind.name}, {"length", N}, {"ms", cost.all}, {"inside_ms", cost.inside}, {"mib", cost.memory}}, line);
+            const double ratio =
+                !times.empty() && n < times[0].points.size() ? times[0].points[n].second / cost.inside : NAN;
+            const std::string line =
+                fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", kind.name, N, figures(cost.all),
+                            figures(cost.inside), figures(cost.memory), std::isnan(ratio) ? "" : figures(ratio));
+            bench.add({{"kind", kind.name},
+                       {"length", N},
+                       {"ms", cost.all},
+                       {"inside_ms", cost.inside},
+                       {"mib", cost.memory}},
+                      line);
         }
         times.push_back(time), memories.push_back(memory);
     };
     row_of(find_attention("softmax"));
     for (const AttentionKind& kind : attention_kinds())
-        if (kind.name != std::string("softmax") && (o.kinds == std::vector<std::string>{"all"} ||
-                                                    std::count(o.kinds.begin(), o.kinds.end(), kind.name)))
+        if (kind.name != std::string("softmax") &&
+            (o.kinds == std::vector<std::string>{"all"} || std::count(o.kinds.begin(), o.kinds.end(), kind.name)))
             row_of(kind);
-    bench.table(fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "", "time ~ N^", "memory ~ N^", "faster than softmax from"));
+    bench.table(
+        fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "", "time ~ N^", "memory ~ N^", "faster than softmax from"));
     for (std::size_t i = 0; i < times.size(); i++) {
         const auto from = crossing(times[i], times[0]);
         const double time = slope_of(times[i]), memory = slope_of(memories[i]);
         bench.table(fmt::format("{:<12}{:>14.2f}{:>14.2f}{:>26}\n", times[i].name, time, memory,
-                                i == 0 ? "" : from ? fmt::format("{:.0f}", *from) : "never here"));
+                                i == 0 ? ""
+                                : from ? fmt::format("{:.0f}", *from)
+                                       : "never here"));
     }
     if (!o.plot.empty())
         draw(o.plot, {{"attention without its projections, forward and backward", "length", "ms", true, true, times},

@@ -29,8 +29,8 @@ inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Seconds of one call of work(): the mean of as many as fill `budget`. A GPU is waited for after several: it would be idle
-// between calls.
+// Seconds of one call of work(): the mean of as many as fill `budget`. A GPU is waited for after several: it would be
+// idle between calls.
 template <class Work, class Clock = double (*)()>
 double seconds_of(Work work, double budget = 0.2, Device device = Device::cpu, Clock now = steady_seconds) {
     const int together = device == Device::cpu ? 1 : 8;

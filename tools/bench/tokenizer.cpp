@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int trained_size = 8000;    // tokens; tokenizer_peer.py trains as many
+constexpr int trained_size = 8000;     // tokens; tokenizer_peer.py trains as many
 constexpr double default_size = 16e6;  // bytes that the default text is repeated to
 
 // Where the results of work go that leaves nothing else behind, so that the compiler must do it.
@@ -107,7 +107,8 @@ void run(Bench& bench, const CaseOptions& o) {
     BenchText text;
     read_bench_text(o.texts, text);
     const std::string file = vocabulary_file(o, text, folder);
-    HuggingFace read = read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased ? std::optional(true) : std::nullopt);
+    HuggingFace read =
+        read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", o.vocabulary, ": ", note);
     const WordPiece tokenizer = tokenizer_of(std::move(read));
     std::vector<std::vector<int>> ids;
@@ -118,27 +119,33 @@ void run(Bench& bench, const CaseOptions& o) {
     }
     const WordPiece::Options& rules = tokenizer.options();
     const std::string vocabulary = printable(o.vocabulary);
-    bench.begin({{"text",
-                  {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
-                 {"vocabulary", {{"file", vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
-                fmt::format("text        {}: {} lines, {} MB, {:.2f} M tokens\nvocabulary  {}: {} tokens, {}\n", text.name,
-                            text.lines.size(), figures(text.megabytes()), double(tokens) / 1e6,
-                            vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
-                            rules.lower ? "lower case" : "cased"));
+    bench.begin(
+        {{"text",
+          {{"name", text.name}, {"lines", text.lines.size()}, {"bytes", text.bytes.size()}, {"tokens", tokens}}},
+         {"vocabulary", {{"file", vocabulary}, {"tokens", tokenizer.vocabulary().size()}, {"lower", rules.lower}}}},
+        fmt::format("text        {}: {} lines, {} MB, {:.2f} M tokens\nvocabulary  {}: {} tokens, {}\n", text.name,
+                    text.lines.size(), figures(text.megabytes()), double(tokens) / 1e6,
+                    vocabulary.empty() ? "learned from it" : vocabulary, tokenizer.vocabulary().size(),
+                    rules.lower ? "lower case" : "cased"));
 
     Json about;  // what the peer needs to do the same
     if (bench.options.turns)
-        about = {{"text", folder.write("text", text.bytes)}, {"ids", folder.write("ids", ids_alike(text, tokenizer))},
-                 {"vocabulary", file}, {"recognise", rules.recognise_special},
+        about = {{"text", folder.write("text", text.bytes)},
+                 {"ids", folder.write("ids", ids_alike(text, tokenizer))},
+                 {"vocabulary", file},
+                 {"recognise", rules.recognise_special},
                  {"normalizer",
                   {{"lowercase", rules.lower},
-                   {"clean_text", rules.clean}, {"handle_chinese_chars", rules.split_ideographs},
+                   {"clean_text", rules.clean},
+                   {"handle_chinese_chars", rules.split_ideographs},
                    {"strip_accents", rules.strips()}}}};
     auto measure = [&](const std::string& name, const char* work, int count, const std::function<void()>& call) {
         const bool loads = work == std::string("load");
         call();  // fills caches and memory
         about["work"] = work;
-        bench.measure({{"name", name}, {"amount", loads ? 1 : text.megabytes()}, {"unit", loads ? "files" : "MB"},
+        bench.measure({{"name", name},
+                       {"amount", loads ? 1 : text.megabytes()},
+                       {"unit", loads ? "files" : "MB"},
                        {"threads", count}},
                       about, {{"ours", [&] { return seconds_of(call); }}});
     };

@@ -105,8 +105,8 @@ double profile(OurTraining& training, double budget, Json& row) {
 // How far the step is from one that is nothing but products, at the rate of a large one.
 Json floor_of(double products, double attention, double step, double rate) {
     const double work = products + attention;
-    return {{"seconds", work / rate}, {"share_of_step", work / rate / step},
-            {"gflop", 2e-9 * products}, {"attention_gflop", 2e-9 * attention},
+    return {{"seconds", work / rate},     {"share_of_step", work / rate / step},
+            {"gflop", 2e-9 * products},   {"attention_gflop", 2e-9 * attention},
             {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * work / step}};
 }
 
@@ -121,8 +121,9 @@ std::string details(const Json& row, std::int64_t side) {
         number("/sizes/layers"), number("/sizes/width"), number("/sizes/heads"), number("/sizes/inner"),
         number("/sizes/vocabulary"),
         latents > 0 ? fmt::format(", {} latents of {}", latents, number("/sizes/latent_size")) : "",
-        number("/parameters") / 1e6, number("/sentences"), number("/amount"), number("/check/loss"), number("/check/norm"),
-        number("/check/next"), number("/peak_bytes") / (1 << 20), number("/activation_bytes") / (1 << 20));
+        number("/parameters") / 1e6, number("/sentences"), number("/amount"), number("/check/loss"),
+        number("/check/norm"), number("/check/next"), number("/peak_bytes") / (1 << 20),
+        number("/activation_bytes") / (1 << 20));
     out += fmt::format("  of a step, which took {} ms taken apart\n", figures(1e3 * step));
     for (const Json& part : row["parts"]) {
         const double seconds = part["seconds"];
@@ -133,7 +134,8 @@ std::string details(const Json& row, std::int64_t side) {
         "  floor {} ms, {:.0f} % of a step: {:.1f} GFLOP of products and {:.2f} of attention at the rate of a product of "
         "{} x {} x {}, {:.0f} GFLOP/s; a step reaches {:.0f}\n",
         figures(1e3 * number("/floor/seconds")), 100 * number("/floor/share_of_step"), number("/floor/gflop"),
-        number("/floor/attention_gflop"), side, side, side, number("/floor/best_gflops"), number("/floor/reached_gflops"));
+        number("/floor/attention_gflop"), side, side, side, number("/floor/best_gflops"),
+        number("/floor/reached_gflops"));
     return wrapped(out, 80) + '\n';
 }
 
@@ -157,8 +159,10 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
     const std::string precision = name_of(storage), name = mark.name + ", " + precision;
     const std::int64_t side = way.brief ? 64 : device == Device::cuda ? 8192 : 2048;  // of the large product
     const double run_seconds = way.brief ? 0 : 1, product_seconds = 0.1 * run_seconds;
-    Json row = {{"name", name}, {"mark", mark.name}, {"precision", precision}, {"amount", mark.tokens()}, {"unit", "tokens"},
-                {"sentences", mark.sentences.size()}, {"sizes", mark.sizes()}};
+    Json row = {{"name", name},           {"mark", mark.name},
+                {"precision", precision}, {"amount", mark.tokens()},
+                {"unit", "tokens"},       {"sentences", mark.sentences.size()},
+                {"sizes", mark.sizes()}};
     if (device == Device::cuda) {
         cuda_runtime().choose_products({false, way.deterministic});
         row["graph"] = way.graph;
@@ -199,13 +203,13 @@ RunCase train_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
     const std::vector<std::string> names = train_mark_names();
     app.value("--marks", o->marks, "NAME,...",
-               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
-                           fmt::join(train_mark_names(Device::cpu), ", "),
-                           fmt::join(train_mark_names(Device::cuda), ", ")))
+              fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
+                          fmt::join(train_mark_names(Device::cpu), ", "),
+                          fmt::join(train_mark_names(Device::cuda), ", ")))
         .list()
         .one_of(names);
     app.choice("--precision", o->precision, {"f32", "bf16", "both"},
-                  "f32, bf16 or both (default: f32; with --device cuda bf16)");
+               "f32, bf16 or both (default: f32; with --device cuda bf16)");
     app.flag("--no-graph", o->no_graph, "with --device cuda, steps op by op, not as one graph");
     app.flag("--deterministic", o->way.deterministic, "with --device cuda, products by the engine's own kernels");
     app.flag("--brief", o->way.brief, "a few steps: enough to try the bench, too few to believe a number");

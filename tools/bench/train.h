@@ -24,7 +24,8 @@ struct TrainMark {
     std::vector<std::vector<int>> sentences;  // ids; of UniVAE [CLS] ... [SEP]
     std::vector<std::vector<int>> targets;    // of a BERT, one for each token
 
-    // The number of tokens that a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes from.
+    // The number of tokens that a step is said to train on: a BERT all its tokens, UniVAE all but the [CLS] it writes
+    // from.
     int tokens() const;
     nlohmann::ordered_json sizes() const;
     // Describes what a peer needs to build and train the same.
@@ -51,8 +52,7 @@ struct StepProfile : Clock {
 class OurTraining {
   public:
     // storage: f32, or bf16 with f32 masters. Without dropout the loss can be compared with another program's.
-    OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout,
-                Device device = Device::cpu);
+    OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout, Device device = Device::cpu);
     ~OurTraining();
 
     // Noise, forward, backward, clipping, AdamW; the loss before the update. All of it has ended on return.

@@ -59,18 +59,31 @@ int TrainMark::tokens() const {
 
 Json TrainMark::sizes() const {
     const BackboneOptions& b = model.backbone;
-    return {{"vocabulary", b.vocabulary}, {"width", b.width}, {"heads", b.heads}, {"inner", b.inner},
-            {"layers", b.layers}, {"positions", b.positions}, {"rotary", b.rotary}, {"eps", b.eps},
-            {"dropout", b.dropout}, {"attention_dropout", b.attention_dropout},
-            {"latent_layers", univae ? model.latent_layers : 0}, {"latent_size", model.latent.size},
+    return {{"vocabulary", b.vocabulary},
+            {"width", b.width},
+            {"heads", b.heads},
+            {"inner", b.inner},
+            {"layers", b.layers},
+            {"positions", b.positions},
+            {"rotary", b.rotary},
+            {"eps", b.eps},
+            {"dropout", b.dropout},
+            {"attention_dropout", b.attention_dropout},
+            {"latent_layers", univae ? model.latent_layers : 0},
+            {"latent_size", model.latent.size},
             {"max_length", model.max_length}};
 }
 
 Json TrainMark::about() const {
-    return {{"ids", sentences}, {"targets", targets},
+    return {{"ids", sentences},
+            {"targets", targets},
             {"rule",
-             {{"rate", learning_rate}, {"beta1", rule.beta1}, {"beta2", rule.beta2},
-              {"eps", rule.eps}, {"decay", rule.decay}, {"clip", rule.clip}}}};
+             {{"rate", learning_rate},
+              {"beta1", rule.beta1},
+              {"beta2", rule.beta2},
+              {"eps", rule.eps},
+              {"decay", rule.decay},
+              {"clip", rule.clip}}}};
 }
 
 std::vector<std::string> train_mark_names(std::optional<Device> device) {

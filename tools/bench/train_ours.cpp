@@ -98,8 +98,7 @@ struct OurTraining::Sentences : Model {
     }
 };
 
-OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout,
-                         Device device)
+OurTraining::OurTraining(const TrainMark& mark, DType storage, std::uint64_t seed, bool dropout, Device device)
     : parameters_(storage, device),
       model_([&]() -> std::unique_ptr<Model> {
           UniVaeOptions options = mark.model;

@@ -14,7 +14,7 @@ struct Row {
     std::string key;
     double value;
     std::string unit, meaning;
-    std::vector<double> beside = {};  // the same of what it is compared with
+    std::vector<double> beside = {};    // the same of what it is compared with
     std::vector<double> interval = {};  // low, high: of 95 %, or of all draws; or nothing
 };
 

@@ -57,7 +57,8 @@ class Judge {
     Judge(const std::string& path, Device device) : run_(model_of_run(path).load(path, false, device)) {
         const TargetRun* judge = run_->targets();
         if (!judge || judge->objective() != "lm")
-            throw BadUsage(text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
+            throw BadUsage(
+                text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
     // The lines that it reads whole: neither cut nor with [UNK].
     std::vector<std::string> whole(const std::vector<std::string>& lines) const {
@@ -70,7 +71,8 @@ class Judge {
     // ... and their perplexity, a word.
     double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
         const std::vector<Sentence> sentences = run_->targets()->sentences(lines);
-        return std::exp(run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document / (quality.words(lines) + 1));
+        return std::exp(run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document /
+                        (quality.words(lines) + 1));
     }
 
   private:
@@ -78,27 +80,39 @@ class Judge {
 };
 
 // The lines that are to be written: of pairs the targets.
-const std::vector<std::string>& written_text(const std::vector<std::string>& lines, const std::vector<std::string>& targets) {
+const std::vector<std::string>& written_text(const std::vector<std::string>& lines,
+                                             const std::vector<std::string>& targets) {
     return targets.empty() ? lines : targets;
 }
 
-void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer, const Judge* judge,
-                     std::uint64_t seed, std::vector<Row>& rows) {
+void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer,
+                     const Judge* judge, std::uint64_t seed, std::vector<Row>& rows) {
     const std::vector<std::string>& others = written_text(t.held_out, t.held_out_targets);
     const std::vector<std::string> train = as_read(written_text(t.train, t.train_targets), tokenizer),
-                                   held_out = as_read({others.begin(), others.begin() + std::ptrdiff_t(std::min(samples.size(), others.size()))}, tokenizer);
+                                   held_out = as_read({others.begin(),
+                                                       others.begin() +
+                                                           std::ptrdiff_t(std::min(samples.size(), others.size()))},
+                                                      tokenizer);
     SampleQuality quality(train);
     const TextQuality s = quality.measure(samples, held_out.size()), h = quality.measure(held_out, held_out.size());
-    rows.push_back({"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased",
-                    {double(held_out.size())}});
+    rows.push_back(
+        {"samples", double(samples.size()), "", "lines; words are BERT's, lower-cased", {double(held_out.size())}});
     if (judge) {
         const std::vector<std::string> some = judge->whole(samples), beside = judge->whole(held_out);
-        const auto share = [](const auto& part, const auto& all) { return 100 * double(part.size()) / double(all.size()); };
+        const auto share = [](const auto& part, const auto& all) {
+            return 100 * double(part.size()) / double(all.size());
+        };
         if (some.empty() || beside.empty())
-            log_line("note: --judge: it reads no line whole, so it does not judge: its vocabulary, or its max_length, is another than this text needs");
-        else rows.push_back({"samples_judged", judge->perplexity(some, quality), "a word",
-                        fmt::format("under the language model of --judge, which reads {:.0f} and {:.0f} % of the lines whole", share(some, samples), share(beside, held_out)),
-                        {judge->perplexity(beside, quality)}});
+            log_line(
+                "note: --judge: it reads no line whole, so it does not judge: its vocabulary, or its max_length, is another than this text needs");
+        else
+            rows.push_back(
+                {"samples_judged",
+                 judge->perplexity(some, quality),
+                 "a word",
+                 fmt::format("under the language model of --judge, which reads {:.0f} and {:.0f} % of the lines whole",
+                             share(some, samples), share(beside, held_out)),
+                 {judge->perplexity(beside, quality)}});
     }
     const struct {
         const char* key;
@@ -112,31 +126,36 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
         {"samples_unknown", [](const TextQuality& q) { return 100 * q.perplexity.unknown; }, "%",
          "words seen less than twice in training"},
         {"samples_distinct1", [](const TextQuality& q) { return 100 * q.distinct1; }, "%", "different words"},
-        {"samples_distinct2", [](const TextQuality& q) { return 100 * q.distinct2; }, "%",
-         "different pairs of words"},
+        {"samples_distinct2", [](const TextQuality& q) { return 100 * q.distinct2; }, "%", "different pairs of words"},
         {"samples_repeated", [](const TextQuality& q) { return 100 * q.repeated; }, "%",
          "lines equal to an earlier one"},
-        {"samples_copied", [](const TextQuality& q) { return 100 * q.copied; }, "%",
-         "lines equal to a training line"},
+        {"samples_copied", [](const TextQuality& q) { return 100 * q.copied; }, "%", "lines equal to a training line"},
         {"samples_match", [](const TextQuality& q) { return 100 * q.match; }, "%",
          "of a line: its longest run of training text"},
         {"samples_length", [](const TextQuality& q) { return q.length; }, "words", "a line"},
     };
-    for (const auto& m : measures)
-        rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
+    for (const auto& m : measures) rows.push_back({m.key, m.of(s), m.unit, m.meaning, {m.of(h)}});
     for (std::size_t bin = 0; bin < std::max(s.lengths.size(), h.lengths.size()); bin++) {
         const auto share = [&](const TextQuality& q) { return bin < q.lengths.size() ? 100 * q.lengths[bin] : 0; };
         const std::size_t least = bin == 0 ? 0 : std::size_t(1) << (bin - 1), most = (std::size_t(1) << bin) - 1;
-        rows.push_back({fmt::format("samples_length.{}", least), share(s), "%", least == most ? "lines of so many words" : fmt::format("... to {}", most), {share(h)}});
+        rows.push_back({fmt::format("samples_length.{}", least),
+                        share(s),
+                        "%",
+                        least == most ? "lines of so many words" : fmt::format("... to {}", most),
+                        {share(h)}});
     }
     std::vector<std::string> known;
-    for (std::size_t i : drawn(train.size(), samples.size(), Sequence(seed, "samples.beside"))) known.push_back(train[i]);
-    rows.push_back({"samples_reverse", quality.reverse_perplexity(samples, others), "a word",
-                    "held-out text under a 5-gram model of the samples; of as many training lines", {quality.reverse_perplexity(known, others)}});
+    for (std::size_t i : drawn(train.size(), samples.size(), Sequence(seed, "samples.beside")))
+        known.push_back(train[i]);
+    rows.push_back({"samples_reverse",
+                    quality.reverse_perplexity(samples, others),
+                    "a word",
+                    "held-out text under a 5-gram model of the samples; of as many training lines",
+                    {quality.reverse_perplexity(known, others)}});
 }
 
-void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<const Sentence*>& sentences,
-                   std::uint64_t seed, std::vector<Row>& rows) {
+void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
+                   const std::vector<const Sentence*>& sentences, std::uint64_t seed, std::vector<Row>& rows) {
     if (train.empty()) throw BadInput("--swap needs the text of the training, which says what words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
@@ -147,7 +166,8 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
     add("swap.content", all.content, "F1 of content of B's reconstruction and A's");
     add("swap.form", all.form, "F1 of their forms");
     for (const Swap& s : all.layers) {
-        const std::string key = s.to == s.from + 1 ? fmt::format("swap.{}", s.from) : fmt::format("swap.{}-{}", s.from, s.to - 1);
+        const std::string key =
+            s.to == s.from + 1 ? fmt::format("swap.{}", s.from) : fmt::format("swap.{}-{}", s.from, s.to - 1);
         add(key + ".content_a", s.content_a, "A with latents of B: content of A");
         add(key + ".content_b", s.content_b, "... of B");
         add(key + ".form_a", s.form_a, "form of A");
@@ -156,16 +176,18 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
 }
 
 // Whether the run reads each line, or both of a pair, whole: neither cut to the longest sentence nor with [UNK].
-std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources, const std::vector<std::string>& targets,
-                                std::vector<Row>& rows) {
+std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources,
+                                const std::vector<std::string>& targets, std::vector<Row>& rows) {
     const int longest = run.model.options.max_length;
     std::vector<Lost> lost = lost_in(run.tokenizer, sources, longest);
     const std::vector<Lost> of_targets = lost_in(run.tokenizer, targets, longest);
-    for (std::size_t i = 0; i < of_targets.size(); i++) lost[i].end |= of_targets[i].end, lost[i].words |= of_targets[i].words;
+    for (std::size_t i = 0; i < of_targets.size(); i++)
+        lost[i].end |= of_targets[i].end, lost[i].words |= of_targets[i].words;
     double cut = 0, unknown = 0;
     std::vector<bool> whole;
     for (const Lost& l : lost) cut += l.end, unknown += l.words, whole.push_back(l.nothing());
-    rows.push_back({"cut", 100 * cut / double(lost.size()), "%", fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
+    rows.push_back({"cut", 100 * cut / double(lost.size()), "%",
+                    fmt::format("lines of more than {} tokens, of which the rest was cut off", longest)});
     rows.push_back({"unknown", 100 * unknown / double(lost.size()), "%", "lines with [UNK]"});
     return whole;
 }
@@ -176,20 +198,22 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     const UniVae& model = run.model;
     run.choose_prior(sampling.prior, sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (swap || sampling.refine > 0))
-        throw BadUsage(text(swap ? "--swap" : "--refine", " is of latents; ", choice.run, " is a language model without any (latent_layers=0)"));
-    const std::optional<Judge> judged = judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
+        throw BadUsage(text(swap ? "--swap" : "--refine", " is of latents; ", choice.run,
+                            " is a language model without any (latent_layers=0)"));
+    const std::optional<Judge> judged =
+        judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
     const TrainingText text = text_of(run, choice);
     std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
     if (int(sources.size()) > choice.limit) sources.resize(std::size_t(choice.limit));
     if (sources.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
-    if (run.settings.pairs && targets.empty()) throw BadInput(masquerade::text(choice.run, " was trained on pairs; expected source<TAB>target on every line"));
+    if (run.settings.pairs && targets.empty())
+        throw BadInput(masquerade::text(choice.run, " was trained on pairs; expected source<TAB>target on every line"));
     if (!targets.empty()) targets.resize(sources.size());
     const std::vector<std::string>& lines = written_text(sources, targets);
     const std::vector<Sentence> sentences = run.sentences(sources, targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run.special());
-    const bool latent = model.options.latent_layers > 0,
-               density = !latent || model.latents[0].latent->has_density();
+    const bool latent = model.options.latent_layers > 0, density = !latent || model.latents[0].latent->has_density();
 
     const HeldOut h = held_out_losses(model, all, common.seed);
     const double n = double(h.sentences), tokens = double(h.tokens);
@@ -200,11 +224,15 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
     auto add = [&](std::vector<Row> more) { rows.insert(rows.end(), more.begin(), more.end()); };
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
-        const auto sum = [&](const std::vector<double>& x) { return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0); };
-        add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token", first + 1 == end ? "of that target" : fmt::format("of the targets to {}", end)}});
+        const auto sum = [&](const std::vector<double>& x) {
+            return std::accumulate(x.begin() + std::ptrdiff_t(first), x.begin() + std::ptrdiff_t(end), 0.0);
+        };
+        add({{fmt::format("reconstruction.{}", first + 1), sum(h.at_place) / sum(h.reach), "nats/token",
+              first + 1 == end ? "of that target" : fmt::format("of the targets to {}", end)}});
     }
     if (latent) add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"}});
-    if (latent && h.sentences > 1) add({{"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
+    if (latent && h.sentences > 1)
+        add({{"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
     if (latent && density)
         add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
@@ -213,12 +241,15 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         double letters = 0, nll_of_whole = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
-            if (whole[i]) letters += 1 + double(std::count_if(lines[i].begin(), lines[i].end(), starts_code_point)), nll_of_whole += nlls[i];
+            if (whole[i])
+                letters += 1 + double(std::count_if(lines[i].begin(), lines[i].end(), starts_code_point)),
+                    nll_of_whole += nlls[i];
         add({{"nll", nll / n, "nats/sentence",
               latent ? fmt::format("-log p(x), {} importance samples", importance) : "-log p(x), exact"},
              {"nll_token", nll / tokens, "nats/token", "the same a scored token"}});
         if (letters > 0)
-            add({{"nll_character", nll_of_whole / letters, "nats/character", "a character, the line's end one, of lines neither cut nor with [UNK]"}});
+            add({{"nll_character", nll_of_whole / letters, "nats/character",
+                  "a character, the line's end one, of lines neither cut nor with [UNK]"}});
     }
     if (latent) {
         const auto latents = mean_latents(model, all);
@@ -238,17 +269,25 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         double read = 0, equal = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
             if (whole[i]) read++, equal += references[i] == written[i];
-        if (read > 0) add({{"exact_of_others", 100 * equal / read, "%", "exact among the lines that are neither cut nor with [UNK]"}});
+        if (read > 0)
+            add({{"exact_of_others", 100 * equal / read, "%",
+                  "exact among the lines that are neither cut nor with [UNK]"}});
     }
     if (latent && density) {
         const LatentUse use = latent_use(model, all, common.seed);
         for (std::size_t l = 0; l < h.layer_kl.size(); l++)
             add({{fmt::format("kl.{}", l), h.layer_kl[l], "nats/sentence", fmt::format("of latent layer {}", l)}});
-        add({{"active_units", double(use.active), "", fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
-             {"mutual_information", use.mutual_information, "nats/sentence", fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
+        add({{"active_units", double(use.active), "",
+              fmt::format("of {}: numbers whose mean varies by more than 0.01", use.units)},
+             {"mutual_information", use.mutual_information, "nats/sentence",
+              fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
-    if (latent && swap) measure_swaps(run.sentences(written_text(text.train, text.train_targets)), run, decoder, all, common.seed, rows);
-    if (!text.train.empty()) measure_samples(text, sampled_lines(run, decoder, *this, common.seed), run.tokenizer, judged ? &*judged : nullptr, common.seed, rows);
+    if (latent && swap)
+        measure_swaps(run.sentences(written_text(text.train, text.train_targets)), run, decoder, all, common.seed,
+                      rows);
+    if (!text.train.empty())
+        measure_samples(text, sampled_lines(run, decoder, *this, common.seed), run.tokenizer,
+                        judged ? &*judged : nullptr, common.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 

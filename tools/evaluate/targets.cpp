@@ -42,8 +42,8 @@ void write_outputs(const std::string& path, const std::vector<const Lines*>& col
 }
 
 // A row of each measure, of what was written and of the baselines.
-void measure_outputs(const std::vector<std::vector<std::string>>& outputs,
-                     const std::vector<std::string>& references, bool characters, std::vector<Row>& rows) {
+void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const std::vector<std::string>& references,
+                     bool characters, std::vector<Row>& rows) {
     struct Scores {
         Rouge rouge;
         double bleu;
@@ -81,12 +81,12 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs,
 
 void TargetMeasuring::declare(Options& app) {
     own = app.group("of unilm and seq2seq");
-    own.number("--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
-                  "K");
-    own.number("--length-penalty", search.length_penalty, -100.0, 100.0,
-                  "alpha of a beam's score (default: 1)", "ALPHA");
+    own.number("--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)", "K");
+    own.number("--length-penalty", search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
+               "ALPHA");
     own.flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    own.output("--outputs", outputs, "FILE", "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
+    own.output("--outputs", outputs, "FILE",
+               "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
     of_insertion = declare_insertion(app, search.canvas);
 }
 
@@ -134,13 +134,15 @@ Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const
         rows.push_back({"passes", passes / double(n), "", "of the decoder, mean"});
         rows.push_back({"ended", 100 * ended / double(n), "%", "by itself"});
     } else {
-        for (const auto& hypotheses : run.write(all, search, common.seed)) written.push_back(run.text(hypotheses.at(0).tokens));
+        for (const auto& hypotheses : run.write(all, search, common.seed))
+            written.push_back(run.text(hypotheses.at(0).tokens));
     }
     const Lines references = as_read(t.held_out_targets, run.tokenizer);
     if (!outputs.empty()) write_outputs(outputs, {&t.held_out, &written, &t.held_out_targets, &references});
     std::vector<Lines> compared = {std::move(written)};
     if (!t.train_targets.empty())
-        for (Lines& lines : baselines(t.held_out, t, characters)) compared.push_back(as_read(std::move(lines), run.tokenizer));
+        for (Lines& lines : baselines(t.held_out, t, characters))
+            compared.push_back(as_read(std::move(lines), run.tokenizer));
     measure_outputs(compared, references, characters, rows);
     return table;
 }

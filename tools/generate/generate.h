@@ -16,7 +16,7 @@ namespace masquerade {
 
 // How text is searched for, by whatever model: greedy, beams, draws, and what may be written.
 struct Searching {
-    std::string folder;  // of the run
+    std::string folder;                 // of the run
     int count = 0;                      // samples; 0: not asked for
     std::optional<double> temperature;  // 0: greedy
     SearchOptions search;
@@ -27,7 +27,8 @@ struct Searching {
     Options own;  // its options
 
     void declare(Options& app);
-    // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: --count asks for draws.
+    // The options of a search by this run; BadUsage if options exclude each other. `count_draws`: --count asks for
+    // draws.
     SearchOptions options_for(const Run& run, bool count_draws) const;
     // The hypotheses of one source, with tabs between; their scores if they were asked for.
     std::string line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const;
@@ -75,7 +76,8 @@ struct InsertionWriting {
 };
 
 // Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.
-// Nothing here asks whether to stop: so Ctrl-C ends the program at once, with status 130, also where it waits for a line.
+// Nothing here asks whether to stop: so Ctrl-C ends the program at once, with status 130, also where it waits for a
+// line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");

@@ -18,7 +18,8 @@ Slice slice_of(const std::string& word, const UniVae& model) {
     std::string numbers = layers ? word.substr(7) : word;
     int from = 0, to = 0;
     const std::size_t colon = std::min(numbers.find(':'), numbers.size());
-    const bool read = read_number(numbers.substr(0, colon), from) && read_number(numbers.substr(std::min(colon + 1, numbers.size())), to);
+    const bool read = read_number(numbers.substr(0, colon), from) &&
+                      read_number(numbers.substr(std::min(colon + 1, numbers.size())), to);
     const int most = layers ? K : model.space.numbers();
     if (!read || from < 0 || from >= to || to > most)
         throw BadUsage(text("the slice ", word, " is not A:B with 0 <= A < B <= ", most,
@@ -34,7 +35,8 @@ class Generator {
         const Searching& searching = a.searching;
         const bool language_model = run.model.options.latent_layers == 0;
         if (a.reads() && language_model)
-            throw BadUsage(text(searching.folder, " is a language model without latents (latent_layers=0): it can only "
+            throw BadUsage(text(searching.folder,
+                                " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
         options_ = searching.options_for(run, language_model);
         // A language model has no other source of variety than draws.
@@ -44,8 +46,10 @@ class Generator {
         const bool draws = !a.reads() || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
-        if ((a.reads() || language_model) && a.sampling.refine > 0) throw BadUsage("--refine is of samples from latents: it goes with --count alone");
-        if (a.reads() && a.sampling.prior == "codes") throw BadUsage("--prior codes draws whole latents: it goes with --count alone");
+        if ((a.reads() || language_model) && a.sampling.refine > 0)
+            throw BadUsage("--refine is of samples from latents: it goes with --count alone");
+        if (a.reads() && a.sampling.prior == "codes")
+            throw BadUsage("--prior codes draws whole latents: it goes with --count alone");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
@@ -85,11 +89,14 @@ class Generator {
                 if (a_.interpolate)
                     r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
                 else if (!a_.resample.empty() && run_.prior)
-                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k), run_.prior_temperature.value_or(LatentPrior::default_temperature));
+                    r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k),
+                                                     run_.prior_temperature.value_or(LatentPrior::default_temperature));
                 else if (!a_.resample.empty())
-                    r.latent = run_.model.space.redrawn(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k));
+                    r.latent =
+                        run_.model.space.redrawn(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k));
                 else if (!a_.swap.empty()) {
-                    std::copy(other_latents[i].begin() + slice_.from, other_latents[i].begin() + slice_.to, r.latent.begin() + slice_.from);
+                    std::copy(other_latents[i].begin() + slice_.from, other_latents[i].begin() + slice_.to,
+                              r.latent.begin() + slice_.from);
                     run_.model.space.project(r.latent);
                 }
                 requests.push_back(std::move(r));
@@ -124,29 +131,34 @@ void LatentWriting::declare(Options& app) {
     own = app.group("of univae");
     const Option ways[] = {
         own.flag("--reconstruct", reconstruct, "write every input line again"),
-        own.value("--resample", resample, "SLICE", "the same with these latents drawn anew, given the others: A:B or layers:A:B"),
+        own.value("--resample", resample, "SLICE",
+                  "the same with these latents drawn anew, given the others: A:B or layers:A:B"),
         own.value("--swap", swap, "SLICE", "lines A<TAB>B: A with these latents of B"),
         own.flag("--interpolate", interpolate, "lines A<TAB>B: points between them, with tabs"),
     };
     for (const Option& one : ways)
         for (const Option& other : ways)
             if (&one != &other) one.excludes(other);
-    own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)").needs(ways[1]);
+    own.number("--each", each, 1, 1000, "so many draws of --resample for each line, with tabs between (default: 1)")
+        .needs(ways[1]);
     own.number("--points", points, 2, 1000, "points of an interpolation (default: 5)").needs(ways[3]);
     sampling.declare(own);
-    own.number("--length", length, 1, 65536, "pieces wanted, of a model with free_length=true (default: as sentences of training have)");
+    own.number("--length", length, 1, 65536,
+               "pieces wanted, of a model with free_length=true (default: as sentences of training have)");
 }
 
 void LatentWriting::generate(UniVaeRun& run, const Common& common) const {
     if (length > 0 && !run.model.options.free_length)
-        throw BadUsage(text("--length is of models with free_length=true; ", searching.folder, " starts to write at ", run.model.options.max_length, " whatever the length"));
+        throw BadUsage(text("--length is of models with free_length=true; ", searching.folder, " starts to write at ",
+                            run.model.options.max_length, " whatever the length"));
     if (const int most = run.model.options.max_length - 2; length > most)
-        throw BadUsage(text("--length ", length, " is more than the ", most, " pieces that ", searching.folder, " can write (max_length less [CLS] and [SEP])"));
+        throw BadUsage(text("--length ", length, " is more than the ", most, " pieces that ", searching.folder,
+                            " can write (max_length less [CLS] and [SEP])"));
     if (const int most = run.model.options.max_length; !searching.maximum.given() && searching.search.minimum > most)
-        throw BadUsage(text("--minimum ", searching.search.minimum, " is more than the ", most, " tokens that ", searching.folder, " writes (max_length); give --maximum as well"));
+        throw BadUsage(text("--minimum ", searching.search.minimum, " is more than the ", most, " tokens that ",
+                            searching.folder, " writes (max_length); give --maximum as well"));
     Generator generator(*this, run, common);
-    if (reads() && searching.count > 0)
-        throw BadUsage("--count is of samples: it does not go with what reads lines");
+    if (reads() && searching.count > 0) throw BadUsage("--count is of samples: it does not go with what reads lines");
     if (!reads()) return generator.samples(searching.count > 0 ? searching.count : 10);
     each_batch_of_lines(
         [&](const std::vector<std::string>& lines, std::uint32_t first) { generator.rewrite(lines, first); });

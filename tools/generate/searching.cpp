@@ -16,29 +16,23 @@ void Searching::declare(Options& app) {
     Options group = app.group("how text is searched");
     own = group;
     group.number("--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
-    group.number("--n-best", search.n_best, 1, 1024,
-                  "write the best N of the beam, with tabs between (default: 1)");
-    group.number("--samples", search.samples, 1, 10000,
-                  "draw N targets for each source, with tabs between");
+    group.number("--n-best", search.n_best, 1, 1024, "write the best N of the beam, with tabs between (default: 1)");
+    group.number("--samples", search.samples, 1, 10000, "draw N targets for each source, with tabs between");
     group.flag("--scores", scores, "each target is followed by a tab and its score");
-    group.number("--length-penalty", search.length_penalty, -100.0, 100.0,
-                  "alpha of the score (default: 1)", "ALPHA");
+    group.number("--length-penalty", search.length_penalty, -100.0, 100.0, "alpha of the score (default: 1)", "ALPHA");
     group.choice("--length-form", length_form, {"hf", "gnmt"},
-                  "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)");
+                 "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)");
     group.choice("--stop", stop, {"full", "heuristic", "never"},
-                  "of a beam: full, heuristic (default) or never before no better can come", "WHEN");
-    group.number("--groups", search.groups, 1, 1024,
-                  "diverse beam search in so many groups (default: 1)");
-    group.number("--diversity", search.diversity_penalty, 0.0, 1e6,
-                  "penalty for a token that earlier groups chose", "X");
+                 "of a beam: full, heuristic (default) or never before no better can come", "WHEN");
+    group.number("--groups", search.groups, 1, 1024, "diverse beam search in so many groups (default: 1)");
+    group.number("--diversity", search.diversity_penalty, 0.0, 1e6, "penalty for a token that earlier groups chose",
+                 "X");
     group.number("--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
-    group.number("--repetition-penalty", search.repetition_penalty, 0.01, 100.0,
-                  "above 1: of tokens that were written", "X");
+    group.number("--repetition-penalty", search.repetition_penalty, 0.01, 100.0, "above 1: of tokens that were written",
+                 "X");
     group.number("--minimum", search.minimum, 0, 65536, "tokens before a target may end");
-    maximum = group.number("--maximum", search.maximum, 1, 65536,
-                            "tokens of a target at most, its end counted");
-    group.value("--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them")
-        .one_at_a_time();
+    maximum = group.number("--maximum", search.maximum, 1, 65536, "tokens of a target at most, its end counted");
+    group.value("--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them").one_at_a_time();
     group.flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
 }
 
@@ -48,8 +42,9 @@ void Searching::expect_agreement(bool draws) const {
     if (search.beams > 1 && draws)
         throw BadUsage(text(beam, " searches, and ",
                             search.samples > 0 ? text("--samples ", search.samples)
-                            : count > 0 && !temperature && search.top_k == 0 && search.top_p >= 1 ? text("--count ", count)
-                                               : std::string("--temperature, --top-k or --top-p"),
+                            : count > 0 && !temperature && search.top_k == 0 && search.top_p >= 1
+                                ? text("--count ", count)
+                                : std::string("--temperature, --top-k or --top-p"),
                             " draws: leave out one of them"));
     if (search.samples > 0 && temperature == 0.0)
         throw BadUsage(text("--samples ", search.samples,
@@ -65,13 +60,13 @@ void Searching::expect_agreement(bool draws) const {
     if (search.bert4keras && (search.groups > 1 || search.n_best > 1))
         throw BadUsage("--bert4keras writes the best of one beam: leave out --groups and --n-best");
     if (search.minimum > search.maximum)
-        throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum,
-                            ": give --maximum ", search.minimum, " or more"));
+        throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
+                            search.minimum, " or more"));
 }
 
 SearchOptions Searching::options_for(const Run& run, bool count_draws) const {
-    const bool cut = search.top_k > 0 || search.top_p < 1,
-               draws = search.samples > 0 || (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
+    const bool cut = search.top_k > 0 || search.top_p<1, draws = search.samples> 0 ||
+                     (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
     expect_agreement(draws);
     SearchOptions options = search;
     using Stop = SearchOptions::Stop;

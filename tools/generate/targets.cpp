@@ -26,8 +26,8 @@ bool keep_sources(std::vector<std::string>& lines) {
 void TargetWriting::declare(Options& app) {
     own = app.group("of unilm and seq2seq");
     own.flag("--backward", backward,
-                  "lines are endings: write what comes before them, of a unilm trained on lm-reverse (the "
-                  "default where it was trained on nothing else that writes)");
+             "lines are endings: write what comes before them, of a unilm trained on lm-reverse (the "
+             "default where it was trained on nothing else that writes)");
 }
 
 void TargetWriting::generate(const TargetRun& run, const Common& common) const {
@@ -54,8 +54,7 @@ void TargetWriting::generate(const TargetRun& run, const Common& common) const {
     };
     const int count = searching.count;
     if (count > 0 && !before && !after)
-        throw BadUsage(
-            "--count is of models of one text; this one writes a target for each line of standard input");
+        throw BadUsage("--count is of models of one text; this one writes a target for each line of standard input");
     for (int first = 0; first < count; first += 64)
         write_for(std::vector<std::string>(std::size_t(std::min(64, count - first))), std::uint32_t(first));
     if (count > 0) return;
@@ -70,7 +69,7 @@ void TargetWriting::generate(const TargetRun& run, const Common& common) const {
 void InsertionWriting::declare(Options& app) {
     own = declare_insertion(app, canvas);
     own.flag("--canvas", from_canvas,
-                  "lines are source<TAB>words to start with, in their order; _ between two: nothing comes between them");
+             "lines are source<TAB>words to start with, in their order; _ between two: nothing comes between them");
     own.flag("--show-rounds", show_rounds, "each target is written as its rounds, what is new in [brackets]");
 }
 
@@ -78,8 +77,11 @@ void InsertionWriting::generate(const InsertionRun& run) const {
     SearchOptions options = searching.options_for(run, true);
     for (const Option& option : searching.own.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
-            throw BadUsage(text(option.name(), " is of models that write token by token; insertion takes --maximum, --forbid and the options of insertion"));
-    if (searching.count > 0) throw BadUsage("--count is of models of one text; insertion writes a target for each line of standard input");
+            throw BadUsage(text(
+                option.name(),
+                " is of models that write token by token; insertion takes --maximum, --forbid and the options of insertion"));
+    if (searching.count > 0)
+        throw BadUsage("--count is of models of one text; insertion writes a target for each line of standard input");
     options.canvas = canvas;
     run.insert({}, options, {});  // what is refused is refused before a line is read
     each_batch_of_lines([&](const std::vector<std::string>& lines, std::uint32_t first) {

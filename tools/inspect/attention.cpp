@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who reads whom in one sentence, and how much. An observer of the tape sees each attention as it is computed: its queries, its keys
-// and the log of its sums are there, so it makes the probabilities again by the formula. Rows carry the names of their tokens along.
+// Who reads whom in one sentence, and how much. An observer of the tape sees each attention as it is computed: its
+// queries, its keys and the log of its sums are there, so it makes the probabilities again by the formula. Rows carry
+// the names of their tokens along.
 #include <cmath>
 
 #include "engine/base/log.h"
@@ -39,8 +40,8 @@ class AttentionReader : public Observer {
     }
 
   private:
-    // The names of the rows that a record makes: tokens at the table of tokens; those of chosen rows; else those of the first input
-    // that has as many rows.
+    // The names of the rows that a record makes: tokens at the table of tokens; those of chosen rows; else those of the
+    // first input that has as many rows.
     Names names_after(const Record& r) const {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
@@ -70,7 +71,7 @@ class AttentionReader : public Observer {
         std::vector<std::vector<double>> kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(int(i))));
         std::map<std::pair<int, int>, std::size_t> column;  // of a key row, by its source and its place there
-        const auto each_key = [&](auto f) {                  // f(query segment, key segment)
+        const auto each_key = [&](auto f) {                 // f(query segment, key segment)
             for (const QuerySegment& s : graph->queries)
                 for (int v = s.sees_begin; s.document == 0 && v < s.sees_end; v++) f(s, graph->sees[std::size_t(v)]);
         };
@@ -78,7 +79,8 @@ class AttentionReader : public Observer {
             const KeySegment& key = graph->keys[std::size_t(k)];
             for (int row = key.begin; row < key.end; row++)
                 if (column.emplace(std::pair(key.source, row), m.columns.size()).second)
-                    m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") + name_of(r.in[std::size_t(1 + key.source)], row));
+                    m.columns.push_back((kv.size() > 1 && key.source == 0 ? "memory " : "") +
+                                        name_of(r.in[std::size_t(1 + key.source)], row));
         });
         std::map<int, std::size_t> line;  // of a query row
         for (const QuerySegment& s : graph->queries)
@@ -95,7 +97,8 @@ class AttentionReader : public Observer {
                         for (int h = 0; h < rule.heads; h++) {
                             double dot = 0;
                             for (std::int64_t d = h * D; d < (h + 1) * D; d++)
-                                dot += q[std::size_t(row * C + d)] * kv[std::size_t(source)][std::size_t(2 * j * C + d)];
+                                dot +=
+                                    q[std::size_t(row * C + d)] * kv[std::size_t(source)][std::size_t(2 * j * C + d)];
                             m.p[std::size_t(h)][line.at(row)][column.at({source, j})] =
                                 std::exp(dot / std::sqrt(double(D)) - lse[std::size_t(row * rule.heads + h)]);
                         }
@@ -109,22 +112,32 @@ class AttentionReader : public Observer {
 };
 
 // Rows are queries, columns keys: the darker a field, the more is read there. Small ones are without words.
-std::string picture(const std::string& title, const AttentionMap& m, const std::vector<std::vector<double>>& p, bool small) {
+std::string picture(const std::string& title, const AttentionMap& m, const std::vector<std::vector<double>>& p,
+                    bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());
     const double side = small ? 9 : 18, left = small ? 2 : 96, top = small ? 20 : 30 + 6 * double(longest);
-    const double width = left + side * double(m.columns.size()) + (small ? 4 : 30), height = top + side * double(m.rows.size()) + 4;
-    std::string s = fmt::format("<svg viewBox=\"0 0 {0} {1}\" style=\"width:{0}px\" role=\"img\"><title>{2}</title><text x=\"2\" y=\"14\" class=\"title\">{2}</text>",
-                                std::max(width, small ? 60.0 : 320.0), height, letters(title));
+    const double width = left + side * double(m.columns.size()) + (small ? 4 : 30),
+                 height = top + side * double(m.rows.size()) + 4;
+    std::string s = fmt::format(
+        "<svg viewBox=\"0 0 {0} {1}\" style=\"width:{0}px\" role=\"img\"><title>{2}</title><text x=\"2\" y=\"14\" class=\"title\">{2}</text>",
+        std::max(width, small ? 60.0 : 320.0), height, letters(title));
     for (std::size_t k = 0; k < m.columns.size() && !small; k++)
-        s += fmt::format("<text transform=\"translate({:.0f} {}) rotate(-60)\">{}</text>", left + side * (double(k) + 0.6), top - 5, letters(m.columns[k]));
+        s += fmt::format("<text transform=\"translate({:.0f} {}) rotate(-60)\">{}</text>",
+                         left + side * (double(k) + 0.6), top - 5, letters(m.columns[k]));
     for (std::size_t i = 0; i < m.rows.size(); i++) {
-        if (!small) s += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", left - 5, top + side * double(i) + 13, letters(m.rows[i]));
+        if (!small)
+            s += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", left - 5,
+                             top + side * double(i) + 13, letters(m.rows[i]));
         for (std::size_t k = 0; k < m.columns.size(); k++) {
             if (p[i][k] < 0) continue;
-            s += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#2b5d8a\" fill-opacity=\"{:.2f}\"", left + side * double(k), top + side * double(i),
-                             side - 1, side - 1, 0.05 + 0.95 * std::min(1.0, p[i][k]));
-            s += small ? "/>" : fmt::format("><title>{} reads {}: {:.2f}</title></rect>", letters(m.rows[i]), letters(m.columns[k]), p[i][k]);
+            s += fmt::format(
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#2b5d8a\" fill-opacity=\"{:.2f}\"",
+                left + side * double(k), top + side * double(i), side - 1, side - 1,
+                0.05 + 0.95 * std::min(1.0, p[i][k]));
+            s += small ? "/>"
+                       : fmt::format("><title>{} reads {}: {:.2f}</title></rect>", letters(m.rows[i]),
+                                     letters(m.columns[k]), p[i][k]);
         }
     }
     return s + "</svg>\n";
@@ -156,20 +169,25 @@ std::string attention_pictures(Run& run, const TrainingText& text, bool heads) {
     std::string all;
     for (const AttentionMap& m : reader.maps) {
         all += picture(heads ? m.path + ", mean of its heads" : m.path, m, mean_of_heads(m), false);
-        for (std::size_t h = 0; heads && h < m.p.size(); h++) all += picture(fmt::format("head {}", h), m, m.p[h], true);
+        for (std::size_t h = 0; heads && h < m.p.size(); h++)
+            all += picture(fmt::format("head {}", h), m, m.p[h], true);
         if (heads) all += "<hr>";
     }
     return all;
 }
 
 std::string attention_section(const std::string& pictures) {
-    return section("Who reads whom", "Rows read columns; the darker a field, the more. A light field is seen and hardly read, an empty one is not seen. "
-                                     "Point at a field to read its number.", pictures);
+    return section(
+        "Who reads whom",
+        "Rows read columns; the darker a field, the more. A light field is seen and hardly read, an empty one is not seen. "
+        "Point at a field to read its number.",
+        pictures);
 }
 
 TrainingText first_line(const TrainingText& text) {
     const bool held_out = !text.held_out.empty();
-    const std::vector<std::string>&lines = held_out ? text.held_out : text.train, &targets = held_out ? text.held_out_targets : text.train_targets;
+    const std::vector<std::string>&lines = held_out ? text.held_out : text.train,
+          &targets = held_out ? text.held_out_targets : text.train_targets;
     TrainingText one;
     one.origin = text.origin;
     if (!lines.empty()) one.train = {lines[0]};
@@ -195,8 +213,11 @@ void draw_attention(const AttentionSettings& s) {
     const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(run->run_json, s.run + "/run.json")))
                                             : given_line(s.text, run->common().wants(kind.reads), s.run);
     const std::string pictures = attention_pictures(*run, one, true);
-    if (pictures.empty()) throw BadUsage(text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
-    replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]), attention_section(pictures)));
+    if (pictures.empty())
+        throw BadUsage(
+            text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
+    replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]),
+                             attention_section(pictures)));
     log_line("wrote ", s.out);
 }
 

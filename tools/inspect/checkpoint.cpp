@@ -16,16 +16,14 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_real(Element e) {
-    return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64;
-}
+bool is_real(Element e) { return e == Element::f16 || e == Element::bf16 || e == Element::f32 || e == Element::f64; }
 
 void list_tensors(const std::string& path) {
     TensorFile file(path);
     std::size_t width = 10;
     for (const StoredTensor& t : file.tensors()) width = std::max(width, printable(t.name).size() + 2);
-    say("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean", "deviation", "least",
-        "largest");
+    say("{}\n{:{}}{:6}{:16}{:>12}{:>12}{:>12}{:>12}\n", path, "tensor", width, "type", "shape", "mean", "deviation",
+        "least", "largest");
     std::int64_t numbers = 0;
     for (const StoredTensor& t : file.tensors()) {
         const std::int64_t n = t.shape.count();
@@ -78,11 +76,12 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (plain_save && fs::is_directory(s.path))
         if (const auto run = model_of_run(s.path).load(s.path, false, Device::cpu); run->bert())
             return save_run(*run, s.save);
-    for (const auto& [option, value] :
-         {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
+    for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(text(option, " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone also "
-                                "for a run of unilm or univae), which ", s.path, " is not; without it the tensors are listed"));
+            throw BadUsage(text(option,
+                                " is for a folder with a BERT or RoFormer of Hugging Face's (--save alone also "
+                                "for a run of unilm or univae), which ",
+                                s.path, " is not; without it the tensors are listed"));
     list_checkpoint(s.path);
 }
 

@@ -75,40 +75,39 @@ void check_ops(const std::vector<std::string>& names) {
         bool wanted = names.empty();
         for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
         if (!wanted) continue;
-        if (shown++ == 0)
-            say("op                              tensor    complex step         f32        bf16\n");
+        if (shown++ == 0) say("op                              tensor    complex step         f32        bf16\n");
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
         check_precision(op, found);
         for (const auto& [tensor, e] : found.tensors)
-            say("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step),
-                       error_text(e.f32), error_text(e.bf16));
+            say("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step), error_text(e.f32),
+                error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
     if (shown == 0) {
         std::vector<std::string> models;
         for (const ModelKind& kind : model_kinds()) models.push_back(kind.name);
         const std::string meant = nearest(names[0], known);
-        throw BadUsage(fmt::format("there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h", clipped(names[0]),
-                                   meant.empty() ? "" : "; did you mean " + meant + "?", fmt::join(models, ", ")));
+        throw BadUsage(fmt::format(
+            "there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h",
+            clipped(names[0]), meant.empty() ? "" : "; did you mean " + meant + "?", fmt::join(models, ", ")));
     }
-    say(
-        "\nlargest error relative to the largest number: of double against the complex step, at most\n"
+    say("\nlargest error relative to the largest number: of double against the complex step, at most\n"
         "1e-12; of f32 and bf16 against double, at most a few roundings\n");
     report(faults);
 }
 
 void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
     constexpr double allowed = 1e-11;
-    const auto exact = gradients_of(SmallStep(words, seed, DType::f64)), f32 = gradients_of(SmallStep(words, seed, DType::f32)),
+    const auto exact = gradients_of(SmallStep(words, seed, DType::f64)),
+               f32 = gradients_of(SmallStep(words, seed, DType::f32)),
                bf16 = gradients_of(SmallStep(words, seed, DType::bf16));
     SmallStep step(words, seed, DType::c128);
     std::vector<std::string> faults;
     double longest = 0;
     for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
-    say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step",
-               "f32", "bf16");
+    say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step", "f32", "bf16");
     std::size_t i = 0;
     std::string states;
     for (const Tensor& p : step.run->parameters.all()) {
@@ -120,14 +119,13 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed) {
         const double norm = length(exact[i]), scale = std::max(norm, 1e-5 * longest);
         const double error = complex_step_error(step, p, exact[i]) / scale;
         say("{:44}{:>12}{:>12.1e}{:>14.1e}{:>10.1e}{:>10.1e}\n", p.path, text(p.shape), norm, error,
-                   distance(f32[i], exact[i]) / scale, distance(bf16[i], exact[i]) / scale);
+            distance(f32[i], exact[i]) / scale, distance(bf16[i], exact[i]) / scale);
         if (!(error <= allowed))
             faults.push_back(text("the gradient of ", p.path, " misses the complex step by ", error));
         i++;
     }
     say("\n{}: {}; of a batch in bucket {}\n", step.kind.name, step.run->description(), step.bucket);
-    say(
-        "gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
+    say("gradient: its norm, in double; beside it errors relative to it: along a random direction against\n"
         "the complex step, at most {:.0e}; of f32 and bf16 against double, for reading\n",
         allowed);
     if (!states.empty()) fmt::print("without gradient, as no optimiser changes them: {}\n", states);

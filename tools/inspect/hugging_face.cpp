@@ -73,7 +73,8 @@ ChosenTokens choose(const WordPiece& reader, int rows, const CheckpointSettings&
     ChosenTokens chosen = wanted_tokens(known, Vocabulary::load(s.tokens));
     int lost = 0;
     for (const AddedToken& token : known.added()) lost += chosen.vocabulary.id(token.text) < 0;
-    if (lost > 0) log_line("note: ", s.tokens, " lacks ", lost, " special or added tokens of ", s.path, ": they are left out");
+    if (lost > 0)
+        log_line("note: ", s.tokens, " lacks ", lost, " special or added tokens of ", s.path, ": they are left out");
     return chosen;
 }
 
@@ -87,7 +88,8 @@ Model open_model(const CheckpointSettings& s, std::uint64_t seed) {
 }
 
 void save(const Model& model, const std::string& folder) {
-    for (const char* name : {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
+    for (const char* name :
+         {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
         if (fs::exists(folder + "/" + name))
             throw BadInput(text(folder, " holds a ", name, " already; choose another folder"));
     if (!model.weights.head)
@@ -132,8 +134,8 @@ void write_logits(const Model& model, const std::string& path) {
     Tape tape(arena, model.backbone.storage());
     tape.begin("lines");
     Tensor* x = model.backbone.run(tape, rows, graph);  // (N,C)
-    const Tensor* logits =
-        model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));  // (N,V)
+    // (N,V)
+    const Tensor* logits = model.backbone.logits(tape, model.backbone.head(tape, model.backbone.finish(tape, x)));
     std::vector<std::uint64_t> begin = {0};
     for (const auto& document : documents) begin.push_back(begin.back() + std::uint64_t(document.source));
     const std::vector<std::uint64_t> ids(rows.ids.begin(), rows.ids.end()), types(rows.types.begin(), rows.types.end());
@@ -147,22 +149,21 @@ void write_logits(const Model& model, const std::string& path) {
 void list(const std::string& folder, std::uint64_t seed) {
     const Model model(folder, seed, read_hugging_face_config(folder));
     const BackboneOptions& b = model.config.backbone;
-    say(
-        "{}: {}\nlayers={} width={} heads={} inner={} vocabulary={} embedding={} types={} positions={} "
+    say("{}: {}\nlayers={} width={} heads={} inner={} vocabulary={} embedding={} types={} positions={} "
         "rotary={} "
         "rotary_value={} gelu={} eps={} dropout={} attention_dropout={} deviation={}\n\n",
-        folder, model.config.type, b.layers, b.width, b.heads, b.inner, b.vocabulary, b.embedding_width(),
-        b.types, b.positions, b.rotary, b.rotary_value, b.gelu == GeluKind::erf ? "erf" : "tanh", b.eps,
-        b.dropout, b.attention_dropout, b.deviation);
+        folder, model.config.type, b.layers, b.width, b.heads, b.inner, b.vocabulary, b.embedding_width(), b.types,
+        b.positions, b.rotary, b.rotary_value, b.gelu == GeluKind::erf ? "erf" : "tanh", b.eps, b.dropout,
+        b.attention_dropout, b.deviation);
     std::size_t width = 8;
     for (const HuggingFaceTensor& t : model.weights.tensors) width = std::max(width, printable(t.name).size() + 2);
     say("{:{}}{:6}{:14}goes to\n", "tensor", width, "type", "shape");
     for (const HuggingFaceTensor& t : model.weights.tensors)
         say("{:{}}{:20}{}\n", t.name, width,
-                   t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable,
-                   t.place.empty() ? "- (unused)" : t.place);
-    say("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(),
-               model.weights.unused.size(), model.parameters.count());
+            t.unreadable.empty() ? fmt::format("{:6}{}", name_of(t.element), text(t.shape)) : t.unreadable,
+            t.place.empty() ? "- (unused)" : t.place);
+    say("\n{} tensors, {} of them unused; {} parameters\n", model.weights.tensors.size(), model.weights.unused.size(),
+        model.parameters.count());
     for (const std::string& name : model.weights.unused) say("unused: {}\n", name);
     if (!model.weights.head) say("no masked-language-model head: head.* keep their first values\n");
 }
@@ -179,8 +180,7 @@ bool is_hugging_face(const std::string& path) {
 
 void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
     if (s.save.empty() && s.logits.empty()) {
-        if (!s.tokens.empty())
-            throw BadUsage("--tokens chooses what --save or --logits work with; give one of them");
+        if (!s.tokens.empty()) throw BadUsage("--tokens chooses what --save or --logits work with; give one of them");
         return list(s.path, seed);
     }
     const Model model = open_model(s, seed);

@@ -17,9 +17,9 @@ class Parameters;
 class Run;
 class WordPiece;
 
-// ./inspect program: one step of a small model. What the tape recorded, or the time that each op took. Into files, where they are
-// named: every value and gradient into a folder, the tape as a graph, the memory that the step has as a picture of blocks over
-// time, and when each op ran as a trace that Chrome and Perfetto show.
+// ./inspect program: one step of a small model. What the tape recorded, or the time that each op took. Into files,
+// where they are named: every value and gradient into a folder, the tape as a graph, the memory that the step has as a
+// picture of blocks over time, and when each op ran as a trace that Chrome and Perfetto show.
 struct ProgramSettings {
     std::vector<std::string> words;
     std::string dump, graph, memory, timeline;
@@ -27,8 +27,8 @@ struct ProgramSettings {
 };
 void print_program(const ProgramSettings& settings, std::uint64_t seed);
 
-// ./inspect gradients: a line for every tensor of every op whose name begins with one of `names` (none: of every op), or
-// for every parameter of a small model. Both throw where a gradient is wrong, after all is printed.
+// ./inspect gradients: a line for every tensor of every op whose name begins with one of `names` (none: of every op),
+// or for every parameter of a small model. Both throw where a gradient is wrong, after all is printed.
 void check_ops(const std::vector<std::string>& names);
 void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 
@@ -43,11 +43,12 @@ Curves curves_of(const std::string& path, const std::string& x);
 
 // ./inspect attention RUN: a page of pictures of who reads whom in one line, in every layer and head.
 struct AttentionSettings {
-    std::string run, text, out = "attention.html";  // text: source, or source<TAB>target; empty: the first line that the run held out
+    // text: source, or source<TAB>target; empty: the first line that the run held out
+    std::string run, text, out = "attention.html";
 };
 void draw_attention(const AttentionSettings& settings);
-// The pictures alone, of a run on the CPU and a text of one line: means of the heads, or every head as well. Empty where no attention of the run keeps
-// probabilities. Then the part of a page that has them.
+// The pictures alone, of a run on the CPU and a text of one line: means of the heads, or every head as well. Empty
+// where no attention of the run keeps probabilities. Then the part of a page that has them.
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads);
 std::string attention_section(const std::string& pictures);
 // The first line that was held out, or else trained on; none of a run that makes its examples itself.
@@ -55,7 +56,8 @@ TrainingText first_line(const TrainingText& text);
 
 // ./inspect report: one page on a run.
 struct ReportSettings {
-    std::string run, data, out = "report.html";  // data: other text than what was held out, with labels behind tabs or without
+    // data: other text than what was held out, with labels behind tabs or without
+    std::string run, data, out = "report.html";
     int limit = 400;
 };
 void write_report(const ReportSettings& settings, std::uint64_t seed, Device device);

@@ -22,7 +22,9 @@ class Frame {
     explicit Frame(const std::vector<Points>& all) {
         for (const Points& points : all)
             for (const auto& p : points)
-                for (int k : {0, 1}) low_[std::size_t(k)] = std::min(low_[std::size_t(k)], p[std::size_t(k)]), high_[std::size_t(k)] = std::max(high_[std::size_t(k)], p[std::size_t(k)]);
+                for (int k : {0, 1})
+                    low_[std::size_t(k)] = std::min(low_[std::size_t(k)], p[std::size_t(k)]),
+                    high_[std::size_t(k)] = std::max(high_[std::size_t(k)], p[std::size_t(k)]);
         for (std::size_t k : {0, 1})
             if (!(high_[k] > low_[k])) low_[k] -= 0.5, high_[k] = low_[k] + 1;
     }
@@ -30,13 +32,16 @@ class Frame {
     double y(double v) const { return height - 30 - (height - 60) * (v - low_[1]) / (high_[1] - low_[1]); }
     // `inner` within axes, with the extremes of both.
     std::string picture(const std::string& title, const std::string& inner) const {
-        std::string s = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>", width,
-                                    height, letters(title), letters(title));
+        std::string s = fmt::format(
+            "<svg viewBox=\"0 0 {} {}\" role=\"img\"><title>{}</title><text x=\"10\" y=\"18\" class=\"title\">{}</text>",
+            width, height, letters(title), letters(title));
         s += fmt::format("<path d=\"M{} 26V{}H{}\" class=\"axis\"/>", side, height - 26, width - 6);
         for (int high : {0, 1}) {
-            const auto &of = high ? high_ : low_;
-            s += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>", side - 4, y(of[1]) + 4, of[1]);
-            s += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>", x(of[0]), height - 10, high ? "end" : "start", of[0]);
+            const auto& of = high ? high_ : low_;
+            s += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>", side - 4, y(of[1]) + 4,
+                             of[1]);
+            s += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{:.4g}</text>", x(of[0]), height - 10,
+                             high ? "end" : "start", of[0]);
         }
         return s + inner + "</svg>\n";
     }
@@ -46,24 +51,27 @@ class Frame {
 };
 
 inline const char* colour(std::size_t i) {
-    constexpr const char* all[] = {"#2b5d8a", "#c2571a", "#3c7d3c", "#8a2b6d", "#8a7a2b", "#2b8a84", "#8a2b2b", "#5d5d5d", "#6a4fb0", "#b04f8f"};
+    constexpr const char* all[] = {"#2b5d8a", "#c2571a", "#3c7d3c", "#8a2b6d", "#8a7a2b",
+                                   "#2b8a84", "#8a2b2b", "#5d5d5d", "#6a4fb0", "#b04f8f"};
     return all[i % std::size(all)];
 }
 
 inline std::string line_chart(const std::string& title, const Points& points) {
     const Frame frame({points});
     std::string path;
-    for (const auto& p : points) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(p[0]), frame.y(p[1]));
+    for (const auto& p : points)
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", frame.x(p[0]), frame.y(p[1]));
     return frame.picture(title, fmt::format("<path d=\"{}\" class=\"line\"/>", path));
 }
 
 // A point has a group, by which it is coloured, and words that a browser shows under the mouse.
-inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group, const std::vector<std::string>& words) {
+inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
+                           const std::vector<std::string>& words) {
     const Frame frame({points});
     std::string inner;
     for (std::size_t i = 0; i < points.size(); i++)
-        inner += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>", frame.x(points[i][0]),
-                             frame.y(points[i][1]), colour(group[i]), letters(words[i]));
+        inner += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>",
+                             frame.x(points[i][0]), frame.y(points[i][1]), colour(group[i]), letters(words[i]));
     return frame.picture(title, inner);
 }
 
@@ -72,7 +80,8 @@ inline std::string bars(const std::string& title, const std::vector<std::pair<st
     for (const auto& [name, value] : values) most = std::max(most, value);
     std::string s = "<table class=\"bars\"><caption>" + letters(title) + "</caption>";
     for (const auto& [name, value] : values)
-        s += fmt::format("<tr><th>{}</th><td><span style=\"width:{:.1f}%\"></span></td><td>{:.3g}</td></tr>", letters(name), 100 * std::max(0.0, value) / most, value);
+        s += fmt::format("<tr><th>{}</th><td><span style=\"width:{:.1f}%\"></span></td><td>{:.3g}</td></tr>",
+                         letters(name), 100 * std::max(0.0, value) / most, value);
     return s + "</table>\n";
 }
 
@@ -92,7 +101,8 @@ inline std::string section(const std::string& heading, const std::string& what, 
 }
 
 inline std::string page(const std::string& title, const std::string& body) {
-    return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" + letters(title) +
+    return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
+           letters(title) +
            "</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
            "svg{width:100%;max-width:27rem;height:auto;font-size:11px;vertical-align:top}.title{font-size:13px;font-weight:bold}"
            ".axis{fill:none;stroke:#888}.line{fill:none;stroke:#2b5d8a;stroke-width:1.5}table{border-collapse:collapse;margin:1rem 0}"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect plot: what the log.jsonl of runs say over the steps, a plot for each of their numbers, a curve for each run.
+// ./inspect plot: what the log.jsonl of runs say over the steps, a plot for each of their numbers, a curve for each
+// run.
 #include "tools/plot/plot.h"
 
 #include <filesystem>
@@ -20,7 +21,9 @@ Curves curves_of(const std::string& path, const std::string& x) {
     const std::string bytes = read_file(path);
     for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
         nlohmann::json line;
-        if (!parse_bounded(std::string_view(bytes).substr(begin, end - begin), line).empty() || !line.is_object() || !line.contains(x) || !line[x].is_number()) continue;
+        if (!parse_bounded(std::string_view(bytes).substr(begin, end - begin), line).empty() || !line.is_object() ||
+            !line.contains(x) || !line[x].is_number())
+            continue;
         for (const auto& [key, value] : line.items())
             if (value.is_number()) curves[key].emplace_back(line[x].get<double>(), value.get<double>());
     }
@@ -32,7 +35,8 @@ void plot_runs(const PlotSettings& s) {
     std::vector<std::pair<std::string, Curves>> runs;
     std::set<std::string> names;
     for (const std::string& run : s.runs) {
-        runs.emplace_back(std::filesystem::absolute(run + "/.").parent_path().filename().string(), curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
+        runs.emplace_back(std::filesystem::absolute(run + "/.").parent_path().filename().string(),
+                          curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
         for (const auto& [name, points] : runs.back().second) names.insert(name);
     }
     std::vector<std::string> shown = s.numbers;
@@ -43,13 +47,15 @@ void plot_runs(const PlotSettings& s) {
             throw BadUsage(text("--numbers: no log has ", name, "; there are ", known.empty() ? "none" : known));
         }
     for (const std::string& name : names)
-        if (s.numbers.empty() && name != "step" && name != "tokens" && name != "seconds" && name != "norm") shown.push_back(name);
+        if (s.numbers.empty() && name != "step" && name != "tokens" && name != "seconds" && name != "norm")
+            shown.push_back(name);
     if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
     std::vector<Plot> plots;
     for (const std::string& name : shown) {
         Plot plot{name, s.x, name, false, false, {}};
         for (const auto& [run, curves] : runs)
-            if (const auto found = curves.find(name); found != curves.end()) plot.curves.push_back({run, found->second});
+            if (const auto found = curves.find(name); found != curves.end())
+                plot.curves.push_back({run, found->second});
         plots.push_back(plot);
     }
     draw(s.out, plots);

@@ -17,9 +17,8 @@ void print_times(const Clock& clock, int steps) {
     for (const auto& [op, share] : clock.shares()) total += share.forward + share.backward;
     say("{:16}{:>8}{:>14}{:>14}{:>9}\n", "op", "calls", "forward ms", "backward ms", "share");
     for (const auto& [op, share] : clock.shares())
-        say("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps,
-                   1e3 * share.forward / steps, 1e3 * share.backward / steps,
-                   100 * (share.forward + share.backward) / total);
+        say("{:16}{:8}{:14.3f}{:14.3f}{:8.1f}%\n", op, share.calls / steps, 1e3 * share.forward / steps,
+            1e3 * share.backward / steps, 100 * (share.forward + share.backward) / total);
     say("{:16}{:8}{:14.3f} ms a step, forward and backward\n", "all", "", 1e3 * total / steps);
 }
 
@@ -49,11 +48,10 @@ void print_program(const ProgramSettings& s, std::uint64_t seed) {
     if (!s.timeline.empty()) replace_file(s.timeline, timeline.json());
     if (s.time) return print_times(clock, steps - 1);
     if (dump) dump->write_program(step.tape);
-    say("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n",
-               Lines{step.tape.program()}, step.kind.name, step.run->description(), step.run->parameters.count(),
-               step.task->batch_tokens(), step.bucket);
-    say("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n",
-               double(step.arena.planned_bytes()) / 1024, double(step.arena.unplanned_bytes()) / 1024);
+    say("{}\n{}: {}\n{} parameters; {} tokens are asked for, of a batch in bucket {}\n", Lines{step.tape.program()},
+        step.kind.name, step.run->description(), step.run->parameters.count(), step.task->batch_tokens(), step.bucket);
+    say("values and gradients: {:.1f} KiB as planned, {:.1f} side by side\n", double(step.arena.planned_bytes()) / 1024,
+        double(step.arena.unplanned_bytes()) / 1024);
     if (dump) say("every value and gradient: {}/<path>.npy and <path>.grad.npy\n", s.dump);
 }
 

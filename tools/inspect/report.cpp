@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ./inspect report: what a run has learned, on one page: settings and curves of any run; for a univae also what it writes and what
-// its latents hold.
+// ./inspect report: what a run has learned, on one page: settings and curves of any run; for a univae also what it
+// writes and what its latents hold.
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -87,7 +87,8 @@ std::string settings(Run& run, const ModelKind& kind) {
     run.settings_to_change().declare(now);
     std::vector<std::vector<std::string>> rows = {{"setting", "value", "default"}};
     for (const std::string& key : now.keys())
-        if (start.value(key) != now.value(key) && key != "precision") rows.push_back({key, now.value(key), start.value(key)});
+        if (start.value(key) != now.value(key) && key != "precision")
+            rows.push_back({key, now.value(key), start.value(key)});
     return table(rows);
 }
 
@@ -115,16 +116,23 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     if (model.latents[0].latent->has_density()) {
         const LatentUse use = latent_use(model, all, seed);
         std::vector<std::pair<std::string, double>> kl;
-        for (double nats : held_out_losses(model, all, seed).layer_kl) kl.emplace_back(fmt::format("latent {}, layer {}", kl.size(), model.options.latent_at[kl.size()]), nats);
-        out += section("What the latents hold",
-                       fmt::format("{} of {} numbers vary from sentence to sentence; {:.2f} nats tell sentences apart, of at most {:.2f} that {} sentences can need.",
-                                   use.active, use.units, std::max(0.0, use.mutual_information), std::log(double(all.size())), all.size()),
-                       bars("KL, nats a sentence", kl));
+        for (double nats : held_out_losses(model, all, seed).layer_kl)
+            kl.emplace_back(fmt::format("latent {}, layer {}", kl.size(), model.options.latent_at[kl.size()]), nats);
+        out += section(
+            "What the latents hold",
+            fmt::format(
+                "{} of {} numbers vary from sentence to sentence; {:.2f} nats tell sentences apart, of at most {:.2f} that {} sentences can need.",
+                use.active, use.units, std::max(0.0, use.mutual_information), std::log(double(all.size())), all.size()),
+            bars("KL, nats a sentence", kl));
     }
     std::vector<std::size_t> group;
     std::vector<std::string> under, names;
     const bool labelled = text.held_out_targets.size() == lines.size();
-    const auto name_of = [&](std::size_t i) { return labelled ? text.held_out_targets[i] : fmt::format("{:>2} to {} tokens", sentences[i].ids.size() / 6 * 6, sentences[i].ids.size() / 6 * 6 + 5); };
+    const auto name_of = [&](std::size_t i) {
+        return labelled ? text.held_out_targets[i]
+                        : fmt::format("{:>2} to {} tokens", sentences[i].ids.size() / 6 * 6,
+                                      sentences[i].ids.size() / 6 * 6 + 5);
+    };
     for (std::size_t i = 0; i < lines.size(); i++) names.push_back(name_of(i));
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -133,27 +141,36 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
         under.push_back(name_of(i) + ": " + lines[i]);
     }
     std::string key;
-    for (std::size_t i = 0; i < names.size(); i++) key += fmt::format("<span style=\"color:{}\">&#9679;</span> {} &nbsp; ", colour(i), letters(names[i]));
+    for (std::size_t i = 0; i < names.size(); i++)
+        key += fmt::format("<span style=\"color:{}\">&#9679;</span> {} &nbsp; ", colour(i), letters(names[i]));
     std::string maps = scatter("all latents", flattened(means), group, under);
     for (int l = 0; l < space.layers(); l++) {
         Vectors own;
         for (const auto& z : means) own.emplace_back(z.begin() + space.begin(l), z.begin() + space.begin(l + 1));
         maps += scatter(fmt::format("latent {}", l), flattened(own), group, under);
     }
-    out += section("Where sentences lie", fmt::format("The means of {} sentences along the two directions in which they vary most. Point at one to read it.", lines.size()),
-                   maps + "<p>" + key + "</p>");
+    out += section(
+        "Where sentences lie",
+        fmt::format(
+            "The means of {} sentences along the two directions in which they vary most. Point at one to read it.",
+            lines.size()),
+        maps + "<p>" + key + "</p>");
 
-    std::vector<std::vector<std::string>> rows = {{"held-out sentence", "written again", "each latent by itself of the next sentence"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"held-out sentence", "written again", "each latent by itself of the next sentence"}};
     const auto again = write(first, starts);
     std::vector<std::vector<Tokens>> swapped;
     for (int l = 0; l < space.layers(); l++) {
         Vectors z = first;
-        for (std::size_t i = 0; i < n; i++) std::copy_n(first[(i + 1) % n].begin() + space.begin(l), space.begin(l + 1) - space.begin(l), z[i].begin() + space.begin(l));
+        for (std::size_t i = 0; i < n; i++)
+            std::copy_n(first[(i + 1) % n].begin() + space.begin(l), space.begin(l + 1) - space.begin(l),
+                        z[i].begin() + space.begin(l));
         swapped.push_back(write(z, starts));
     }
     for (std::size_t i = 0; i < n; i++) {
         std::string parts;
-        for (std::size_t l = 0; l < swapped.size(); l++) parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.text(swapped[l][i]));
+        for (std::size_t l = 0; l < swapped.size(); l++)
+            parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.text(swapped[l][i]));
         rows.push_back({lines[i], run.text(again[i]), parts});
     }
     out += section("Sentences and their latents", "Chosen as the first of the held-out text.", table(rows));
@@ -169,10 +186,15 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
 
     Vectors drawn;
     std::vector<int> lengths;
-    for (std::uint32_t i = 0; i < 20; i++) drawn.push_back(run.draw(seed, i, 0)), lengths.push_back(model.start_position(run.draw_length(seed, i)));
+    for (std::uint32_t i = 0; i < 20; i++)
+        drawn.push_back(run.draw(seed, i, 0)), lengths.push_back(model.start_position(run.draw_length(seed, i)));
     rows = {{"sample", "the training line that shares most tokens"}};
     for (const Tokens& t : write(drawn, lengths)) rows.push_back({run.text(t), nearest(train, text.train, t)});
-    return out + section("Samples", fmt::format("The first twenty draws of seed {}, none left out, {}.", seed, run.prior ? "from the fitted prior" : "from the prior of training"), table(rows)) +
+    return out +
+           section("Samples",
+                   fmt::format("The first twenty draws of seed {}, none left out, {}.", seed,
+                               run.prior ? "from the fitted prior" : "from the prior of training"),
+                   table(rows)) +
            (s.data.empty() ? "" : section("Text", "Sentences are of " + s.data + ".", ""));
 }
 
@@ -181,11 +203,14 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
 void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     const ModelKind& kind = model_of_run(s.run);
     const std::unique_ptr<Run> run = kind.load(s.run, false, device);
-    std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step), settings(*run, kind)) +
+    std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step),
+                               settings(*run, kind)) +
                        section("Training", "Over the steps.", curves(s.run));
     TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
     const TrainingText one = first_line(text);
-    if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false); !pictures.empty()) body += attention_section(pictures);
+    if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false);
+        !pictures.empty())
+        body += attention_section(pictures);
     if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
         text.held_out_targets.clear();  // of pairs; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;
@@ -193,7 +218,9 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
             const Text other = read_text(s.data);
             text.held_out = other.source, text.held_out_targets = other.target;
         }
-        if (int(text.held_out.size()) > s.limit) text.held_out.resize(std::size_t(s.limit)), text.held_out_targets.resize(std::min(text.held_out_targets.size(), text.held_out.size()));
+        if (int(text.held_out.size()) > s.limit)
+            text.held_out.resize(std::size_t(s.limit)),
+                text.held_out_targets.resize(std::min(text.held_out_targets.size(), text.held_out.size()));
         if (text.held_out.empty()) throw BadInput("there is no held-out sentence to show; give --data FILE");
         of->load_prior();
         body += latents(*of, text, s, seed);

@@ -12,7 +12,8 @@ namespace masquerade {
 // Whether these words name a model or its settings.
 bool describes_model(const std::vector<std::string>& words);
 
-// The model of these words and seed, and one step of it; always on the same batch, so that steps in two types can be compared.
+// The model of these words and seed, and one step of it; always on the same batch, so that steps in two types can be
+// compared.
 struct SmallStep {
     // Stored in the precision of its settings, unless another type is given.
     SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});

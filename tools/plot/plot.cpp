@@ -21,7 +21,10 @@ namespace {
 
 constexpr std::size_t longest_name = 200;  // bytes
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' || c == '_'; }
+bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
+           c == '_';
+}
 
 // A file without a name, for what passes between us and another program. Both read and write it from its begin.
 struct TemporaryFile {
@@ -42,7 +45,8 @@ struct TemporaryFile {
     std::string read() const {
         std::string bytes;
         char some[1 << 16];
-        for (ssize_t n; (n = ::pread(number, some, sizeof some, off_t(bytes.size()))) > 0;) bytes.append(some, std::size_t(n));
+        for (ssize_t n; (n = ::pread(number, some, sizeof some, off_t(bytes.size()))) > 0;)
+            bytes.append(some, std::size_t(n));
         return bytes;
     }
 };
@@ -53,18 +57,19 @@ bool ends_with(const std::string& s, const std::string& end) {
 
 std::string script(const std::string& file, const std::vector<Plot>& plots) {
     const char* terminal = ends_with(file, ".svg") ? "svg background 'white'" : "pngcairo";
-    std::string s = fmt::format("set encoding utf8\nset terminal {} noenhanced size 900,{}\nset multiplot layout {},1\n", terminal,
-                                460 * plots.size(), plots.size());
+    std::string s =
+        fmt::format("set encoding utf8\nset terminal {} noenhanced size 900,{}\nset multiplot layout {},1\n", terminal,
+                    460 * plots.size(), plots.size());
     s += "set grid\nset key outside right\n";
     for (const Plot& plot : plots) {
-        s += fmt::format("unset logscale\nset title {}\nset xlabel {}\nset ylabel {}\n", gnuplot_string(plot.title), gnuplot_string(plot.x),
-                         gnuplot_string(plot.y));
+        s += fmt::format("unset logscale\nset title {}\nset xlabel {}\nset ylabel {}\n", gnuplot_string(plot.title),
+                         gnuplot_string(plot.x), gnuplot_string(plot.y));
         if (plot.log_x) s += "set logscale x 2\n";
         if (plot.log_y) s += "set logscale y\n";
         std::string data, lines;
         for (std::size_t i = 0; i < plot.curves.size(); i++) {
-            lines += fmt::format("{}'-' with linespoints linetype {} dashtype {} pointtype {} title {}", i ? ", " : "plot ",
-                                 i % 8 + 1, i / 8 + 1, i + 1, gnuplot_string(plot.curves[i].name));
+            lines += fmt::format("{}'-' with linespoints linetype {} dashtype {} pointtype {} title {}",
+                                 i ? ", " : "plot ", i % 8 + 1, i / 8 + 1, i + 1, gnuplot_string(plot.curves[i].name));
             for (const auto& [x, y] : plot.curves[i].points) data += fmt::format("{} {}\n", x, y);
             data += "e\n";
         }
@@ -79,10 +84,12 @@ void check_picture(const std::string& file, const Drawer& by) {
     if (!ends_with(file, ".svg") && !ends_with(file, ".png"))
         throw BadUsage(text(file, " ends neither in .svg nor in .png, the two kinds of picture there are"));
     if (std::system(text("command -v ", by.name, " >/dev/null 2>&1").c_str()) != 0)
-        throw BadInput(text(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")"));
+        throw BadInput(
+            text(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")"));
 }
 
-void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file, const std::string& script) {
+void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file,
+             const std::string& script) {
     const auto not_drawn = [&](const std::string& why) { return BadInput(text(file, " was not drawn: ", why)); };
     const TemporaryFile in(file), out(file), said(file);
     in.write(script);
@@ -100,7 +107,8 @@ void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const 
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     const std::string picture = out.read();
-    const bool whole = ends_with(file, ".png") ? picture.find("IEND") != picture.npos : picture.find("</svg>") != picture.npos;
+    const bool whole =
+        ends_with(file, ".png") ? picture.find("IEND") != picture.npos : picture.find("</svg>") != picture.npos;
     if (status != 0 || !whole) {
         std::string reason = said.read();
         std::replace(reason.begin(), reason.end(), '\n', ' ');
@@ -111,7 +119,8 @@ void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const 
 
 std::string gnuplot_string(const std::string& words) {
     std::string s = "\"";
-    for (char c : printable(words, longest_name)) s += is_letter(c) ? std::string(1, c) : fmt::format("\\{:03o}", std::uint8_t(c));
+    for (char c : printable(words, longest_name))
+        s += is_letter(c) ? std::string(1, c) : fmt::format("\\{:03o}", std::uint8_t(c));
     return s + "\"";
 }
 

@@ -16,16 +16,18 @@ struct Plot {
     bool log_x = false, log_y = false;
     std::vector<Curve> curves;
 };
-// A program that draws what a script on its standard input says, and writes the picture to its standard output. It learns
-// no name of a file, and no shell stands between.
+// A program that draws what a script on its standard input says, and writes the picture to its standard output. It
+// learns no name of a file, and no shell stands between.
 struct Drawer {
     const char *name, *package, *what;  // of Debian, if it is missing; what it draws
 };
 constexpr Drawer gnuplot{"gnuplot", "gnuplot-nox", "pictures are"}, dot{"dot", "graphviz", "graphs are"};
-// BadUsage where `file` ends neither in .svg nor in .png, BadInput where the program is missing: to be asked before long work.
+// BadUsage where `file` ends neither in .svg nor in .png, BadInput where the program is missing: to be asked before
+// long work.
 void check_picture(const std::string& file, const Drawer& by = gnuplot);
 // The whole picture, or an error and the old file. What the drawer says is shown only where it fails.
-void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file, const std::string& script);
+void draw_by(const Drawer& by, const std::vector<std::string>& arguments, const std::string& file,
+             const std::string& script);
 // Draws plots one below the other into such a file.
 void draw(const std::string& file, const std::vector<Plot>& plots);
 

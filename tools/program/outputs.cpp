@@ -35,8 +35,7 @@ struct File {
 
 [[noreturn]] void refuse(const Output& output, const std::string& what) {
     const std::string given = output.path.empty() ? output.option : output.option + " " + output.path;
-    throw BadUsage(
-        text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
+    throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
 }
 
 // Whether the path lies in a run under a name that the run keeps something by, be it there or not.

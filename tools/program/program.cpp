@@ -27,9 +27,13 @@
 
 namespace masquerade {
 
-Option Option::between(std::int64_t least, std::int64_t most) const { return Option(option_->check(CLI::Range(least, most))); }
+Option Option::between(std::int64_t least, std::int64_t most) const {
+    return Option(option_->check(CLI::Range(least, most)));
+}
 Option Option::between(double least, double most) const { return Option(option_->check(CLI::Range(least, most))); }
-Option Option::one_of(const std::vector<std::string>& words) const { return Option(option_->check(CLI::IsMember(words))); }
+Option Option::one_of(const std::vector<std::string>& words) const {
+    return Option(option_->check(CLI::IsMember(words)));
+}
 Option Option::list() const { return Option(option_->delimiter(',')); }
 Option Option::required() const { return Option(option_->required()); }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
@@ -72,9 +76,12 @@ void guard_files() {
     std::vector<std::string> inputs;
     for (const FileOption& o : file_options) {
         if (!o.counts()) continue;
-        if (o.some) inputs.insert(inputs.end(), o.some->begin(), o.some->end());
-        else if (o.written && !o.one->empty()) outputs.push_back({o.name, *o.one});
-        else if (!o.one->empty()) inputs.push_back(*o.one);
+        if (o.some)
+            inputs.insert(inputs.end(), o.some->begin(), o.some->end());
+        else if (o.written && !o.one->empty())
+            outputs.push_back({o.name, *o.one});
+        else if (!o.one->empty())
+            inputs.push_back(*o.one);
     }
     refuse_to_read(outputs, inputs);
 }
@@ -99,8 +106,7 @@ Option Options::output(const std::string& name, std::string& path, const std::st
     file_options.push_back({app_, name, &path, nullptr, true});
     return Option(app_->add_option(name, path, what)->option_text(shown));
 }
-#define OPTION_OF(T) \
-    template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
+#define OPTION_OF(T) template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
 OPTION_OF(std::string)
 OPTION_OF(std::vector<std::string>)
 OPTION_OF(int)
@@ -114,7 +120,9 @@ OPTION_OF(std::optional<double>)
 void Options::heading(const std::string& title) { app_->option_defaults()->group(title); }
 void Options::footer(const std::string& text) { app_->footer(text); }
 Options Options::group(const std::string& title) { return Options(app_->add_option_group(title)); }
-Options Options::command(const std::string& name, const std::string& what) { return Options(app_->add_subcommand(name, what)); }
+Options Options::command(const std::string& name, const std::string& what) {
+    return Options(app_->add_subcommand(name, what));
+}
 void Options::expect_commands(int least) { app_->require_subcommand(least, 1)->fallthrough(); }
 bool Options::chosen() const { return app_->parsed(); }
 std::string Options::title() const { return app_->get_group(); }
@@ -171,7 +179,8 @@ void stop_at_once() { closing = true; }
 bool wait_for_input() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (!stopped())
-        if (const int ready = poll(&input, 1, 200); ready > 0 || (ready < 0 && errno != EINTR)) return true;  // a signal may come before it waits
+        if (const int ready = poll(&input, 1, 200); ready > 0 || (ready < 0 && errno != EINTR))
+            return true;  // a signal may come before it waits
     return false;
 }
 
@@ -189,8 +198,8 @@ void say_when_stopped(const char* words) { last_words = words; }
 void flush_out() {
     errno = 0;
     if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-    throw BadInput(text("standard output cannot be written: ",
-                        errno ? std::strerror(errno) : "was it closed, is the disk full?"));
+    throw BadInput(
+        text("standard output cannot be written: ", errno ? std::strerror(errno) : "was it closed, is the disk full?"));
 }
 
 void write_out(std::string_view bytes) {
@@ -230,15 +239,18 @@ std::string why_no_value(const std::string& type, std::string& word) {
     if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
     if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
         return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", clipped(word));
-    if (type.rfind("INT", 0) == 0 && !rewrite<std::int64_t>(word)) return text("a whole number is expected, found ", clipped(word));
-    if (type.rfind("FLOAT", 0) == 0 && !rewrite<double>(word)) return text("a finite number is expected, found ", clipped(word));
+    if (type.rfind("INT", 0) == 0 && !rewrite<std::int64_t>(word))
+        return text("a whole number is expected, found ", clipped(word));
+    if (type.rfind("FLOAT", 0) == 0 && !rewrite<double>(word))
+        return text("a finite number is expected, found ", clipped(word));
     return "";
 }
 
 // Adds this check to every option of a program, and of its commands, before the checks that they have.
 void check_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options())
-        option->transform(CLI::Validator([type = option->get_type_name()](std::string& word) { return why_no_value(type, word); }, ""));
+        option->transform(CLI::Validator(
+            [type = option->get_type_name()](std::string& word) { return why_no_value(type, word); }, ""));
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
@@ -246,7 +258,8 @@ void check_values(CLI::App& app) {
 std::string reason_of_refusal(const CLI::ParseError& error) {
     const std::string said = error.what(), name = said.substr(0, said.find(':'));
     if (error.get_name() != "ArgumentMismatch") return said;
-    return said.find("At Most") != said.npos ? name + " is given more than once" : name + ": a value is expected, and none follows";
+    return said.find("At Most") != said.npos ? name + " is given more than once"
+                                             : name + ": a value is expected, and none follows";
 }
 
 // The exception that is being handled, in our words: those of libraries tell nothing about files and settings.

@@ -127,8 +127,7 @@ int number_in(std::string_view field) {
 }
 
 // Fields separated by spaces: ids, or tokens as encoding prints them.
-std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary,
-                          bool as_ids) {
+std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary, bool as_ids) {
     std::vector<int> ids;
     while (true) {
         line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
@@ -137,12 +136,12 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
         line.remove_prefix(field.size());
         ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
         if (as_ids && ids.back() >= vocabulary.size())
-            throw BadInput(text("line ", line_number, ": the vocabulary has no id ", ids.back(),
-                                "; its ids are 0 to ", vocabulary.size() - 1));
+            throw BadInput(text("line ", line_number, ": the vocabulary has no id ", ids.back(), "; its ids are 0 to ",
+                                vocabulary.size() - 1));
         if (ids.back() < 0)
             throw BadInput(text("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
-                                " of the vocabulary; ", as_ids ? "without" : "with",
-                                " --ids, --decode reads ", as_ids ? "tokens" : "ids"));
+                                " of the vocabulary; ", as_ids ? "without" : "with", " --ids, --decode reads ",
+                                as_ids ? "tokens" : "ids"));
     }
 }
 
@@ -193,8 +192,8 @@ void measure_restoration(const TokenizeSettings& s) {
         }
     });
     const long whole = lines - unknown, exact = whole - failed;
-    say("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown,
-                             exact, whole, whole > 0 ? 100 * double(exact) / double(whole) : 0);
+    say("{} lines, {} left out for [UNK], {} of {} restored exactly: {:.2f} %\n", lines, unknown, exact, whole,
+        whole > 0 ? 100 * double(exact) / double(whole) : 0);
 }
 
 }  // namespace masquerade

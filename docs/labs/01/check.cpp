@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 1. The truth is the model written once more, with plain loops over complex numbers, and the complex step through
-// it. A wrong gradient is described by where it is right, and by what would have to be a constant for it to be right.
+// The check of lab 1. The truth is the model written once more, with plain loops over complex numbers, and the complex
+// step through it. A wrong gradient is described by where it is right, and by what would have to be a constant for it
+// to be right.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -17,9 +18,10 @@ using Row = std::vector<Complex>;
 using Rows = std::vector<Row>;
 
 std::vector<Matrix*> values_of(Model& m) {
-    return {&m.norm1.mean, &m.norm1.rstd, &m.norm2.mean, &m.norm2.rstd, &m.norm3.mean, &m.norm3.rstd, &m.x, &m.n1,        &m.q,
-            &m.kv,         &m.attended,   &m.lse,        &m.projected,  &m.s1,         &m.n2,         &m.u, &m.a,         &m.outer,
-            &m.s2,         &m.h,          &m.losses,     &m.lse_words,  &m.loss,       &m.h1,         &m.token1, &m.bias1};
+    return {&m.norm1.mean, &m.norm1.rstd, &m.norm2.mean, &m.norm2.rstd, &m.norm3.mean, &m.norm3.rstd, &m.x,
+            &m.n1,         &m.q,          &m.kv,         &m.attended,   &m.lse,        &m.projected,  &m.s1,
+            &m.n2,         &m.u,          &m.a,          &m.outer,      &m.s2,         &m.h,          &m.losses,
+            &m.lse_words,  &m.loss,       &m.h1,         &m.token1,     &m.bias1};
 }
 
 // A model with numbers, and a batch for it.
@@ -28,7 +30,9 @@ struct Case {
     Model m;
     Batch batch;
     Case(std::string title, const Documents& documents, int heads = 2, unsigned seed = 17)
-        : name(std::move(title)), m({rows_of(documents), 7, 4, heads, 5}), batch{documents, {}, {}, {"weights", {m.size.N}}} {
+        : name(std::move(title)),
+          m({rows_of(documents), 7, 4, heads, 5}),
+          batch{documents, {}, {}, {"weights", {m.size.N}}} {
         std::mt19937 random(seed);
         std::normal_distribution<double> normal;
         for (Matrix* p : m.parameters())
@@ -58,12 +62,18 @@ std::vector<Case> special(unsigned seed = 17) {
 }
 
 // Tensors at one of the places where they are read, which can be taken as a constant there.
-const char* const reads[] = {"the residual x of s1", "the x that norm1 reads", "the residual s1 of s2", "the s1 that norm2 reads",
-                             "the n1 that query reads", "the n1 that key_value reads", "the token that is the embedding",
+const char* const reads[] = {"the residual x of s1",
+                             "the x that norm1 reads",
+                             "the residual s1 of s2",
+                             "the s1 that norm2 reads",
+                             "the n1 that query reads",
+                             "the n1 that key_value reads",
+                             "the token that is the embedding",
                              "the token that is the last matrix"};
 constexpr int nothing = -1;
 
-// The loss, from the numbers of all parameters in the order of Model::parameters(); what was made on the way goes to `made`.
+// The loss, from the numbers of all parameters in the order of Model::parameters(); what was made on the way goes to
+// `made`.
 using Made = std::vector<std::pair<const Matrix Model::*, Rows>>;
 Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int constant, Made* made = nullptr) {
     const auto read = [&](int place, const Rows& x) {
@@ -88,7 +98,8 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
             Complex mean = 0, variance = 0;
             for (const Complex& each : row) mean += each / double(row.size());
             for (const Complex& each : row) variance += (each - mean) * (each - mean) / double(row.size());
-            for (std::size_t c = 0; c < row.size(); c++) row[c] = (row[c] - mean) / std::sqrt(variance + eps) * w[c] + b[c];
+            for (std::size_t c = 0; c < row.size(); c++)
+                row[c] = (row[c] - mean) / std::sqrt(variance + eps) * w[c] + b[c];
         }
         return y;
     };
@@ -102,7 +113,8 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
     Rows x;
     const Row embedding = read(6, {p[0]})[0], last = read(7, {p[0]})[0];
     for (int id : batch.ids) x.emplace_back(embedding.begin() + id * size.C, embedding.begin() + (id + 1) * size.C);
-    const Rows n1 = norm(p[1], p[2], read(1, x)), q = linear(p[3], p[4], read(4, n1)), kv = linear(p[5], p[6], read(5, n1));
+    const Rows n1 = norm(p[1], p[2], read(1, x)), q = linear(p[3], p[4], read(4, n1)),
+               kv = linear(p[5], p[6], read(5, n1));
     Rows attended;
     std::size_t first = 0;  // row of the document
     for (const Document& d : batch.documents) {
@@ -122,7 +134,8 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
         }
         first = attended.size();
     }
-    const Rows projected = linear(p[7], p[8], attended), s1 = sum(read(0, x), projected), n2 = norm(p[9], p[10], read(3, s1));
+    const Rows projected = linear(p[7], p[8], attended), s1 = sum(read(0, x), projected),
+               n2 = norm(p[9], p[10], read(3, s1));
     const Rows u = linear(p[11], p[12], n2);
     Rows a = u;
     for (Row& row : a)
@@ -133,9 +146,19 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
     const Rows outer = linear(p[13], p[14], a), s2 = sum(read(2, s1), outer), h = norm(p[15], p[16], s2);
     const Rows logits = linear(last, p[17], h);
     if (made)
-        *made = {{&Model::x, x}, {&Model::n1, n1}, {&Model::q, q}, {&Model::kv, kv}, {&Model::attended, attended},
-                 {&Model::projected, projected}, {&Model::s1, s1}, {&Model::n2, n2}, {&Model::u, u}, {&Model::a, a},
-                 {&Model::outer, outer}, {&Model::s2, s2}, {&Model::h, h}};
+        *made = {{&Model::x, x},
+                 {&Model::n1, n1},
+                 {&Model::q, q},
+                 {&Model::kv, kv},
+                 {&Model::attended, attended},
+                 {&Model::projected, projected},
+                 {&Model::s1, s1},
+                 {&Model::n2, n2},
+                 {&Model::u, u},
+                 {&Model::a, a},
+                 {&Model::outer, outer},
+                 {&Model::s2, s2},
+                 {&Model::h, h}};
     Complex loss = 0;
     for (std::size_t n = 0; n < logits.size(); n++) {
         Complex total = 0;
@@ -146,12 +169,15 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
 }
 Rows numbers_of(Case& c) {
     Rows p;
-    for (const Matrix* each : c.m.parameters()) p.emplace_back(each->numbers.get(), each->numbers.get() + each->shape.count());
+    for (const Matrix* each : c.m.parameters())
+        p.emplace_back(each->numbers.get(), each->numbers.get() + each->shape.count());
     return p;
 }
 // The gradients of the parameters named, one after the other.
 using Names = std::vector<std::string>;
-bool among(const Names& names, const std::string& path) { return std::find(names.begin(), names.end(), path) != names.end(); }
+bool among(const Names& names, const std::string& path) {
+    return std::find(names.begin(), names.end(), path) != names.end();
+}
 Numbers truth(Case& c, const Names& names, int constant = nothing) {
     Rows p = numbers_of(c);
     Numbers g;
@@ -239,7 +265,8 @@ std::string of_gradients(const Names& names) {
     std::vector<Result> cases;
     for (Case& c : special()) cases.push_back({c.name, students(c, {bad[0]}), truth(c, {bad[0]})});
     s += wrong(bad[0], {"", students(any, {bad[0]}), truth(any, {bad[0]})}, cases);
-    if (alike(students(any, names, 0), truth(any, names))) s += "all of them are right if every gradient is 0 beforehand\n";
+    if (alike(students(any, names, 0), truth(any, names)))
+        s += "all of them are right if every gradient is 0 beforehand\n";
     for (int place = 0; place < 8; place++)
         if (alike(students(any, names), truth(any, names, place)))
             s += std::string("all of them are as if ") + reads[place] + " were a constant\n";
@@ -248,7 +275,8 @@ std::string of_gradients(const Names& names) {
 
 const Names head = {"norm3.w", "norm3.b", "bias"}, token = {"token"},
             feed_forward = {"norm2.w", "norm2.b", "up.w", "up.b", "down.w", "down.b"},
-            attention = {"norm1.w", "norm1.b", "query.w", "query.b", "key_value.w", "key_value.b", "output.w", "output.b"};
+            attention = {"norm1.w",     "norm1.b",     "query.w",  "query.b",
+                         "key_value.w", "key_value.b", "output.w", "output.b"};
 
 std::string learns() {
     Case c("", some);

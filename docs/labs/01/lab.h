@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 1: a small language model whose training step is to be written in lab.cpp, with the functions of engine/ops/ops.h alone.
+// Lab 1: a small language model whose training step is to be written in lab.cpp, with the functions of engine/ops/ops.h
+// alone.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,8 +12,8 @@
 namespace lab {
 using namespace masquerade;
 
-// A tensor of doubles and its gradient. An op takes it where it wants a View; it takes d() for the gradient of what it made,
-// and stored() or added() where it is to write a gradient.
+// A tensor of doubles and its gradient. An op takes it where it wants a View; it takes d() for the gradient of what it
+// made, and stored() or added() where it is to write a gradient.
 struct Matrix {
     std::string path;
     Shape shape;
@@ -51,19 +52,44 @@ struct Model {
     Norm norm1, norm2, norm3;
     // values, in the order in which the forward makes them
     Matrix x, n1, q, kv, attended, lse, projected, s1, n2, u, a, outer, s2, h;
-    Matrix losses, lse_words, loss, h1, token1, bias1;  // h1, token1, bias1: gradients that the loss leaves to its backward
+    // h1, token1, bias1: gradients that the loss leaves to its backward
+    Matrix losses, lse_words, loss, h1, token1, bias1;
 
     explicit Model(const Sizes& s)
-        : size(s), token("token", {s.V, s.C}), bias("bias", {s.V}), query("query", s.C, s.C), key_value("key_value", 2 * s.C, s.C),
-          output("output", s.C, s.C), up("up", s.F, s.C), down("down", s.C, s.F), norm1("norm1", s.N, s.C), norm2("norm2", s.N, s.C),
-          norm3("norm3", s.N, s.C), x("x", {s.N, s.C}), n1("n1", {s.N, s.C}), q("q", {s.N, s.C}), kv("kv", {s.N, 2 * s.C}),
-          attended("attended", {s.N, s.C}), lse("lse", {s.N, s.H}), projected("projected", {s.N, s.C}), s1("s1", {s.N, s.C}),
-          n2("n2", {s.N, s.C}), u("u", {s.N, s.F}), a("a", {s.N, s.F}), outer("outer", {s.N, s.C}), s2("s2", {s.N, s.C}),
-          h("h", {s.N, s.C}), losses("losses", {s.N}), lse_words("lse_words", {s.N}), loss("loss", {1}), h1("h1", {s.N, s.C}),
-          token1("token1", {s.V, s.C}), bias1("bias1", {s.V}) {}
+        : size(s),
+          token("token", {s.V, s.C}),
+          bias("bias", {s.V}),
+          query("query", s.C, s.C),
+          key_value("key_value", 2 * s.C, s.C),
+          output("output", s.C, s.C),
+          up("up", s.F, s.C),
+          down("down", s.C, s.F),
+          norm1("norm1", s.N, s.C),
+          norm2("norm2", s.N, s.C),
+          norm3("norm3", s.N, s.C),
+          x("x", {s.N, s.C}),
+          n1("n1", {s.N, s.C}),
+          q("q", {s.N, s.C}),
+          kv("kv", {s.N, 2 * s.C}),
+          attended("attended", {s.N, s.C}),
+          lse("lse", {s.N, s.H}),
+          projected("projected", {s.N, s.C}),
+          s1("s1", {s.N, s.C}),
+          n2("n2", {s.N, s.C}),
+          u("u", {s.N, s.F}),
+          a("a", {s.N, s.F}),
+          outer("outer", {s.N, s.C}),
+          s2("s2", {s.N, s.C}),
+          h("h", {s.N, s.C}),
+          losses("losses", {s.N}),
+          lse_words("lse_words", {s.N}),
+          loss("loss", {1}),
+          h1("h1", {s.N, s.C}),
+          token1("token1", {s.V, s.C}),
+          bias1("bias1", {s.V}) {}
     std::vector<Matrix*> parameters() {
-        return {&token,    &norm1.w,  &norm1.b, &query.w, &query.b, &key_value.w, &key_value.b, &output.w, &output.b,
-                &norm2.w, &norm2.b, &up.w,    &up.b,    &down.w,      &down.b,      &norm3.w,  &norm3.b,  &bias};
+        return {&token,   &norm1.w, &norm1.b, &query.w, &query.b, &key_value.w, &key_value.b, &output.w, &output.b,
+                &norm2.w, &norm2.b, &up.w,    &up.b,    &down.w,  &down.b,      &norm3.w,     &norm3.b,  &bias};
     }
 };
 
@@ -77,7 +103,8 @@ inline Ints list(const std::vector<int>& numbers) { return {numbers.data(), std:
 
 // Makes all values and returns the loss.
 double forward(Model& m, const Batch& batch);
-// From the values that forward has left: the gradients of all parameters. Memory of gradients may hold anything beforehand.
+// From the values that forward has left: the gradients of all parameters. Memory of gradients may hold anything
+// beforehand.
 void backward(Model& m, const Batch& batch);
 // parameter -= rate * gradient, for all parameters.
 void update(Model& m, double rate);

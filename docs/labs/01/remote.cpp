@@ -12,22 +12,26 @@ namespace lab {
 
 static std::vector<Matrix*> all_of(Model& m) {
     std::vector<Matrix*> all = m.parameters();
-    for (Matrix* each : {&m.norm1.mean, &m.norm1.rstd, &m.norm2.mean, &m.norm2.rstd, &m.norm3.mean, &m.norm3.rstd, &m.x, &m.n1, &m.q, &m.kv,
-                         &m.attended, &m.lse, &m.projected, &m.s1, &m.n2, &m.u, &m.a, &m.outer, &m.s2, &m.h, &m.losses, &m.lse_words, &m.loss,
-                         &m.h1, &m.token1, &m.bias1})
+    for (Matrix* each :
+         {&m.norm1.mean, &m.norm1.rstd, &m.norm2.mean, &m.norm2.rstd, &m.norm3.mean, &m.norm3.rstd, &m.x,
+          &m.n1,         &m.q,          &m.kv,         &m.attended,   &m.lse,        &m.projected,  &m.s1,
+          &m.n2,         &m.u,          &m.a,          &m.outer,      &m.s2,         &m.h,          &m.losses,
+          &m.lse_words,  &m.loss,       &m.h1,         &m.token1,     &m.bias1})
         all.push_back(each);
     return all;
 }
 static void put_model(remote::Message& m, Model& model) {
     for (const Matrix* each : all_of(model))
-        for (const double* from : {each->numbers.get(), each->gradient.get()}) remote::put(m, std::vector<double>(from, from + each->shape.count()));
+        for (const double* from : {each->numbers.get(), each->gradient.get()})
+            remote::put(m, std::vector<double>(from, from + each->shape.count()));
 }
 static void take_model(remote::Message& m, Model& model) {
     for (Matrix* each : all_of(model))
         for (double* to : {each->numbers.get(), each->gradient.get()}) {
             std::vector<double> numbers;
             remote::take(m, numbers);
-            if (std::int64_t(numbers.size()) != each->shape.count()) throw remote::Broken("a matrix came back with another size");
+            if (std::int64_t(numbers.size()) != each->shape.count())
+                throw remote::Broken("a matrix came back with another size");
             std::copy(numbers.begin(), numbers.end(), to);
         }
 }
@@ -53,7 +57,8 @@ double forward(Model& m, const Batch& batch) { return remote::call<double>("forw
 void backward(Model& m, const Batch& batch) { remote::call<void>("backward", Whole{m}, batch); }
 void update(Model& m, double rate) { remote::call<void>("update", Whole{m}, rate); }
 #else
-static const remote::Served served_forward("forward", forward), served_backward("backward", backward), served_update("update", update);
+static const remote::Served served_forward("forward", forward), served_backward("backward", backward),
+    served_update("update", update);
 #endif
 
 }  // namespace lab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 2. The truth is the complex step through the forward; what is wrong is described by where it is right.
+// The check of lab 2. The truth is the complex step through the forward; what is wrong is described by where it is
+// right.
 #include <cmath>
 #include <complex>
 #include <random>
@@ -20,14 +21,16 @@ struct Case {
 };
 
 // The loss sum dy y, whose gradient by y is dy.
-Complex loss(const Case& c, const std::vector<Complex>& x, const std::vector<Complex>& w, const std::vector<Complex>& b) {
+Complex loss(const Case& c, const std::vector<Complex>& x, const std::vector<Complex>& w,
+             const std::vector<Complex>& b) {
     Complex sum = 0;
     for (int row = 0; row < c.N; row++) {
         const auto at = [&](int i) { return std::size_t(row * c.C + i); };
         Complex m = 0, v = 0;
         for (int i = 0; i < c.C; i++) m += x[at(i)] / double(c.C);
         for (int i = 0; i < c.C; i++) v += (x[at(i)] - m) * (x[at(i)] - m) / double(c.C);
-        for (int i = 0; i < c.C; i++) sum += c.dy[at(i)] * ((x[at(i)] - m) / std::sqrt(v + c.eps) * w[std::size_t(i)] + b[std::size_t(i)]);
+        for (int i = 0; i < c.C; i++)
+            sum += c.dy[at(i)] * ((x[at(i)] - m) / std::sqrt(v + c.eps) * w[std::size_t(i)] + b[std::size_t(i)]);
     }
     return sum;
 }
@@ -49,8 +52,10 @@ Gradients truth(const Case& c) {
     return g;
 }
 Gradients students(const Case& c) {
-    Gradients g{{Numbers(c.x.size(), stood_before), Numbers(c.w.size(), stood_before), Numbers(c.w.size(), stood_before)}};
-    layernorm_backward(c.N, c.C, c.dy.data(), c.x.data(), c.w.data(), c.eps, g.of[0].data(), g.of[1].data(), g.of[2].data());
+    Gradients g{
+        {Numbers(c.x.size(), stood_before), Numbers(c.w.size(), stood_before), Numbers(c.w.size(), stood_before)}};
+    layernorm_backward(c.N, c.C, c.dy.data(), c.x.data(), c.w.data(), c.eps, g.of[0].data(), g.of[1].data(),
+                       g.of[2].data());
     return g;
 }
 
@@ -80,8 +85,11 @@ Case some(const std::string& name, int N, bool w_is_1, bool no_eps, bool normal_
     for (int row = 0; row < N && (mean_0 || across); row++) {
         double* dy = &c.dy[std::size_t(row * 6)];
         double mean = 0, along = 0;
-        for (int i = 0; i < 6; i++) mean += dy[i] * c.w[std::size_t(i)] / 6, along += dy[i] * c.w[std::size_t(i)] * n[std::size_t(row * 6 + i)] / 6;
-        for (int i = 0; i < 6; i++) dy[i] -= ((mean_0 ? mean : 0) + (across ? along * n[std::size_t(row * 6 + i)] : 0)) / c.w[std::size_t(i)];
+        for (int i = 0; i < 6; i++)
+            mean += dy[i] * c.w[std::size_t(i)] / 6,
+                along += dy[i] * c.w[std::size_t(i)] * n[std::size_t(row * 6 + i)] / 6;
+        for (int i = 0; i < 6; i++)
+            dy[i] -= ((mean_0 ? mean : 0) + (across ? along * n[std::size_t(row * 6 + i)] : 0)) / c.w[std::size_t(i)];
     }
     return c;
 }
@@ -90,12 +98,14 @@ std::string seen(int k) {
     const char* const name[] = {"dx", "dw", "db"};
     const auto result = [&](const Case& c) { return Result{c.name, students(c).of[k], truth(c).of[k]}; };
     std::vector<Result> cases;
-    for (const Case& c : {some("there is one row", 1, false, false, false, false, false), some("w is all 1", 3, true, false, false, false, false),
-                          some("eps is 0", 3, false, true, false, false, false),
-                          some("rows of x have mean 0 and variance 1, and eps is 0", 3, false, true, true, false, false),
-                          some("dy w has mean 0 in every row", 3, false, false, false, true, false),
-                          some("dy w is at right angles to n in every row", 3, false, false, false, false, true),
-                          some("both is so", 3, false, false, false, true, true)})
+    for (const Case& c :
+         {some("there is one row", 1, false, false, false, false, false),
+          some("w is all 1", 3, true, false, false, false, false),
+          some("eps is 0", 3, false, true, false, false, false),
+          some("rows of x have mean 0 and variance 1, and eps is 0", 3, false, true, true, false, false),
+          some("dy w has mean 0 in every row", 3, false, false, false, true, false),
+          some("dy w is at right angles to n in every row", 3, false, false, false, false, true),
+          some("both is so", 3, false, false, false, true, true)})
         cases.push_back(result(c));
     const std::string s = wrong(name[k], result(some("", 3, false, false, false, false, false)), cases);
     if (s.empty() || k > 0) return s;
@@ -109,9 +119,13 @@ std::string seen(int k) {
         sum += dx[at], sum_of_g += sharp.dy[at] * sharp.w[at];
         along += dx[at] * n[at], along_of_g += sharp.dy[at] * sharp.w[at] * n[at];
     }
-    const auto share = [](double part, double of) { return std::fabs(part) < 1e-9 ? std::string("0") : number(part / of); };
-    return s + "a row of dx sums to " + share(sum, r * sum_of_g) + " times the sum of dy w / sqrt(v); no y moves when a row of x moves by a constant\n" +
-           "where eps is 0, dx goes along n " + share(along, r * along_of_g) + " times as far as dy w / sqrt(v); no y moves when x - m grows\n";
+    const auto share = [](double part, double of) {
+        return std::fabs(part) < 1e-9 ? std::string("0") : number(part / of);
+    };
+    return s + "a row of dx sums to " + share(sum, r * sum_of_g) +
+           " times the sum of dy w / sqrt(v); no y moves when a row of x moves by a constant\n" +
+           "where eps is 0, dx goes along n " + share(along, r * along_of_g) +
+           " times as far as dy w / sqrt(v); no y moves when x - m grows\n";
 }
 
 }  // namespace

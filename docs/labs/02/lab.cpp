@@ -4,5 +4,5 @@
 
 #include <cmath>
 
-void layernorm_backward(int /*N*/, int /*C*/, const double* /*dy*/, const double* /*x*/, const double* /*w*/, double /*eps*/, double* /*dx*/,
-                        double* /*dw*/, double* /*db*/) {}
+void layernorm_backward(int /*N*/, int /*C*/, const double* /*dy*/, const double* /*x*/, const double* /*w*/,
+                        double /*eps*/, double* /*dx*/, double* /*dw*/, double* /*db*/) {}

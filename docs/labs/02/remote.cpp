@@ -3,5 +3,6 @@
 #include "docs/labs/remote/both.h"
 
 REMOTE(void, layernorm_backward,
-       (int N, int C, const double* dy, const double* x, const double* w, double eps, double* dx, double* dw, double* db), N, C,
-       many(dy, N * C), many(x, N * C), many(w, C), eps, many(dx, N * C), many(dw, C), many(db, C))
+       (int N, int C, const double* dy, const double* x, const double* w, double eps, double* dx, double* dw,
+        double* db),
+       N, C, many(dy, N* C), many(x, N* C), many(w, C), eps, many(dx, N* C), many(dw, C), many(db, C))

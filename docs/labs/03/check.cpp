@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 3. The truth is the complex step through the forward; what is wrong is described by where it is right.
+// The check of lab 3. The truth is the complex step through the forward; what is wrong is described by where it is
+// right.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -55,7 +56,8 @@ Numbers truth(const Case& c, int which) {
 Numbers students(const Case& c, int which) {
     Numbers g[3];
     for (Numbers& each : g) each.assign(c.in[0].size(), stood_before);
-    attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(), g[1].data(), g[2].data());
+    attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(),
+                       g[1].data(), g[2].data());
     return g[which];
 }
 
@@ -96,7 +98,8 @@ std::string seen(int which) {
     const char* const name[] = {"dq", "dk", "dv"};
     const auto result = [&](const Case& c) { return Result{c.name, students(c, which), truth(c, which)}; };
     std::vector<Result> cases;
-    for (const Case& c : {some("there is one row", 1, 4), some("D is 1", 5, 1), zero("q is 0: all weights of a row are alike", 0), with_equal_rows("all keys are equal", 1),
+    for (const Case& c : {some("there is one row", 1, 4), some("D is 1", 5, 1),
+                          zero("q is 0: all weights of a row are alike", 0), with_equal_rows("all keys are equal", 1),
                           with_equal_rows("all values are equal", 2), across(), zero("dy is 0", 3)})
         cases.push_back(result(c));
     Case last = some("", 5, 4);  // of the last row, which sees all
@@ -109,7 +112,8 @@ std::string seen(int which) {
     const Numbers dq = students(equal, 0);
     double along = 0;
     for (std::size_t d = 0; d < 4; d++) along += equal.in[3][4 + d] * (equal.in[2][d] + equal.in[2][4 + d]) / 2;
-    return s + "where all keys are equal, a row of dq is " + number(std::fabs(dq[4]) < 1e-9 ? 0 : dq[4] / (along / 2 * equal.in[1][0])) +
+    return s + "where all keys are equal, a row of dq is " +
+           number(std::fabs(dq[4]) < 1e-9 ? 0 : dq[4] / (along / 2 * equal.in[1][0])) +
            " times k (dy . o) / sqrt(D); no weight moves there when q does\n";
 }
 
@@ -120,7 +124,12 @@ std::string large() {
         for (double x : students(c, which))
             if (!std::isfinite(x)) return "scores of a thousand give numbers that are not finite";
     for (int which : {0, 1, 2})
-        if (const std::string w = wrong(which == 0 ? "dq" : which == 1 ? "dk" : "dv", {"", students(c, which), truth(c, which)}, {}); !w.empty()) return "wrong where scores are large\n";
+        if (const std::string w = wrong(which == 0   ? "dq"
+                                        : which == 1 ? "dk"
+                                                     : "dv",
+                                        {"", students(c, which), truth(c, which)}, {});
+            !w.empty())
+            return "wrong where scores are large\n";
     return s;
 }
 
@@ -131,12 +140,14 @@ std::string memory() {
         Numbers g[3];
         for (Numbers& each : g) each.assign(c.in[0].size(), stood_before);
         bytes[k] = memory_of([&] {
-            attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(), g[1].data(), g[2].data());
+            attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(),
+                               g[1].data(), g[2].data());
         });
         if (alike(g[0], Numbers(g[0].size(), stood_before))) return "nothing is computed yet";
     }
     if (double(bytes[1]) < 3 * double(bytes[0]) || bytes[1] < 1000000) return "";
-    return "twice as many rows take " + number(double(bytes[1]) / double(bytes[0])) + " times the memory: " + number(double(bytes[1]) / 1e6) + " MB for 2000";
+    return "twice as many rows take " + number(double(bytes[1]) / double(bytes[0])) +
+           " times the memory: " + number(double(bytes[1]) / 1e6) + " MB for 2000";
 }
 
 }  // namespace

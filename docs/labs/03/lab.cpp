@@ -5,5 +5,5 @@
 #include <cmath>
 #include <vector>
 
-void attention_backward(int /*N*/, int /*D*/, const double* /*q*/, const double* /*k*/, const double* /*v*/, const double* /*dy*/, double* /*dq*/,
-                        double* /*dk*/, double* /*dv*/) {}
+void attention_backward(int /*N*/, int /*D*/, const double* /*q*/, const double* /*k*/, const double* /*v*/,
+                        const double* /*dy*/, double* /*dq*/, double* /*dk*/, double* /*dv*/) {}

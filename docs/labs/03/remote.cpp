@@ -3,5 +3,7 @@
 #include "docs/labs/remote/both.h"
 
 REMOTE(void, attention_backward,
-       (int N, int D, const double* q, const double* k, const double* v, const double* dy, double* dq, double* dk, double* dv), N, D,
-       many(q, N * D), many(k, N * D), many(v, N * D), many(dy, N * D), many(dq, N * D), many(dk, N * D), many(dv, N * D))
+       (int N, int D, const double* q, const double* k, const double* v, const double* dy, double* dq, double* dk,
+        double* dv),
+       N, D, many(q, N* D), many(k, N* D), many(v, N* D), many(dy, N* D), many(dq, N* D), many(dk, N* D),
+       many(dv, N* D))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 4. Every pair of rows of random batches is compared with a rule that knows source lengths and positions alone,
-// the engine's attention with sums over these pairs. What is wrong is described by halves of the text, not by segments.
+// The check of lab 4. Every pair of rows of random batches is compared with a rule that knows source lengths and
+// positions alone, the engine's attention with sums over these pairs. What is wrong is described by halves of the text,
+// not by segments.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -24,7 +25,8 @@ struct Case {
     std::vector<Token> tokens() const {
         std::vector<Token> all;
         for (std::size_t d = 0; d < documents.size(); d++)
-            for (int p = 0; p < documents[d].source + documents[d].target; p++) all.push_back({int(d), documents[d].source, p});
+            for (int p = 0; p < documents[d].source + documents[d].target; p++)
+                all.push_back({int(d), documents[d].source, p});
         return all;
     }
 };
@@ -44,20 +46,23 @@ struct Mask {
     std::string name;
     SegmentGraph (*graph)(const Case& c);
     bool (*rule)(const Token& i, const Token& j, int radius);
-    bool may(const Token& i, const Token& j, int radius) const { return i.document == j.document && rule(i, j, radius); }
+    bool may(const Token& i, const Token& j, int radius) const {
+        return i.document == j.document && rule(i, j, radius);
+    }
 };
 bool one_way_rule(const Token& i, const Token& j, int) {
     if (i.p >= i.source) return j.half() == "[CLS]" || (j.p >= j.source && j.p <= i.p);
     return j.p < j.source && (i.p == 0 || j.p > 0);
 }
-const Mask masks[] = {
-    {"prefix_lm", [](const Case& c) { return prefix_lm(c.documents); },
-     [](const Token& i, const Token& j, int) { return j.p < j.source || (i.p >= i.source && j.p <= i.p); }},
-    {"one_way", [](const Case& c) { return one_way(c.documents); }, one_way_rule},
-    {"one_way_near", [](const Case& c) { return one_way_near(c.documents, c.radius); },
-     [](const Token& i, const Token& j, int radius) {
-         return one_way_rule(i, j, 0) && (i.half() != j.half() || std::abs(i.p - j.p) <= radius);
-     }}};
+const Mask masks[] = {{"prefix_lm", [](const Case& c) { return prefix_lm(c.documents); },
+                       [](const Token& i, const Token& j, int) {
+                           return j.p < j.source || (i.p >= i.source && j.p <= i.p);
+                       }},
+                      {"one_way", [](const Case& c) { return one_way(c.documents); }, one_way_rule},
+                      {"one_way_near", [](const Case& c) { return one_way_near(c.documents, c.radius); },
+                       [](const Token& i, const Token& j, int radius) {
+                           return one_way_rule(i, j, 0) && (i.half() != j.half() || std::abs(i.p - j.p) <= radius);
+                       }}};
 
 // Two rows, how often the one reads the other, and whether it may.
 struct Pair {
@@ -84,7 +89,8 @@ std::string where(const std::vector<Pair>& wrong, const std::vector<Pair>& right
         {"they are as far apart as the radius", [](const Pair& p) { return p.apart() == p.radius; }},
         {"they are further apart than the radius", [](const Pair& p) { return p.apart() > p.radius; }},
         {"the row that is read is at position 0", [](const Pair& p) { return p.j.p == 0; }},
-        {"the row that reads is the first of its half", [](const Pair& p) { return p.i.p == p.i.source || p.i.p == 0; }}};
+        {"the row that reads is the first of its half",
+         [](const Pair& p) { return p.i.p == p.i.source || p.i.p == 0; }}};
     for (const char* word : {"just", "only"})
         for (const auto& [name, f] : features)
             if (std::all_of(wrong.begin(), wrong.end(), f) && !right.empty() &&
@@ -144,7 +150,8 @@ struct Attention {
         double total = 0, along = 0;
         for (std::size_t j = 0; j < q.size() / C; j++) {
             double s = 0;
-            for (std::size_t d = c / D * D, end = d + D; d < end; d++) s += q[i * C + d] * kv[j * 2 * C + d] / std::sqrt(double(D));
+            for (std::size_t d = c / D * D, end = d + D; d < end; d++)
+                s += q[i * C + d] * kv[j * 2 * C + d] / std::sqrt(double(D));
             if (may(j)) total += std::exp(s), along += std::exp(s) * kv[j * 2 * C + C + c];
         }
         return along / total;
@@ -166,7 +173,8 @@ std::string of_graph(const Mask& mask) {
             const char* const of = c.documents[0].source ? ": " : " of a document without a source: ";
             return std::string("the engine refuses the graph") + of + error.what();
         }
-        if (graph.documents != int(c.documents.size())) once("the graph's number of documents is not that of the batch");
+        if (graph.documents != int(c.documents.size()))
+            once("the graph's number of documents is not that of the batch");
         std::vector<std::vector<int>> visits(tokens.size());
         for (const QuerySegment& q : graph.queries)
             for (int i = q.begin; i < q.end; i++)
@@ -175,15 +183,18 @@ std::string of_graph(const Mask& mask) {
                     const int segment = graph.sees[std::size_t(at)];
                     const KeySegment& key = graph.keys[std::size_t(segment)];
                     std::vector<int>& before = visits[std::size_t(i)];
-                    if (q.document != token.document) once("query segments of different documents have one document number");
+                    if (q.document != token.document)
+                        once("query segments of different documents have one document number");
                     if (!before.empty() && before.back() > key.begin && key.begin < key.end)
-                        once("rows of " + token.half() + " visit " + tokens[std::size_t(before.back())].half() + " before " +
-                             tokens[std::size_t(key.begin)].half() + ", which stands before it in the text");
+                        once("rows of " + token.half() + " visit " + tokens[std::size_t(before.back())].half() +
+                             " before " + tokens[std::size_t(key.begin)].half() +
+                             ", which stands before it in the text");
                     for (int j = key.begin; j < key.end; j++)
                         if (visible(graph, q, i, segment, j)) before.push_back(j);
                 }
-        add_pairs(mask, c, pairs,
-                  [&](std::size_t i, std::size_t j) { return int(std::count(visits[i].begin(), visits[i].end(), int(j))); });
+        add_pairs(mask, c, pairs, [&](std::size_t i, std::size_t j) {
+            return int(std::count(visits[i].begin(), visits[i].end(), int(j)));
+        });
     }
     return s + describe(pairs);
 }
@@ -200,7 +211,8 @@ std::string of_attention() {
         whole.run(graph);
         for (std::size_t i = 0; i < tokens.size(); i++)
             for (std::size_t k = 0; k < C; k++) {
-                const double right = whole.sum(i, k, [&](std::size_t j) { return mask.may(tokens[i], tokens[j], c.radius); });
+                const double right =
+                    whole.sum(i, k, [&](std::size_t j) { return mask.may(tokens[i], tokens[j], c.radius); });
                 if (!(std::fabs(whole.y[i * C + k] - right) <= 1e-12))
                     once(mask.name + ": y is wrong in rows of " + tokens[i].half());
             }
@@ -224,7 +236,8 @@ std::string of_predicate() {
     for (const Case& c : cases()) {
         const std::vector<Token> tokens = c.tokens();
         add_pairs(masks[1], c, pairs, [&](std::size_t i, std::size_t j) {
-            return int(tokens[i].document == tokens[j].document && one_way_sees(tokens[i].source, tokens[i].p, tokens[j].p));
+            return int(tokens[i].document == tokens[j].document &&
+                       one_way_sees(tokens[i].source, tokens[i].p, tokens[j].p));
         });
         for (const Pair& p : pairs) any = any || p.times > 0;
     }
@@ -242,7 +255,8 @@ std::string of_picture() {
          [](const Token& i, const Token& j, int) { return i.p >= i.source || j.p < j.source; }},
         {"a window", [](const Case& c) { return make_mask("AB full window=1", c.documents); },
          [](const Token& i, const Token& j, int) { return std::abs(i.p - j.p) <= 1; }},
-        {"rows that are in no segment", [](const Case& c) { return make_mask("A full; B causal", sources_of(c.documents)); },
+        {"rows that are in no segment",
+         [](const Case& c) { return make_mask("A full; B causal", sources_of(c.documents)); },
          [](const Token& i, const Token& j, int) { return i.p < i.source && j.p < j.source; }}};
     std::string s, right;
     bool empty = true;
@@ -254,10 +268,15 @@ std::string of_picture() {
         bool lines = found.size() == rows * (rows + 1) && found.find_first_not_of("#.\n") == found.npos;
         for (std::size_t i = 0; lines && i < rows; i++) lines = found[i * (rows + 1) + rows] == '\n';
         std::vector<Pair> pairs;
-        if (lines) add_pairs(each, c, pairs, [&](std::size_t i, std::size_t j) { return int(found[i * (rows + 1) + j] == '#'); });
-        const std::string wrong = lines ? describe(pairs) : "there is not a line for each row, with a '#' or a '.' for each row\n";
-        if (wrong.empty()) right += "the picture of " + each.name + " is right\n";
-        else s += "the picture of " + each.name + " is wrong:\n" + wrong;
+        if (lines)
+            add_pairs(each, c, pairs,
+                      [&](std::size_t i, std::size_t j) { return int(found[i * (rows + 1) + j] == '#'); });
+        const std::string wrong =
+            lines ? describe(pairs) : "there is not a line for each row, with a '#' or a '.' for each row\n";
+        if (wrong.empty())
+            right += "the picture of " + each.name + " is right\n";
+        else
+            s += "the picture of " + each.name + " is wrong:\n" + wrong;
     }
     return empty ? "it is not written" : s.empty() ? "" : s + right;
 }

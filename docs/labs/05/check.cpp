@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 5. The truth is the formula and the complex step through it; what is wrong is described by where it is right.
-// Lanes run one after the other, in an order that is drawn: a row that is their common work has the bits of one lane's work.
+// The check of lab 5. The truth is the formula and the complex step through it; what is wrong is described by where it
+// is right.
+// Lanes run one after the other, in an order that is drawn: a row that is their common work has the bits of one lane's
+// work.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,8 +45,13 @@ Case constant(const std::string& name, bool half, double x) {
     return with(name, half, [x](const Case&, int, int) { return x; });
 }
 std::vector<Case> special() {
-    return {some("there is one row", 1), some("F is 1", 4, 1), constant("a is 0", false, 0), constant("a is 1", false, 1),
-            constant("a is so large that s is 1", false, 50), constant("b is 0", true, 0), constant("b is 1", true, 1),
+    return {some("there is one row", 1),
+            some("F is 1", 4, 1),
+            constant("a is 0", false, 0),
+            constant("a is 1", false, 1),
+            constant("a is so large that s is 1", false, 50),
+            constant("b is 0", true, 0),
+            constant("b is 1", true, 1),
             with("a and b are equal", true, [](const Case& c, int n, int i) { return c.x[at(c, n, i, false)]; })};
 }
 
@@ -82,7 +89,8 @@ struct Run {
         const std::vector<S> x_was = x, dy_was = dy;
         beside = {0, 64};
         cpu::swiglu_forward(view(x, c.N, 2 * c.F, "x"), view(y, c.N, c.F, "y"));
-        cpu::swiglu_backward(view(dy, c.N, c.F, "dy"), view(x, c.N, 2 * c.F, "x"), Grad{view(dx, c.N, 2 * c.F, "dx"), add});
+        cpu::swiglu_backward(view(dy, c.N, c.F, "dy"), view(x, c.N, 2 * c.F, "x"),
+                             Grad{view(dx, c.N, 2 * c.F, "dx"), add});
         beside = {};
         for (std::size_t i = 0; i < 64; i++) inside = inside && y[Y + i] == S(stood_before) && dx[X + i] == S(before);
         for (std::size_t i = 0; i < x.size(); i++) inside = inside && x[i] == x_was[i];
@@ -96,7 +104,9 @@ struct Run {
                 all.push_back(real_of(which == 2 ? y[std::size_t(n * c.F + i)] : dx[at(c, n, i, which == 1)]));
         return all;
     }
-    bool written() const { return std::any_of(y.begin(), y.end(), [](S each) { return each != S(stood_before); }); }
+    bool written() const {
+        return std::any_of(y.begin(), y.end(), [](S each) { return each != S(stood_before); });
+    }
 };
 
 const char* const name[] = {"da", "db", "y"};
@@ -143,13 +153,15 @@ std::string contract() {
     for (int k : {0, 1}) {
         const Numbers once = stored.numbers(c, k), twice = again.numbers(c, k), sum = added.numbers(c, k);
         const auto line = [&](const std::string& what) { s += std::string(name[k]) + what + "\n"; };
-        if (!alike(once, twice)) line(" depends on what stood in memory before, where it should be stored");
-        else if (alike(sum, once)) line(" is stored where it should be added");
-        else if (!alike(sum, once, 1, 2.5)) line(" is not added to what stands there");
+        if (!alike(once, twice))
+            line(" depends on what stood in memory before, where it should be stored");
+        else if (alike(sum, once))
+            line(" is stored where it should be added");
+        else if (!alike(sum, once, 1, 2.5))
+            line(" is not added to what stands there");
     }
     const View dy = stored.view(stored.dy, c.N, c.F, "dy"), x = stored.view(stored.x, c.N, 2 * c.F, "x");
-    if (dies([&] { cpu::swiglu_backward(dy, x, Grad{}); }))
-        s += "where no dx is wanted, the program ends by a fault\n";
+    if (dies([&] { cpu::swiglu_backward(dy, x, Grad{}); })) s += "where no dx is wanted, the program ends by a fault\n";
     return s;
 }
 
@@ -168,21 +180,23 @@ std::string refusals() {
         Grad dx;  // where it is absent: of the forward
         const char* path;
     };
-    const Call calls[] = {{"forward, x of 7 columns", of(x, 3, 7, "layer.2.up"), of(y, 3, 3, "layer.2.gate"), {}, "layer.2.up"},
-                          {"forward, y of too few columns", fits, of(y, 3, 3, "layer.2.gate"), {}, "layer.2.gate"},
-                          {"forward, y of too few rows", fits, of(y, 2, 4, "layer.2.gate"), {}, "layer.2.gate"},
-                          {"forward, y of another type than x", fits, float_half, {}, "layer.2.gate"},
-                          {"backward, x of 7 columns", of(x, 3, 7, "layer.2.up"), of(y, 3, 3, "layer.2.gate"),
-                           Grad{of(dx, 3, 7, "d"), false}, "layer.2.up"},
-                          {"backward, dy of too few rows", fits, of(y, 2, 4, "layer.2.gate"),
-                           Grad{of(dx, 3, 8, "d"), false}, "layer.2.gate"},
-                          {"backward, dx of the shape of dy", fits, half, Grad{of(dx, 3, 4, "layer.2.d"), false}, "layer.2.d"}};
+    const Call calls[] = {
+        {"forward, x of 7 columns", of(x, 3, 7, "layer.2.up"), of(y, 3, 3, "layer.2.gate"), {}, "layer.2.up"},
+        {"forward, y of too few columns", fits, of(y, 3, 3, "layer.2.gate"), {}, "layer.2.gate"},
+        {"forward, y of too few rows", fits, of(y, 2, 4, "layer.2.gate"), {}, "layer.2.gate"},
+        {"forward, y of another type than x", fits, float_half, {}, "layer.2.gate"},
+        {"backward, x of 7 columns", of(x, 3, 7, "layer.2.up"), of(y, 3, 3, "layer.2.gate"),
+         Grad{of(dx, 3, 7, "d"), false}, "layer.2.up"},
+        {"backward, dy of too few rows", fits, of(y, 2, 4, "layer.2.gate"), Grad{of(dx, 3, 8, "d"), false},
+         "layer.2.gate"},
+        {"backward, dx of the shape of dy", fits, half, Grad{of(dx, 3, 4, "layer.2.d"), false}, "layer.2.d"}};
     std::string s;
     for (const Call& c : calls) try {
             c.dx ? cpu::swiglu_backward(c.y, c.x, c.dx) : cpu::swiglu_forward(c.x, c.y);
             s += std::string("not refused: ") + c.what + "\n";
         } catch (const Error& error) {
-            if (!std::strstr(error.what(), c.path)) s += std::string("refused without the path of the tensor: ") + c.what + "\n";
+            if (!std::strstr(error.what(), c.path))
+                s += std::string("refused without the path of the tensor: ") + c.what + "\n";
         }
     return s;
 }
@@ -200,7 +214,8 @@ std::string of_type(const char* type, double share_of_result) {
         int off = 0;
         for (std::size_t i = 0; i < found.size(); i++) {
             const std::size_t a = at(c, int(i) / c.F, int(i) % c.F, false);
-            const double terms = (1 + std::fabs(c.x[a])) * (1 + std::fabs(c.x[a + std::size_t(c.F)])) * (1 + std::fabs(c.dy[i]));
+            const double terms =
+                (1 + std::fabs(c.x[a])) * (1 + std::fabs(c.x[a + std::size_t(c.F)])) * (1 + std::fabs(c.dy[i]));
             off += !(std::fabs(found[i] - right[i]) <= share_of_result * std::fabs(right[i]) + 1e-6 * terms);
         }
         if (off > 0) s += std::string("numbers of ") + name[k] + " are off by more than a rounding in " + type + "\n";
@@ -234,15 +249,19 @@ std::string large() {
         for (int k : {2, 0, 1}) {
             const std::string where = std::string(name[k]) + " where a is " + number(a) + "\n";
             const Numbers found = run.numbers(c, k);
-            if (!std::all_of(found.begin(), found.end(), [](double x) { return std::isfinite(x); })) s += "not finite: " + where;
-            else if (!alike(found, truth(c, k))) s += "wrong: " + where;
+            if (!std::all_of(found.begin(), found.end(), [](double x) { return std::isfinite(x); }))
+                s += "not finite: " + where;
+            else if (!alike(found, truth(c, k)))
+                s += "wrong: " + where;
         }
     }
     return s;
 }
 
 template <class S>
-bool same_bits(const std::vector<S>& a, const std::vector<S>& b) { return std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0; }
+bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0;
+}
 
 std::string lanes() {
     const Case c = some("", 7, 19);
@@ -257,7 +276,8 @@ std::string lanes() {
         const auto row = [n](View v) { return rows_of(v, n, 1); };
         const View x = row(whole.view(whole.x, c.N, 2 * c.F, "x"));
         cpu::swiglu_forward(x, row(whole.view(y, c.N, c.F, "y")));
-        cpu::swiglu_backward(row(whole.view(whole.dy, c.N, c.F, "dy")), x, Grad{row(whole.view(dx, c.N, 2 * c.F, "dx")), false});
+        cpu::swiglu_backward(row(whole.view(whole.dy, c.N, c.F, "dy")), x,
+                             Grad{row(whole.view(dx, c.N, 2 * c.F, "dx")), false});
     }
     if (!same_bits(y, whole.y)) once("a row alone has another y than among others");
     if (!same_bits(dx, whole.dx)) once("a row alone has another dx than among others");
@@ -279,7 +299,8 @@ std::string lanes() {
                     const auto moved = [&](const Numbers& now, const Numbers& was, std::size_t k) {
                         return now[k] != was[k] && i % count != lane;
                     };
-                    if (moved(rows, y_before, std::size_t(n * c.F + i))) once("a lane writes columns of y that are another lane's");
+                    if (moved(rows, y_before, std::size_t(n * c.F + i)))
+                        once("a lane writes columns of y that are another lane's");
                     for (bool half : {false, true})
                         if (moved(added, before, at(c, n, i, half)))
                             once(std::string("a lane adds to columns of ") + name[half] + " that are another lane's");

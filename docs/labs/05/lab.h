@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 5: what is to be written in lab.cpp, in the words of the engine: a formula of one row, as in engine/math/row.h, and the
-// op that runs it over all rows, as in engine/ops/latent.cpp.
+// Lab 5: what is to be written in lab.cpp, in the words of the engine: a formula of one row, as in engine/math/row.h,
+// and the op that runs it over all rows, as in engine/ops/latent.cpp.
 #pragma once
 #include "engine/math/row.h"
 #include "engine/ops/check.h"
@@ -8,10 +8,10 @@
 
 namespace masquerade {
 
-// A row of x holds two halves of F numbers each, a | b:                                                     Shazeer 2020
+// A row of x holds two halves of F numbers each, a | b:                                                    Shazeer 2020
 //     y_i = a_i s(a_i) b_i,   s(a) = 1 / (1 + exp(-a))
-// S is the type that tensors are stored in, A the type of the arithmetic (float for bf16, else S). Lanes is who works on the
-// row: one CPU thread, or one of several lanes, each of which does its own columns.
+// S is the type that tensors are stored in, A the type of the arithmetic (float for bf16, else S). Lanes is who works
+// on the row: one CPU thread, or one of several lanes, each of which does its own columns.
 template <class S, class A, class Lanes>
 void swiglu_row(Lanes lanes, const S* x, S* y, int F);
 // The gradient of the row x, da | db, of that of the row y: stored, or added to what is there.
@@ -25,8 +25,8 @@ void swiglu_forward(View x, View y);
 void swiglu_backward(View dy, View x, Grad dx);
 }  // namespace DEVICE
 
-// One of `lanes` lanes that share a row, as the threads of a warp do: it does the columns lane, lane + lanes, ... Two of the
-// verbs of engine/math/lanes.h, which are all that this op needs.
+// One of `lanes` lanes that share a row, as the threads of a warp do: it does the columns lane, lane + lanes, ... Two
+// of the verbs of engine/math/lanes.h, which are all that this op needs.
 struct Lane {
     int lane, lanes;
 };

@@ -14,7 +14,9 @@ using masquerade::Grad;
 using masquerade::View;
 #ifdef LAB_JUDGE
 static std::size_t bytes_of(const View& v) {
-    return v.data ? std::size_t(v.shape.count()) * masquerade::bytes_of(v.dtype) + beside.behind * masquerade::bytes_of(v.dtype) : 0;
+    return v.data ? std::size_t(v.shape.count()) * masquerade::bytes_of(v.dtype) +
+                        beside.behind * masquerade::bytes_of(v.dtype)
+                  : 0;
 }
 void put_value(Message& m, const View& v) {
     put(m, bool(v)), put(m, v.dtype), put(m, v.rows()), put(m, v.columns()), put(m, std::string(v.path));
@@ -70,10 +72,13 @@ void swiglu_row<double, double>(Lane l, const double* x, double* y, int F) {
 }
 template <>
 void swiglu_row_grad<double, double>(Lane l, const double* dy, const double* x, double* dx, bool add, int F) {
-    remote::call<void>("swiglu_row_grad", l.lane, l.lanes, remote::many(dy, F), remote::many(x, 2 * F), remote::many(dx, 2 * F), add, F);
+    remote::call<void>("swiglu_row_grad", l.lane, l.lanes, remote::many(dy, F), remote::many(x, 2 * F),
+                       remote::many(dx, 2 * F), add, F);
 }
 #else
-static void row(int lane, int lanes, const double* x, double* y, int F) { swiglu_row<double, double>(Lane{lane, lanes}, x, y, F); }
+static void row(int lane, int lanes, const double* x, double* y, int F) {
+    swiglu_row<double, double>(Lane{lane, lanes}, x, y, F);
+}
 static void row_grad(int lane, int lanes, const double* dy, const double* x, double* dx, bool add, int F) {
     swiglu_row_grad<double, double>(Lane{lane, lanes}, dy, x, dx, add, F);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 6. The truth is the figure, pair by pair, over one sequence of both halves. A wrong result is described
-// by its rows and by the models for which it is right. `leak` is tried with forwards that have a leak and others that have none.
+// The check of lab 6. The truth is the figure, pair by pair, over one sequence of both halves. A wrong result is
+// described by its rows and by the models for which it is right. `leak` is tried with forwards that have a leak and
+// others that have none.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -13,10 +14,22 @@ namespace {
 
 // Differences from the figure, for the forwards that `leak` is tried with.
 enum class Fault {
-    none, causal_source, window, later_row, target_seen, second_row, last_row, cls_below, not_replaced, added, hint, after_source
+    none,
+    causal_source,
+    window,
+    later_row,
+    target_seen,
+    second_row,
+    last_row,
+    cls_below,
+    not_replaced,
+    added,
+    hint,
+    after_source
 };
 
-// A pair of rows of the one sequence: the source has s = 0 and c = 0, the t-th row of the target s = 1 and c = t, from 1 on.
+// A pair of rows of the one sequence: the source has s = 0 and c = 0, the t-th row of the target s = 1 and c = t, from
+// 1 on.
 bool pair_sees(bool upper, std::size_t N, std::size_t i, std::size_t j) {
     const auto s = [&](std::size_t row) { return row >= N; };
     const auto c = [&](std::size_t row) { return s(row) ? row - N + 1 : 0; };
@@ -26,7 +39,8 @@ bool pair_sees(Fault fault, std::size_t layer, bool upper, std::size_t N, std::s
     const bool target = i >= N;
     if (fault == Fault::causal_source && !target) return j <= i;
     if (fault == Fault::window && target && j >= N) return j <= i && i - j < 2;
-    const bool more = (fault == Fault::later_row && target && j == i + 1) || (fault == Fault::target_seen && !target && j >= N) ||
+    const bool more = (fault == Fault::later_row && target && j == i + 1) ||
+                      (fault == Fault::target_seen && !target && j >= N) ||
                       (fault == Fault::second_row && target && layer == 0 && j == 1) ||
                       (fault == Fault::last_row && target && layer == 0 && j + 1 == N) ||
                       (fault == Fault::cls_below && target && j == 0);
@@ -34,17 +48,21 @@ bool pair_sees(Fault fault, std::size_t layer, bool upper, std::size_t N, std::s
 }
 
 Joint figure(const Model& m, const Tokens& source, const Tokens& target, Fault fault = Fault::none) {
-    const std::size_t N = source.size(), rows = N + target.size(), start = fault == Fault::after_source ? N : m.max_length;
+    const std::size_t N = source.size(), rows = N + target.size(),
+                      start = fault == Fault::after_source ? N : m.max_length;
     Rows x, z;
-    for (std::size_t i = 0; i < rows; i++) x.push_back(i < N ? embed(m, source[i], i) : embed(m, target[i - N], start + i - N));
+    for (std::size_t i = 0; i < rows; i++)
+        x.push_back(i < N ? embed(m, source[i], i) : embed(m, target[i - N], start + i - N));
     for (const Layer& layer : m.layers) {
         const bool upper = layer.number + m.latents.size() >= m.layers.size();
         if (upper) {
             const Latent& latent = m.latents[z.size()];
             z.push_back(latent.in(x[0]));
             const Row out = latent.out(z.back());
-            if (fault == Fault::added) add(x[0], out);
-            else if (fault != Fault::not_replaced) x[0] = out;
+            if (fault == Fault::added)
+                add(x[0], out);
+            else if (fault != Fault::not_replaced)
+                x[0] = out;
         }
         Rows next;
         for (std::size_t i = 0; i < rows; i++) {
@@ -65,8 +83,8 @@ struct Case {
     Tokens source, target;
 };
 
-Case some(const std::string& where, unsigned seed, std::size_t L, std::size_t K, std::size_t N, std::size_t T, std::size_t C = 4,
-          std::size_t Z = 3) {
+Case some(const std::string& where, unsigned seed, std::size_t L, std::size_t K, std::size_t N, std::size_t T,
+          std::size_t C = 4, std::size_t Z = 3) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
     const auto numbers = [&](std::size_t count, double size) {
@@ -81,8 +99,8 @@ Case some(const std::string& where, unsigned seed, std::size_t L, std::size_t K,
     };
     Case c{where, {8, matrix(7, C, 1.5), matrix(16, C, 1.5), {}, {}}, {0}, {0}};
     for (std::size_t i = 0; i < L; i++)
-        c.model.layers.push_back({i, matrix(C, C, 0.4), matrix(C, C, 0.4), matrix(C, C, 1), matrix(C, C, 1), matrix(6, C, 1),
-                                  matrix(C, 6, 0.5)});
+        c.model.layers.push_back({i, matrix(C, C, 0.4), matrix(C, C, 0.4), matrix(C, C, 1), matrix(C, C, 1),
+                                  matrix(6, C, 1), matrix(C, 6, 0.5)});
     for (std::size_t l = 0; l < K; l++)
         c.model.latents.push_back({{matrix(Z, C, 1), numbers(Z, 1)}, {matrix(C, Z, 1), numbers(C, 1)}});
     while (c.source.size() < N) c.source.push_back(1 + int(random() % 6));
@@ -160,7 +178,8 @@ std::string seen(const std::string& name, bool of_z, const Students& students) {
     std::string s, rows;
     for (std::size_t i = 0; i < right.size(); i++) {
         const std::string row = name + "_" + std::to_string(i);
-        if (found[i].size() != right[i].size()) return "numbers of " + row + ": " + against(found[i].size(), right[i].size());
+        if (found[i].size() != right[i].size())
+            return "numbers of " + row + ": " + against(found[i].size(), right[i].size());
         if (same(found[i], right[i])) rows += (rows.empty() ? "" : ", ") + row;
     }
     if (!same(found, right)) {
@@ -175,8 +194,10 @@ std::string seen(const std::string& name, bool of_z, const Students& students) {
         std::mt19937 random(seed);
         const std::size_t L = 2 + random() % 4, K = 1 + random() % (L - 1), N = 1 + random() % 8, T = 1 + random() % 8;
         if (!holds(some("", seed, L, K, N, T, 2 + random() % 5, 1 + random() % 5)))
-            return name + " is right for 5 layers, 3 of them with a latent, 5 tokens of the source and 4 of the target;\nwrong for " +
-                   std::to_string(L) + ", " + std::to_string(K) + ", " + std::to_string(N) + " and " + std::to_string(T);
+            return name +
+                   " is right for 5 layers, 3 of them with a latent, 5 tokens of the source and 4 of the target;\nwrong for " +
+                   std::to_string(L) + ", " + std::to_string(K) + ", " + std::to_string(N) + " and " +
+                   std::to_string(T);
     }
     return "";
 }
@@ -186,10 +207,14 @@ std::string words(std::size_t N, std::size_t i, std::size_t j, bool sees) {
     const std::string row = i == 0 ? "[CLS]" : i < N ? "a token of the source" : "a token of the target";
     const std::string half = j < N ? "source" : "target";
     std::string key = "a token of the " + half;
-    if (i == j) key = "itself";
-    else if (j == 0) key = "[CLS]";
-    else if ((i < N) == (j < N)) key = (j < i ? "an earlier token of the " : "a later token of the ") + half;
-    else if (j + 1 == N) key = "the last token of the source";
+    if (i == j)
+        key = "itself";
+    else if (j == 0)
+        key = "[CLS]";
+    else if ((i < N) == (j < N))
+        key = (j < i ? "an earlier token of the " : "a later token of the ") + half;
+    else if (j + 1 == N)
+        key = "the last token of the source";
     return "wrong: " + row + (sees ? " sees " : " does not see ") + key + "\n";
 }
 
@@ -201,10 +226,11 @@ std::string of_mask(Kind kind) {
             if (found.empty()) return "the mask is not written";
             for (std::size_t i = 0; i < N + T; i++) {
                 if (found.size() != N + T || found[i].size() != N + T)
-                    return "the mask has not " + std::to_string(N + T) + " rows and columns for a source of " + std::to_string(N) +
-                           " and a target of " + std::to_string(T);
+                    return "the mask has not " + std::to_string(N + T) + " rows and columns for a source of " +
+                           std::to_string(N) + " and a target of " + std::to_string(T);
                 for (std::size_t j = 0; j < N + T; j++)
-                    if (found[i][j] != pair_sees(kind == Kind::uniae, N, i, j)) pairs.insert(words(N, i, j, found[i][j]));
+                    if (found[i][j] != pair_sees(kind == Kind::uniae, N, i, j))
+                        pairs.insert(words(N, i, j, found[i][j]));
             }
         }
     return std::accumulate(pairs.begin(), pairs.end(), std::string());
@@ -225,7 +251,8 @@ Rows by_steps(const Case& c, const Joint& right) {
 }
 
 // Compares the keys and rows that were computed in each layer with those that somebody reads.
-std::string counted(const std::string& name, const std::function<Rows()>& students, const Rows& right, const Work& need) {
+std::string counted(const std::string& name, const std::function<Rows()>& students, const Rows& right,
+                    const Work& need) {
     work = {};
     const Rows found = students();
     Work done = work;
@@ -234,8 +261,8 @@ std::string counted(const std::string& name, const std::function<Rows()>& studen
     for (const auto& [i, keys] : need.keys) {
         const auto differ = [&, layer = i](int is, int least, const char* what) {
             if (is != least)
-                s += name + ", layer " + std::to_string(layer) + ": " + what + std::to_string(is) + ", needed: " + std::to_string(least) +
-                     "\n";
+                s += name + ", layer " + std::to_string(layer) + ": " + what + std::to_string(is) +
+                     ", needed: " + std::to_string(least) + "\n";
         };
         differ(done.keys[i], keys, "keys made: ");
         differ(done.rows[i], need.rows.at(i), "rows computed: ");
@@ -253,8 +280,10 @@ std::string of_work() {
         for (int token : c.target) y.push_back(step(c.model, cache, token));
         return y;
     };
-    return counted("encode", [&] { return encode(c.model, c.source); }, right.z, of_source) +
-           counted("decode", [&] { return decode(c.model, right.z, c.target); }, right.y, of_target) +
+    return counted(
+               "encode", [&] { return encode(c.model, c.source); }, right.z, of_source) +
+           counted(
+               "decode", [&] { return decode(c.model, right.z, c.target); }, right.y, of_target) +
            counted("step", steps, right.y, of_target);
 }
 
@@ -269,7 +298,8 @@ std::string of_leaks() {
                          {Fault::window, Leak::none, "a target that sees two rows of itself"},
                          {Fault::later_row, Leak::future, "a target that sees one row ahead"},
                          {Fault::target_seen, Leak::future, "a source that sees the target"},
-                         {Fault::second_row, Leak::source, "a target that sees the second token of the source in layer 0"},
+                         {Fault::second_row, Leak::source,
+                          "a target that sees the second token of the source in layer 0"},
                          {Fault::last_row, Leak::source, "a target that sees the last token of the source in layer 0"},
                          {Fault::cls_below, Leak::source, "a target that sees [CLS] in all layers"},
                          {Fault::not_replaced, Leak::source, "a [CLS] that stays what it is"},
@@ -283,7 +313,9 @@ std::string of_leaks() {
         std::set<Leak> found;
         for (unsigned seed = 1; seed <= 4; seed++) {
             const Case c = some("", seed, 4, 2, 3 + seed, 3 + seed % 3);
-            const Forward forward = [&](const Model& m, const Tokens& a, const Tokens& b) { return figure(m, a, b, tried.fault).y; };
+            const Forward forward = [&](const Model& m, const Tokens& a, const Tokens& b) {
+                return figure(m, a, b, tried.fault).y;
+            };
             found.insert(leak(forward, c.model, c.source, c.target));
         }
         for (Leak each : found)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lab 6: a small Transformer, which is given, and what is to be written in lab.cpp: UniVAE (Su 2021), joint and split.
-// A row has C numbers, a latent has Z. The upper K of the L layers have a latent. Rows, layers and latents count from 0.
+// A row has C numbers, a latent has Z. The upper K of the L layers have a latent. Rows, layers and latents count from
+// 0.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -112,32 +113,32 @@ using Mask = std::vector<std::vector<bool>>;
 Mask mask(Kind kind, std::size_t source, std::size_t target);
 
 // The figure: both halves are one sequence. The source stands at the positions 0, 1, 2 ..., the target at max_length,
-// max_length + 1 ..., so that the place of the target does not tell the length of the source. At the input of each layer
-// with a latent, z_l is made from the row of [CLS], and Out_l(z_l) replaces this row. Then the layer runs.
+// max_length + 1 ..., so that the place of the target does not tell the length of the source. At the input of each
+// layer with a latent, z_l is made from the row of [CLS], and Out_l(z_l) replaces this row. Then the layer runs.
 // Gives z (K,Z) and y, the last layer's output for the rows of the target.
 struct Joint {
     Rows z, y;
 };
 Joint joint(const Model& model, const Tokens& source, const Tokens& target);
 
-// The split form: `encode` gives z (K,Z) without a target, `decode` gives y without a source. The results are those of the
-// joint form. Both make no key and compute no row that nobody needs.
+// The split form: `encode` gives z (K,Z) without a target, `decode` gives y without a source. The results are those of
+// the joint form. Both make no key and compute no row that nobody needs.
 Rows encode(const Model& model, const Tokens& source);
 Rows decode(const Model& model, const Rows& z, const Tokens& target);
 
-// The same y, one token at a time: a step makes one key and computes one row in each layer. A cache holds, for each layer,
-// the keys that the next token will see besides its own. `begin` gives the cache before the first token.
+// The same y, one token at a time: a step makes one key and computes one row in each layer. A cache holds, for each
+// layer, the keys that the next token will see besides its own. `begin` gives the cache before the first token.
 using Cache = std::vector<std::vector<Key>>;
 Cache begin(const Model& model, const Rows& z);
 Row step(const Model& model, Cache& cache, int token);
 
-// Tests a forward that gives y, as `joint` does, and may have a fault. Says what a row of y depends on and should not, even
-// if one bit of it moves:
+// Tests a forward that gives y, as `joint` does, and may have a fault. Says what a row of y depends on and should not,
+// even if one bit of it moves:
 //     future   on a later token of the target
 //     source   on a token of the source, though no z moves
 //     length   on the length of the source, though no z moves, and not on its tokens
-// `leak` may call the forward with any model, source and target, as often as it likes. A forward of the check has one leak
-// at most. The source that the check gives is shorter than max_length.
+// `leak` may call the forward with any model, source and target, as often as it likes. A forward of the check has one
+// leak at most. The source that the check gives is shorter than max_length.
 enum class Leak { none, future, source, length };
 using Forward = std::function<Rows(const Model& model, const Tokens& source, const Tokens& target)>;
 Leak leak(const Forward& forward, const Model& model, const Tokens& source, const Tokens& target);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 7. The truth is quadrature, the complex step, a joint normal density, and what must hold of many draws.
+// The check of lab 7. The truth is quadrature, the complex step, a joint normal density, and what must hold of many
+// draws.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -25,15 +26,19 @@ Numbers numbers(int count, double size) {
 const char* const nothing = " is 0: not written yet\n";
 
 // As wrong(), with the name of another truth; and whether all are off by the same number.
-std::string differs(const std::string& name, const std::string& truth, const Result& any, const std::vector<Result>& cases) {
+std::string differs(const std::string& name, const std::string& truth, const Result& any,
+                    const std::vector<Result>& cases) {
     std::string s = wrong(name, any, cases);
     if (!s.empty() && any.found == Numbers(any.found.size(), 0)) return name + nothing;
     if (const auto at = s.find("the complex step says"); at != std::string::npos) s.replace(at, 16, truth);
-    if (!s.empty() && any.found.size() > 1 && std::isfinite(any.found[0]) && alike(any.found, any.right, 1, any.found[0] - any.right[0]))
+    if (!s.empty() && any.found.size() > 1 && std::isfinite(any.found[0]) &&
+        alike(any.found, any.right, 1, any.found[0] - any.right[0]))
         s += "everywhere off by the same number, " + number(any.found[0] - any.right[0]) + "\n";
     return s;
 }
-bool is_nothing(const std::string& s) { return s.empty() || s.find(nothing) != std::string::npos || s.find("is not written") != std::string::npos; }
+bool is_nothing(const std::string& s) {
+    return s.empty() || s.find(nothing) != std::string::npos || s.find("is not written") != std::string::npos;
+}
 // The same of cases that have a few numbers each: a factor says little of them, a difference more.
 std::string differs(const std::string& name, const std::string& truth, const std::vector<Result>& cases) {
     Result any;
@@ -42,9 +47,12 @@ std::string differs(const std::string& name, const std::string& truth, const std
         any.found.insert(any.found.end(), c.found.begin(), c.found.end());
         any.right.insert(any.right.end(), c.right.begin(), c.right.end());
         const double off = c.found[0] - c.right[0];
-        if (alike(c.found, c.right)) s += "right where " + c.where + "\n";
-        else if (!std::isfinite(off)) s += "not finite where " + c.where + "\n";
-        else s += (alike(c.found, c.right, 1, off) ? "off by " + number(off) : "wrong") + " where " + c.where + "\n";
+        if (alike(c.found, c.right))
+            s += "right where " + c.where + "\n";
+        else if (!std::isfinite(off))
+            s += "not finite where " + c.where + "\n";
+        else
+            s += (alike(c.found, c.right, 1, off) ? "off by " + number(off) : "wrong") + " where " + c.where + "\n";
     }
     const std::string first = differs(name, truth, any, {});
     return is_nothing(first) ? first : first.substr(0, first.find('\n') + 1) + s;
@@ -71,19 +79,21 @@ Draw draw(const std::string& name, int Z, double of_mu = 1, double of_l = 1, dou
     return {name, numbers(Z, of_mu), numbers(Z, of_l), numbers(Z, of_e), numbers(Z, 1)};
 }
 std::vector<Draw> draws() {
-    std::vector<Draw> all = {draw("mu is 0", 5, 0), draw("l is 0", 5, 1, 0), draw("mu and l are 0", 5, 0, 0), draw("e is 0", 5, 1, 1, 0),
-                             draw("e is all 1", 5), draw("what comes in is all 1", 5)};
+    std::vector<Draw> all = {draw("mu is 0", 5, 0),      draw("l is 0", 5, 1, 0), draw("mu and l are 0", 5, 0, 0),
+                             draw("e is 0", 5, 1, 1, 0), draw("e is all 1", 5),   draw("what comes in is all 1", 5)};
     all[4].e.assign(5, 1), all[5].d.assign(5, 1);
     return all;
 }
 
-// KL of one number by quadrature: the trapezoid rule, which is exact to the last digits for what falls off as fast as a normal density.
+// KL of one number by quadrature: the trapezoid rule, which is exact to the last digits for what falls off as fast as a
+// normal density.
 Complex kl_of(Complex mu, Complex l) {
     const double middle = mu.real(), deviation = std::exp(l.real() / 2), h = 0.05 * deviation;
     Complex sum = 0;
     for (int i = -260; i <= 260; i++) {
         const double z = middle + i * h;
-        const Complex log_q = -(std::log(2 * pi) + l + (z - mu) * (z - mu) * std::exp(-l)) / 2.0, log_p = -(std::log(2 * pi) + z * z) / 2;
+        const Complex log_q = -(std::log(2 * pi) + l + (z - mu) * (z - mu) * std::exp(-l)) / 2.0,
+                      log_p = -(std::log(2 * pi) + z * z) / 2;
         sum += h * std::exp(log_q) * (log_q - log_p);
     }
     return sum;
@@ -95,10 +105,14 @@ constexpr Complex i_step{0, tiny};
 Result gaussian(const Draw& c, int what) {
     const int Z = int(c.mu.size()), by = what % 3;
     Numbers y(c.mu.size(), stood_before), dmu = y, dl = y;
-    if (what == 0) gaussian_sample(Z, c.mu.data(), c.l.data(), c.e.data(), y.data());
-    else if (what < 3) gaussian_sample_backward(Z, c.d.data(), c.l.data(), c.e.data(), dmu.data(), dl.data());
-    else if (what == 3) gaussian_kl(Z, c.mu.data(), c.l.data(), y.data());
-    else gaussian_kl_backward(Z, c.d.data(), c.mu.data(), c.l.data(), dmu.data(), dl.data());
+    if (what == 0)
+        gaussian_sample(Z, c.mu.data(), c.l.data(), c.e.data(), y.data());
+    else if (what < 3)
+        gaussian_sample_backward(Z, c.d.data(), c.l.data(), c.e.data(), dmu.data(), dl.data());
+    else if (what == 3)
+        gaussian_kl(Z, c.mu.data(), c.l.data(), y.data());
+    else
+        gaussian_kl_backward(Z, c.d.data(), c.mu.data(), c.l.data(), dmu.data(), dl.data());
     Result r{c.name, by == 0 ? y : by == 1 ? dmu : dl, {}};
     for (std::size_t i = 0; i < y.size(); i++) {
         const Complex mu = c.mu[i] + (by == 1 ? i_step : 0), l = c.l[i] + (by == 2 ? i_step : 0);
@@ -112,7 +126,11 @@ std::string of_gaussian(int what) {
     std::vector<Result> cases;
     for (const Draw& c : draws()) cases.push_back(gaussian(c, what));
     const Result& still = cases[what < 3 ? 3 : 2];
-    const std::string s = differs(name, what == 0 ? "the formula" : what == 3 ? "quadrature" : "the complex step", gaussian(draw("", 7), what), cases);
+    const std::string s = differs(name,
+                                  what == 0   ? "the formula"
+                                  : what == 3 ? "quadrature"
+                                              : "the complex step",
+                                  gaussian(draw("", 7), what), cases);
     if (is_nothing(s)) return s;
     if (what > 0) return s + "where " + still.where + ", " + name + "[0] is " + number(still.found[0] + 0.0) + "\n";
     Mean mean, square;
@@ -120,8 +138,8 @@ std::string of_gaussian(int what) {
         const double z = gaussian({"", {0.5}, {1.2}, {normal()}, {}}, 0).found[0];
         mean.add(z), square.add((z - 0.5) * (z - 0.5));
     }
-    return s + "100000 draws with mu = 0.5, exp(l) = " + number(std::exp(1.2)) + ": the mean of z is " + mean.text() + ", that of (z - mu)^2 " +
-           square.text() + "\n";
+    return s + "100000 draws with mu = 0.5, exp(l) = " + number(std::exp(1.2)) + ": the mean of z is " + mean.text() +
+           ", that of (z - mu)^2 " + square.text() + "\n";
 }
 
 // ---- the model whose likelihood is known
@@ -157,7 +175,8 @@ struct World {
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++) {
                 double c = i == j ? (i < D ? s * s : 1) : 0;
-                for (int k = 0; k < Z && i < D && j < D; k++) c += A[std::size_t(i * Z + k)] * A[std::size_t(j * Z + k)];
+                for (int k = 0; k < Z && i < D && j < D; k++)
+                    c += A[std::size_t(i * Z + k)] * A[std::size_t(j * Z + k)];
                 if (i < D && j >= D) c = A[std::size_t(i * Z + j - D)];
                 if (i >= D && j < D) c = A[std::size_t(j * Z + i - D)];
                 covariance.push_back(c);
@@ -185,8 +204,8 @@ struct World {
         }
         return r;
     }
-    // q becomes the true posterior, its log variance moved by `wider`. Each number of x keeps one number of z alone, so that the
-    // posterior has a normal distribution for each number of z by itself.
+    // q becomes the true posterior, its log variance moved by `wider`. Each number of x keeps one number of z alone, so
+    // that the posterior has a normal distribution for each number of z by itself.
     World with_posterior(double wider) const {
         World w = *this;
         for (int i = 0; i < Z; i++) {
@@ -208,35 +227,47 @@ World world(const std::string& name, int D, int Z, double s, double of_A = 1, do
 
 std::string of_log_weight() {
     std::vector<Result> cases;
-    for (const World& w : {world("A is 0", 4, 2, 0.6, 0), world("s is 1", 4, 2, 1), world("mu and l are 0", 4, 2, 0.6, 1, 0),
-                           world("e is 0", 4, 2, 0.6, 1, 1, 0), world("x and z are one number each", 1, 1, 0.6)})
+    for (const World& w :
+         {world("A is 0", 4, 2, 0.6, 0), world("s is 1", 4, 2, 1), world("mu and l are 0", 4, 2, 0.6, 1, 0),
+          world("e is 0", 4, 2, 0.6, 1, 1, 0), world("x and z are one number each", 1, 1, 0.6)})
         cases.push_back(w.result());
     std::string s = differs("log w", "the joint density", world("", 4, 2, 0.6).result(), cases);
     if (is_nothing(s)) return s;
-    const auto off = [](int D, int Z) { const Result r = world("", D, Z, 0.6).result(); return r.found[0] - r.right[0]; };
-    if (const double d = off(4, 2); d == 0 || !std::isfinite(d)) return s;
-    else if (std::fabs(off(8, 2) - 2 * d) < 1e-9) s += number(d / 4) + " for each number of x\n";
-    else if (std::fabs(off(4, 4) - 2 * d) < 1e-9) s += number(d / 2) + " for each number of z\n";
-    else if (std::fabs(off(8, 4) - 2 * d) < 1e-9) s += "the same share for each number of x and of z\n";
+    const auto off = [](int D, int Z) {
+        const Result r = world("", D, Z, 0.6).result();
+        return r.found[0] - r.right[0];
+    };
+    if (const double d = off(4, 2); d == 0 || !std::isfinite(d))
+        return s;
+    else if (std::fabs(off(8, 2) - 2 * d) < 1e-9)
+        s += number(d / 4) + " for each number of x\n";
+    else if (std::fabs(off(4, 4) - 2 * d) < 1e-9)
+        s += number(d / 2) + " for each number of z\n";
+    else if (std::fabs(off(8, 4) - 2 * d) < 1e-9)
+        s += "the same share for each number of x and of z\n";
     const World before = world("", 4, 2, 0.6);
     World other_q = before, other_x = before;
     const Numbers e = {0.4, -0.7};
     Numbers same_z;  // by another q
     for (std::size_t i = 0; i < 2; i++) {
         other_q.mu[i] += 0.8, other_q.l[i] -= 0.5;
-        same_z.push_back((before.mu[i] + std::exp(before.l[i] / 2) * e[i] - other_q.mu[i]) / std::exp(other_q.l[i] / 2));
+        same_z.push_back((before.mu[i] + std::exp(before.l[i] / 2) * e[i] - other_q.mu[i]) /
+                         std::exp(other_q.l[i] / 2));
         other_x.x[i] += 1;
     }
     const auto share = [](double part, double of) { return number(std::fabs(part) < 1e-9 ? 0 : part / of); };
-    s += "the same z and another q: log w moves " + share(other_q.found(same_z) - before.found(e), other_q.right(same_z) - before.right(e)) +
-         " times as far as it should; another x: " + share(other_x.found(e) - before.found(e), other_x.right(e) - before.right(e)) + " times\n";
+    s += "the same z and another q: log w moves " +
+         share(other_q.found(same_z) - before.found(e), other_q.right(same_z) - before.right(e)) +
+         " times as far as it should; another x: " +
+         share(other_x.found(e) - before.found(e), other_x.right(e) - before.right(e)) + " times\n";
     const World exact = before.with_posterior(0);
     double least = infinity, most = -infinity;
     for (int n = 0; n < 20; n++) {
         const double w = exact.found(numbers(2, 1));
         least = std::min(least, w), most = std::max(most, w);
     }
-    return s + "q the true posterior: log w differs by " + number(most - least < 1e-9 ? 0 : most - least) + " among 20 draws\n";
+    return s + "q the true posterior: log w differs by " + number(most - least < 1e-9 ? 0 : most - least) +
+           " among 20 draws\n";
 }
 
 std::string of_elbo() {
@@ -261,7 +292,8 @@ std::string of_importance() {
         }
         cases.push_back({name, {importance_weighted(S, w.data())}, {double(about + std::log(sum / S))}});
     };
-    add("S is 1", 1, 2, 0, false), add("all log w are equal", 5, 0, -3, false), add("every log w is about 2", 9, 1, 2, false);
+    add("S is 1", 1, 2, 0, false), add("all log w are equal", 5, 0, -3, false),
+        add("every log w is about 2", 9, 1, 2, false);
     add("every log w is about -100000", 9, 2, -100000, false), add("every log w is about 100000", 9, 2, 100000, false);
     add("some log w are minus infinity", 8, 2, 0, true), add("log w differ by hundreds", 9, 300, 0, false);
     return differs("importance_weighted", "the sum in long double", cases);
@@ -276,7 +308,8 @@ std::string of_bounds() {
     for (int n = 0; n < 4000; n++) {
         Numbers log_w;
         for (int k = 0; k < 16; k++) log_w.push_back(w.found(numbers(2, 1)));
-        bound.add(elbo(16, log_w.data())), four.add(importance_weighted(4, log_w.data())), sixteen.add(importance_weighted(16, log_w.data()));
+        bound.add(elbo(16, log_w.data())), four.add(importance_weighted(4, log_w.data())),
+            sixteen.add(importance_weighted(16, log_w.data()));
         double sum = 0;
         for (double each : log_w) sum += std::exp(each - log_p) / 16;
         weight.add(sum);
@@ -284,15 +317,20 @@ std::string of_bounds() {
         for (double& each : log_w) each = exact.found(numbers(2, 1));
         worst = std::max(worst, std::fabs(importance_weighted(16, log_w.data()) - log_p));
     }
-    const auto above = [](const Mean& a, double limit, double error) { return !(a.value() <= limit + 5 * (a.error() + error)); };
+    const auto above = [](const Mean& a, double limit, double error) {
+        return !(a.value() <= limit + 5 * (a.error() + error));
+    };
     std::string s;
-    if (above(bound, four.value(), four.error())) s += "the mean of elbo is above that of importance_weighted with 4 draws\n";
+    if (above(bound, four.value(), four.error()))
+        s += "the mean of elbo is above that of importance_weighted with 4 draws\n";
     if (above(four, sixteen.value(), sixteen.error())) s += "importance_weighted falls from 4 to 16 draws\n";
     if (above(sixteen, log_p, 0)) s += "the mean of importance_weighted is above log p(x)\n";
-    if (!(std::fabs(weight.value() - 1) <= 5 * weight.error())) s += "the mean of w is not p(x), but " + number(weight.value()) + " times that\n";
+    if (!(std::fabs(weight.value() - 1) <= 5 * weight.error()))
+        s += "the mean of w is not p(x), but " + number(weight.value()) + " times that\n";
     if (!(worst <= 1e-9)) s += "q the true posterior: importance_weighted is off by " + number(worst) + "\n";
     if (s.empty()) return s;
-    return s + "4000 times: elbo " + bound.text() + ", 4 draws " + four.text() + ", 16 draws " + sixteen.text() + "; log p(x) is " + number(log_p) + "\n";
+    return s + "4000 times: elbo " + bound.text() + ", 4 draws " + four.text() + ", 16 draws " + sixteen.text() +
+           "; log p(x) is " + number(log_p) + "\n";
 }
 
 // ---- the price of the KL
@@ -308,12 +346,14 @@ std::string of_kl_weight() {
         return r;
     };
     const Result any = result("", 64, 4, 0.3);
-    const std::string s = differs("kl_weight", "the definition", any, {result("there is one cycle", 64, 1, 0.3), result("rise is 1", 50, 4, 1),
-                                                                       result("there is one cycle and rise is 1", 64, 1, 1)});
+    const std::string s = differs("kl_weight", "the definition", any,
+                                  {result("there is one cycle", 64, 1, 0.3), result("rise is 1", 50, 4, 1),
+                                   result("there is one cycle and rise is 1", 64, 1, 1)});
     if (is_nothing(s)) return s;
     const auto at = [&](std::size_t step) { return number(any.found[step]); };
-    return s + "64 steps, 4 cycles, rise 0.3: " + at(0) + " at step 0, " + at(8) + " in the middle of the first cycle, " + at(16) + " where the second begins, " + at(66) +
-           " after the end, " + number(*std::max_element(any.found.begin(), any.found.end())) + " at most\n";
+    return s + "64 steps, 4 cycles, rise 0.3: " + at(0) + " at step 0, " + at(8) +
+           " in the middle of the first cycle, " + at(16) + " where the second begins, " + at(66) + " after the end, " +
+           number(*std::max_element(any.found.begin(), any.found.end())) + " at most\n";
 }
 
 struct Batch {
@@ -327,7 +367,8 @@ Batch batch(const std::string& name, int B, double weight, double least, double 
     Batch c{name, B, weight, least, {}};
     source.seed(5);
     for (int b = 0; b < B; b++)
-        for (int z = 0; z < 4; z++) c.kl.push_back((1 + z) * (1 + (B == 1 ? 0 : spread * (2.0 * b / (B - 1) - 1))) + uniform(0, 0.1));
+        for (int z = 0; z < 4; z++)
+            c.kl.push_back((1 + z) * (1 + (B == 1 ? 0 : spread * (2.0 * b / (B - 1) - 1))) + uniform(0, 0.1));
     return c;
 }
 Complex price(const Batch& c, const std::vector<Complex>& kl) {
@@ -357,15 +398,18 @@ std::string of_free_bits(bool gradient) {
         return gradient ? gradients : prices;
     };
     std::vector<Result> cases;
-    for (const Batch& c : {batch("there is one sentence", 1, 0.4, 2.5), batch("the weight is 1", 3, 1, 2.5), batch("least is 0", 3, 0.4, 0),
-                           batch("all means are below", 3, 0.4, 50), batch("all sentences are nearly alike", 3, 0.4, 2.5, 0)})
+    for (const Batch& c : {batch("there is one sentence", 1, 0.4, 2.5), batch("the weight is 1", 3, 1, 2.5),
+                           batch("least is 0", 3, 0.4, 0), batch("all means are below", 3, 0.4, 50),
+                           batch("all sentences are nearly alike", 3, 0.4, 2.5, 0)})
         cases.push_back(result(c));
-    return differs(gradient ? "dkl" : "price", gradient ? "the complex step" : "the definition", result(batch("", 3, 0.4, 2.5)), cases);
+    return differs(gradient ? "dkl" : "price", gradient ? "the complex step" : "the definition",
+                   result(batch("", 3, 0.4, 2.5)), cases);
 }
 
 // ---- the sphere
 
-// The mean of f(1 - w) over density ~ exp(kappa w) on -1 ... 1, of what lies below w = to; Simpson's rule over t = kappa (1 - w).
+// The mean of f(1 - w) over density ~ exp(kappa w) on -1 ... 1, of what lies below w = to; Simpson's rule over t =
+// kappa (1 - w).
 double over_w(double kappa, double to, const std::function<double(double)>& f) {
     const auto simpson = [&](double from, const std::function<double(double)>& g) {
         const double until = std::min(2 * kappa, from + 50), h = (until - from) / 20000;
@@ -373,7 +417,8 @@ double over_w(double kappa, double to, const std::function<double(double)>& f) {
         for (int i = 0; i <= 20000; i++) sum += (i == 0 || i == 20000 ? 1 : i % 2 ? 4 : 2) * g(from + i * h) * h / 3;
         return sum;
     };
-    return simpson(kappa * (1 - to), [&](double t) { return std::exp(-t) * f(t / kappa); }) / simpson(0, [](double t) { return std::exp(-t); });
+    return simpson(kappa * (1 - to), [&](double t) { return std::exp(-t) * f(t / kappa); }) /
+           simpson(0, [](double t) { return std::exp(-t); });
 }
 double dot(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -389,10 +434,12 @@ std::string of_vmf_sample() {
             vmf_sample(kappa, mu.data(), u, e.data(), z.data());
             if (z == Numbers(3, stood_before)) return "z is not written\n";
             const double w = dot(mu.data(), z.data());
-            share.found.push_back(std::fabs(w) <= 1 ? over_w(kappa, w, [](double) { return 1; }) : w), share.right.push_back(u);
+            share.found.push_back(std::fabs(w) <= 1 ? over_w(kappa, w, [](double) { return 1; }) : w),
+                share.right.push_back(u);
             for (std::size_t i = 0; i < 3; i++) nu[i] = e[i] - dot(e.data(), mu.data()) * mu[i];
             const double of_nu = std::sqrt(dot(nu.data(), nu.data())), sine = std::sqrt(std::max(0.0, 1 - w * w));
-            for (std::size_t i = 0; i < 3; i++) direction.found.push_back((z[i] - w * mu[i]) / sine), direction.right.push_back(nu[i] / of_nu);
+            for (std::size_t i = 0; i < 3; i++)
+                direction.found.push_back((z[i] - w * mu[i]) / sine), direction.right.push_back(nu[i] / of_nu);
         }
         along.push_back(share), across.push_back(direction);
     }
@@ -415,10 +462,13 @@ std::string of_vmf_kl() {
     std::vector<Result> cases;
     for (double kappa : {0.01, 1.0, 20.0, 3000.0}) {
         const double log_all = std::log(-std::expm1(-2 * kappa) / kappa);  // of the integral of exp(kappa (w - 1))
-        cases.push_back({"kappa is " + number(kappa), {vmf_kl(kappa)}, {over_w(kappa, 1, [&](double v) { return std::log(2.0) - kappa * v - log_all; })}});
+        cases.push_back({"kappa is " + number(kappa), {vmf_kl(kappa)}, {over_w(kappa, 1, [&](double v) {
+                             return std::log(2.0) - kappa * v - log_all;
+                         })}});
     }
     const std::string s = differs("vmf_kl", "quadrature", cases);
-    return is_nothing(s) ? s : s + "where kappa is 0.01, and z nearly uniform, it is " + number(cases[0].found[0]) + "\n";
+    return is_nothing(s) ? s
+                         : s + "where kappa is 0.01, and z nearly uniform, it is " + number(cases[0].found[0]) + "\n";
 }
 
 }  // namespace

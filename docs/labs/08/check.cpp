@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 8. The truth is the complex step through the sums over all pairs; what is wrong is described by where it is right.
+// The check of lab 8. The truth is the complex step through the sums over all pairs; what is wrong is described by
+// where it is right.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -55,8 +56,11 @@ Numbers truth(const Case& c, int which) {
 Numbers students(const Case& c, int which) {
     Numbers g[4];
     for (int k : {0, 1, 2, 3}) g[k].assign(c.in[k].size(), stood_before);
-    if (which == 3) linear_attention(c.N, M, D, c.in[0].data(), c.in[1].data(), c.in[2].data(), g[3].data());
-    else linear_attention_backward(c.N, M, D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(), g[1].data(), g[2].data());
+    if (which == 3)
+        linear_attention(c.N, M, D, c.in[0].data(), c.in[1].data(), c.in[2].data(), g[3].data());
+    else
+        linear_attention_backward(c.N, M, D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(),
+                                  g[0].data(), g[1].data(), g[2].data());
     return g[which];
 }
 
@@ -65,7 +69,8 @@ Case some(const std::string& name, int N) {
     std::normal_distribution<double> normal;
     Case c{name, N, {}};
     for (int k = 0; k < 4; k++)
-        for (int i = 0; i < N * (k < 2 ? M : D); i++) c.in[k].push_back(k < 2 ? 0.3 + std::fabs(normal(random)) : normal(random));
+        for (int i = 0; i < N * (k < 2 ? M : D); i++)
+            c.in[k].push_back(k < 2 ? 0.3 + std::fabs(normal(random)) : normal(random));
     return c;
 }
 Case with_equal_rows(const std::string& name, int k) {
@@ -84,13 +89,16 @@ std::string seen(int which) {
     const char* const name[] = {"da", "db", "dv", "y"};
     const auto result = [&](const Case& c) { return Result{c.name, students(c, which), truth(c, which)}; };
     std::vector<Result> cases;
-    for (const Case& c : {some("there is one row", 1), with_equal_rows("all a are equal", 0), with_equal_rows("all b are equal", 1),
-                          with_equal_rows("all values are equal", 2), with_dy_of("only the first row has a gradient", 0), with_dy_of("only the last row has a gradient", 4)})
+    for (const Case& c :
+         {some("there is one row", 1), with_equal_rows("all a are equal", 0), with_equal_rows("all b are equal", 1),
+          with_equal_rows("all values are equal", 2), with_dy_of("only the first row has a gradient", 0),
+          with_dy_of("only the last row has a gradient", 4)})
         cases.push_back(result(c));
     const std::string s = wrong(name[which], result(some("", 5)), cases);
     if (s.empty() || which > 1) return s;
     const double still = students(with_equal_rows("", 2), which)[1];
-    return s + "where all values are equal, " + name[which] + "[1] is " + number(std::fabs(still) < 1e-9 ? 0 : still) + "; no y moves there when a weight does\n";
+    return s + "where all values are equal, " + name[which] + "[1] is " + number(std::fabs(still) < 1e-9 ? 0 : still) +
+           "; no y moves there when a weight does\n";
 }
 
 std::string of_features() {
@@ -103,7 +111,8 @@ std::string of_features() {
         features(12, D, w.data(), x.data(), phi.data());
         for (int m = 0; m < 12; m++) {
             double dot = 0, square = 0;
-            for (int d = 0; d < D; d++) dot += w[std::size_t(m * D + d)] * x[std::size_t(d)], square += x[std::size_t(d)] * x[std::size_t(d)];
+            for (int d = 0; d < D; d++)
+                dot += w[std::size_t(m * D + d)] * x[std::size_t(d)], square += x[std::size_t(d)] * x[std::size_t(d)];
             right.push_back(std::exp(dot - square / 2) / std::sqrt(12.0));
         }
         return Result{name, phi, right};
@@ -122,7 +131,8 @@ std::string long_rows() {
         const std::size_t of_check = 8 * c.in[0].size() * 4;  // at most: results, which this file makes
         Numbers y, dv;
         const std::size_t all = memory_of([&] { y = students(c, 3), dv = students(c, 2); });
-        if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before))) return "nothing is computed yet";
+        if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before)))
+            return "nothing is computed yet";
         bytes[k] = all > of_check ? all - of_check : 0;
     }
     return bytes[1] > 3 * bytes[0] + 1000000 ? "twice as many rows take more than three times the memory" : "";

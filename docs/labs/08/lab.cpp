@@ -7,7 +7,9 @@
 
 void features(int /*M*/, int /*D*/, const double* /*w*/, const double* /*x*/, double* /*phi*/) {}
 
-void linear_attention(int /*N*/, int /*M*/, int /*D*/, const double* /*a*/, const double* /*b*/, const double* /*v*/, double* /*y*/) {}
+void linear_attention(int /*N*/, int /*M*/, int /*D*/, const double* /*a*/, const double* /*b*/, const double* /*v*/,
+                      double* /*y*/) {}
 
-void linear_attention_backward(int /*N*/, int /*M*/, int /*D*/, const double* /*a*/, const double* /*b*/, const double* /*v*/, const double* /*dy*/,
-                               double* /*da*/, double* /*db*/, double* /*dv*/) {}
+void linear_attention_backward(int /*N*/, int /*M*/, int /*D*/, const double* /*a*/, const double* /*b*/,
+                               const double* /*v*/, const double* /*dy*/, double* /*da*/, double* /*db*/,
+                               double* /*dv*/) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 9. Canvases are held to their distribution by chi-square, shares to their definition, gradients to the complex
-// step through all p(c,l), and writing to oracles that know the target.
+// The check of lab 9. Canvases are held to their distribution by chi-square, shares to their definition, gradients to
+// the complex step through all p(c,l), and writing to oracles that know the target.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -47,11 +47,13 @@ void append(Result& to, const Numbers& found, const Numbers& right) {
 bool by_chance(const Numbers& found, const Numbers& expected) {
     const double freedom = double(found.size()) - 1, spread = 2 / (9 * freedom);
     double chi = 0;
-    for (std::size_t i = 0; i < found.size(); i++) chi += (found[i] - expected[i]) * (found[i] - expected[i]) / expected[i];
+    for (std::size_t i = 0; i < found.size(); i++)
+        chi += (found[i] - expected[i]) * (found[i] - expected[i]) / expected[i];
     return freedom < 1 || std::cbrt(chi / freedom) < 1 - spread + 5 * std::sqrt(spread);
 }
 
-// Draws canvases of n words; gives what is wrong. A set of words that are kept is a number, whose bit i stands for word i.
+// Draws canvases of n words; gives what is wrong. A set of words that are kept is a number, whose bit i stands for word
+// i.
 std::string drawn(int n, bool different, std::mt19937& random) {
     const std::string where = "n = " + to_string(n) + (different ? ": " : " equal words: ");
     Words target;
@@ -60,7 +62,8 @@ std::string drawn(int n, bool different, std::mt19937& random) {
     for (int draw = 0; draw < 3000 * (n + 1); draw++) {
         const Canvas c = draw_canvas(target, [&] { return double(random()) / 4294967296.0; });
         if (c.missing.size() != c.words.size() + 1)
-            return where + "a canvas of " + to_string(c.words.size()) + " words has " + to_string(c.missing.size()) + " slots\n";
+            return where + "a canvas of " + to_string(c.words.size()) + " words has " + to_string(c.missing.size()) +
+                   " slots\n";
         Words all;
         unsigned set = 0;
         for (std::size_t l = 0; l < c.missing.size(); l++) {
@@ -84,8 +87,8 @@ std::string drawn(int n, bool different, std::mt19937& random) {
         }
         const double all = found[std::size_t(k)], ways = double(of_k.size());
         if (all > 0 && !by_chance(of_k, Numbers(of_k.size(), all / ways)))
-            return where + "of 100 canvases with k = " + to_string(k) + ", word " + list(up_to(n - 1)) + " is kept in " +
-                   list(of_100(kept, all)) + "\n";
+            return where + "of 100 canvases with k = " + to_string(k) + ", word " + list(up_to(n - 1)) +
+                   " is kept in " + list(of_100(kept, all)) + "\n";
     }
     if (by_chance(found, Numbers(found.size(), 3000))) return "";
     return where + "all sets of k words are as likely; of 100 canvases, those of " + list(up_to(n)) + " words are " +
@@ -97,8 +100,10 @@ std::string of_canvas() {
         std::string few, many;  // what is wrong of the shortest target, and of the longest
         Counts right;
         for (int n = 0; n <= 5; n++)
-            if (const std::string w = drawn(n, different, random); w.empty()) right.push_back(n);
-            else (few.empty() ? few : many) = w;
+            if (const std::string w = drawn(n, different, random); w.empty())
+                right.push_back(n);
+            else
+                (few.empty() ? few : many) = w;
         if (!few.empty()) return few + many + (right.empty() ? "" : "right where n is " + list(right) + "\n");
     }
     return "";
@@ -128,7 +133,9 @@ Result result(const std::string& name, const Slots& slots) {
                 const Words lacks = words_of(length, slots.repeated);
                 const double last = double(length) - 1;
                 const auto d = [&](std::size_t u) {
-                    return order == Order::uniform ? 0 : order == Order::tree ? std::fabs(double(u) - last / 2) : double(u);
+                    return order == Order::uniform ? 0
+                           : order == Order::tree  ? std::fabs(double(u) - last / 2)
+                                                   : double(u);
                 };
                 Numbers found(9, 0), right(9, 0);  // number 8: all words that there are not
                 right[end_of_slot] = lacks.empty();
@@ -137,7 +144,8 @@ Result result(const std::string& name, const Slots& slots) {
                     for (std::size_t v = 0; v < length; v++) others += std::exp((d(u) - d(v)) / tau);
                     right[std::size_t(lacks[u])] += 1 / others;
                 }
-                for (const auto& [word, share] : shares(lacks, order, tau)) found[word >= 0 && word < 8 ? std::size_t(word) : 8] += share;
+                for (const auto& [word, share] : shares(lacks, order, tau))
+                    found[word >= 0 && word < 8 ? std::size_t(word) : 8] += share;
                 append(r, found, right);
             }
     return r;
@@ -149,24 +157,30 @@ std::string of_shares() {
     Result any = result("", {all, any_order, {0.3, 1.9, 1e-4}, false});
     const Result twice = result("", {all, any_order, {0.3, 1.9, 1e-4}, true});
     append(any, twice.found, twice.right);
-    std::string s = wrong("share", any, {
-        result("a slot lacks nothing", {{0}}), result("a slot lacks one word", {{1}}), result("a slot lacks two words", {{2}}),
-        result("a slot lacks four words, the order is uniform", {{4}, {Order::uniform}}), result(plain + "the order is a tree", {some, {Order::tree}}),
-        result(plain + "the order is uniform", {some, {Order::uniform}}), result(plain + "from left to right", {some, {Order::left_to_right}}),
-        result("no word is missing twice, tau is 1", {some, any_order, {1}}), result("no word is missing twice, tau is 0.0001", {all, any_order, {1e-4}})});
+    std::string s = wrong("share", any,
+                          {result("a slot lacks nothing", {{0}}), result("a slot lacks one word", {{1}}),
+                           result("a slot lacks two words", {{2}}),
+                           result("a slot lacks four words, the order is uniform", {{4}, {Order::uniform}}),
+                           result(plain + "the order is a tree", {some, {Order::tree}}),
+                           result(plain + "the order is uniform", {some, {Order::uniform}}),
+                           result(plain + "from left to right", {some, {Order::left_to_right}}),
+                           result("no word is missing twice, tau is 1", {some, any_order, {1}}),
+                           result("no word is missing twice, tau is 0.0001", {all, any_order, {1e-4}})});
     if (s.empty()) return s;
     for (std::size_t length : {3, 4}) {
         const Words lacks = words_of(length, false);
         Shares found = shares(lacks, Order::tree, 1);
         Numbers in_order;
         for (int word : lacks) in_order.push_back(found[word]);
-        s += "a tree with tau = 1 gives " + to_string(length) + " different words, in their order, hundredths: " + list(of_100(in_order, 1)) + "\n";
+        s += "a tree with tau = 1 gives " + to_string(length) +
+             " different words, in their order, hundredths: " + list(of_100(in_order, 1)) + "\n";
     }
     for (bool repeated : {false, true}) {
         double sum = 0;
         for (const auto& [word, share] : shares(words_of(5, repeated), Order::tree, 1)) sum += share;
         if (std::fabs(sum - 1) < 1e-9) continue;
-        s += std::string("the shares of five words, ") + (repeated ? "one of them twice" : "all different") + ", sum to " + number(sum) + "\n";
+        s += std::string("the shares of five words, ") + (repeated ? "one of them twice" : "all different") +
+             ", sum to " + number(sum) + "\n";
     }
     return defined(s);
 }
@@ -186,8 +200,10 @@ Case some(int slots, int V, double size = 1, int most = 3) {
     for (int i = 0; i < slots * V; i++) c.z.push_back(size * normal(random));
     for (int l = 0; l < slots; l++) {
         c.place.push_back(size * normal(random));
-        if (l % 3 == 0 && most == 3) c.asked.push_back({{1, 0.5}, {V / 2, 0.2}, {V - 1, 0.3}});
-        else c.asked.push_back({{l % 3 == 1 ? end_of_slot : 1 + int(random() % unsigned(V - 1)), 1}});
+        if (l % 3 == 0 && most == 3)
+            c.asked.push_back({{1, 0.5}, {V / 2, 0.2}, {V - 1, 0.3}});
+        else
+            c.asked.push_back({{l % 3 == 1 ? end_of_slot : 1 + int(random() % unsigned(V - 1)), 1}});
     }
     return c;
 }
@@ -208,8 +224,9 @@ Complex loss_of(Form form, const Case& c, const Row& z, const Row& place) {
     Complex sum = 0;
     for (int l = 0; l < c.slots; l++)
         for (const auto& [word, share] : c.asked[std::size_t(l)])
-            sum -= share / c.slots * (form == Form::joint ? joint[std::size_t(l * c.V + word)]
-                                                          : slot(c, z, l)[std::size_t(word)] + places[std::size_t(l)]);
+            sum -= share / c.slots *
+                   (form == Form::joint ? joint[std::size_t(l * c.V + word)]
+                                        : slot(c, z, l)[std::size_t(word)] + places[std::size_t(l)]);
     return sum;
 }
 
@@ -242,7 +259,8 @@ Case alike_slots(Case c) {
 }
 
 std::string seen(What what) {
-    const auto in = [&](const std::string& name, const std::vector<Case>& cases, const std::vector<Form>& of = {Form::factorised, Form::joint}) {
+    const auto in = [&](const std::string& name, const std::vector<Case>& cases,
+                        const std::vector<Form>& of = {Form::factorised, Form::joint}) {
         Result r{name, {}, {}};
         for (const Case& c : cases)
             for (Form form : of) append(r, students(what, form, c), truth(what, form, c));
@@ -250,13 +268,18 @@ std::string seen(What what) {
     };
     const Case general = some(4, 6);
     Case ends = general, no_ends = general;
-    for (std::size_t l = 0; l < 4; l++) ends.asked[l] = {{end_of_slot, 1}}, no_ends.asked[l] = {{1 + int(l), 0.4}, {5, 0.6}};
-    std::string s = wrong(names[what], in("", {general, some(3, 5), some(6, 4)}), {
-        in("the form is factorised", {general}, {Form::factorised}), in("the form is joint", {general}, {Form::joint}), in("there is one slot", {some(1, 6)}),
-        in("all z and all places are 0", {some(4, 6, 0)}), in("no slot is asked for more than one word", {some(4, 6, 1, 1)}),
-        in("all slots are asked for their end", {ends}), in("no slot is asked for its end", {no_ends}),
-        in("the form is factorised and all places are alike", {alike_slots(general)}, {Form::factorised}),
-        in("the form is joint and all rows of z have the same sum of exponentials", {alike_slots(general)}, {Form::joint})});
+    for (std::size_t l = 0; l < 4; l++)
+        ends.asked[l] = {{end_of_slot, 1}}, no_ends.asked[l] = {{1 + int(l), 0.4}, {5, 0.6}};
+    std::string s =
+        wrong(names[what], in("", {general, some(3, 5), some(6, 4)}),
+              {in("the form is factorised", {general}, {Form::factorised}),
+               in("the form is joint", {general}, {Form::joint}), in("there is one slot", {some(1, 6)}),
+               in("all z and all places are 0", {some(4, 6, 0)}),
+               in("no slot is asked for more than one word", {some(4, 6, 1, 1)}),
+               in("all slots are asked for their end", {ends}), in("no slot is asked for its end", {no_ends}),
+               in("the form is factorised and all places are alike", {alike_slots(general)}, {Form::factorised}),
+               in("the form is joint and all rows of z have the same sum of exponentials", {alike_slots(general)},
+                  {Form::joint})});
     for (Form form : {Form::factorised, Form::joint}) {
         const Numbers g = students(what, form, general);
         const bool row = form == Form::factorised && what == the_dz;
@@ -271,20 +294,25 @@ std::string seen(What what) {
 
 std::string large() {
     const Case c = some(4, 6), wide = some(4, 6, 2000);
-    if (students(the_loss, Form::joint, c)[0] == 0 || students(the_dz, Form::joint, c)[0] == stood_before) return "nothing is computed yet";
+    if (students(the_loss, Form::joint, c)[0] == 0 || students(the_dz, Form::joint, c)[0] == stood_before)
+        return "nothing is computed yet";
     std::string s;
     for (What what : {the_loss, the_dz, the_dplace})
         for (Form form : {Form::factorised, Form::joint}) {
             const Numbers small = students(what, form, c), found = students(what, form, wide);
-            const std::string name = forms[int(form)] + names[what], apart = " where z and places lie thousands apart\n";
+            const std::string name = forms[int(form)] + names[what],
+                              apart = " where z and places lie thousands apart\n";
             for (double plus : {-2000.0, 2000.0}) {
                 Case moved = c;
                 for (Numbers* all : {&moved.z, &moved.place})
                     for (double& each : *all) each += plus;
-                if (!alike(students(what, form, moved), small)) s += name + " moves where " + number(plus) + " is added to all z and places\n";
+                if (!alike(students(what, form, moved), small))
+                    s += name + " moves where " + number(plus) + " is added to all z and places\n";
             }
-            if (!std::all_of(found.begin(), found.end(), [](double x) { return std::isfinite(x); })) s += name + " is not finite" + apart;
-            else if (alike(small, truth(what, form, c)) && !alike(found, truth(what, form, wide))) s += name + " is wrong" + apart;
+            if (!std::all_of(found.begin(), found.end(), [](double x) { return std::isfinite(x); }))
+                s += name + " is not finite" + apart;
+            else if (alike(small, truth(what, form, c)) && !alike(found, truth(what, form, wide)))
+                s += name + " is wrong" + apart;
         }
     return s;
 }
@@ -292,8 +320,8 @@ std::string large() {
 // ---- writing
 
 using Pick = std::function<int(int from, int to)>;
-// A model that knows the target. A slot that lacks the words from .. to - 1 gives the one at pick(from, to) log p = -2, and its end
-// -2 + gap. `patient`: the first slot ends as long as others lack words.
+// A model that knows the target. A slot that lacks the words from .. to - 1 gives the one at pick(from, to) log p = -2,
+// and its end -2 + gap. `patient`: the first slot ends as long as others lack words.
 struct Oracle {
     Words target;
     Pick pick;
@@ -307,7 +335,8 @@ struct Oracle {
         Counts at{-1};
         for (int word : canvas) {
             if (word == end_of_slot) throw std::runtime_error("the end stands in a canvas as a word");
-            if (std::count(canvas.begin(), canvas.end(), word) > 1) throw std::runtime_error("a word of the target comes twice");
+            if (std::count(canvas.begin(), canvas.end(), word) > 1)
+                throw std::runtime_error("a word of the target comes twice");
             at.push_back(int(std::find(target.begin() + at.back() + 1, target.end(), word) - target.begin()));
             if (at.back() == n) throw std::runtime_error("words of a canvas are not in the order of the target");
         }
@@ -333,8 +362,11 @@ int rounds_of(const Pick& pick, bool patient, int from, int to) {
 }
 
 std::string written() {
-    const Pick middle = [](int from, int to) { return (from + to - 1) / 2; }, first = [](int from, int) { return from; };
-    const Pick any = [](int from, int to) { return from + int(unsigned(from * 31 + to * 17 + 5) % unsigned(to - from)); };
+    const Pick middle = [](int from, int to) { return (from + to - 1) / 2; },
+               first = [](int from, int) { return from; };
+    const Pick any = [](int from, int to) {
+        return from + int(unsigned(from * 31 + to * 17 + 5) % unsigned(to - from));
+    };
     const auto target = [](int n) {
         std::mt19937 random(std::mt19937::result_type(40 + n));
         Words all = up_to(n + 2);
@@ -362,7 +394,8 @@ std::string written() {
         if (ended && found != right) s += name + "n = " + list(ns) + " take " + list(found) + " rounds\n";
     };
     const auto penalties = [&](double gap, const Numbers& all, const Counts& right) {
-        const std::string name = std::string("log p of the end is 1 ") + (gap > 0 ? "above" : "below") + " that of the best word: ";
+        const std::string name =
+            std::string("log p of the end is 1 ") + (gap > 0 ? "above" : "below") + " that of the best word: ";
         std::string tried;
         Counts found;
         for (double each : all) {
@@ -384,7 +417,8 @@ std::string written() {
         };
         const Written w = write("no slot ends: ", endless, 0, most);
         if (w.rounds >= 0 && (int(w.words.size()) != (1 << most) - 1 || w.rounds != most))
-            s += "no slot ends, " + to_string(most) + " rounds at most: " + to_string(w.words.size()) + " words in " + to_string(w.rounds) + " rounds\n";
+            s += "no slot ends, " + to_string(most) + " rounds at most: " + to_string(w.words.size()) + " words in " +
+                 to_string(w.rounds) + " rounds\n";
     }
     return s;
 }

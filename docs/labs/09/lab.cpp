@@ -8,11 +8,12 @@ Canvas draw_canvas(const Words& /*target*/, const std::function<double()>& /*uni
 
 Shares shares(const Words& /*lacks*/, Order /*order*/, double /*tau*/) { return {}; }
 
-double canvas_loss(Form /*form*/, const std::vector<Shares>& /*asked*/, int /*V*/, const double* /*z*/, const double* /*place*/) {
+double canvas_loss(Form /*form*/, const std::vector<Shares>& /*asked*/, int /*V*/, const double* /*z*/,
+                   const double* /*place*/) {
     return 0;
 }
 
-void canvas_backward(Form /*form*/, const std::vector<Shares>& /*asked*/, int /*V*/, const double* /*z*/, const double* /*place*/,
-                     double* /*dz*/, double* /*dplace*/) {}
+void canvas_backward(Form /*form*/, const std::vector<Shares>& /*asked*/, int /*V*/, const double* /*z*/,
+                     const double* /*place*/, double* /*dz*/, double* /*dplace*/) {}
 
 Written write_parallel(const Model& /*model*/, double /*end_penalty*/, int /*most_rounds*/) { return {}; }

@@ -3,15 +3,22 @@
 #include "docs/labs/remote/both.h"
 
 template <class F>
-void fields(F f, Canvas& c) { f(c.words, c.missing); }
+void fields(F f, Canvas& c) {
+    f(c.words, c.missing);
+}
 template <class F>
-void fields(F f, Written& w) { f(w.words, w.rounds); }
+void fields(F f, Written& w) {
+    f(w.words, w.rounds);
+}
 
 REMOTE(Canvas, draw_canvas, (const Words& target, const std::function<double()>& uniform), target, uniform)
 REMOTE(Shares, shares, (const Words& lacks, Order order, double tau), lacks, order, tau)
-REMOTE(double, canvas_loss, (Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place), form, asked, V,
-       many(z, asked.size() * std::size_t(V)), many(place, asked.size()))
+REMOTE(double, canvas_loss, (Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place),
+       form, asked, V, many(z, asked.size() * std::size_t(V)), many(place, asked.size()))
 REMOTE(void, canvas_backward,
-       (Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place, double* dz, double* dplace), form,
-       asked, V, many(z, asked.size() * std::size_t(V)), many(place, asked.size()), many(dz, asked.size() * std::size_t(V)), many(dplace, asked.size()))
-REMOTE(Written, write_parallel, (const Model& model, double end_penalty, int most_rounds), model, end_penalty, most_rounds)
+       (Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place, double* dz,
+        double* dplace),
+       form, asked, V, many(z, asked.size() * std::size_t(V)), many(place, asked.size()),
+       many(dz, asked.size() * std::size_t(V)), many(dplace, asked.size()))
+REMOTE(Written, write_parallel, (const Model& model, double end_penalty, int most_rounds), model, end_penalty,
+       most_rounds)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The check of lab 10. All numbers are quarters: every sum is exact in float, in any order, and must equal the sum in double.
+// The check of lab 10. All numbers are quarters: every sum is exact in float, in any order, and must equal the sum in
+// double.
 // A wrong product is described by where it is right.
 #include <cstdlib>
 #include <cstring>
@@ -50,7 +51,8 @@ std::vector<Case> cases_of(int step, int step_of_k) {
                              some("K is at most 32", M, N, odd_between(20, 31)),
                              some("M is " + of, step, N, K),
                              some("N is " + of, M, step, K),
-                             some("K is " + std::to_string(step_of_k), odd_between(9, 31), odd_between(9, 31), step_of_k),
+                             some("K is " + std::to_string(step_of_k), odd_between(9, 31), odd_between(9, 31),
+                                  step_of_k),
                              some("all sizes are such", step, step, step_of_k),
                              some("M, N and K are equal", n, n, n),
                              some("they are, and B is symmetric", n, n, n)};
@@ -79,8 +81,10 @@ Outcome run(Product product, const Case& c) {
     const auto end = C.end() - margin;
     const auto touched = [](float x) { return x != 0 || !std::signbit(x); };  // even where 0 was added to it
     Outcome out{{C.begin() + margin, end}, ""};
-    if (std::any_of(C.begin(), C.begin() + margin, touched)) out.fault = "writes before the first number of C";
-    else if (std::any_of(end, C.end(), touched)) out.fault = "writes behind the last number of C";
+    if (std::any_of(C.begin(), C.begin() + margin, touched))
+        out.fault = "writes before the first number of C";
+    else if (std::any_of(end, C.end(), touched))
+        out.fault = "writes behind the last number of C";
     else if (std::any_of(out.C.begin(), out.C.end(), [](double x) { return std::isnan(x); }))
         out.fault = "C has numbers from outside of A and B in it";
     return out;
@@ -102,9 +106,9 @@ std::string where_wrong(const Case& c, const Numbers& found, const Numbers& righ
             rows[0] = std::min(rows[0], i / c.N), rows[1] = std::max(rows[1], i / c.N);
             columns[0] = std::min(columns[0], i % c.N), columns[1] = std::max(columns[1], i % c.N);
         }
-    const auto range = [](const int (&r)[2]) { return std::to_string(r[0]) + " to " + std::to_string(r[1]); };
-    return std::to_string(count) + " of " + std::to_string(c.M * c.N) + " numbers of C are wrong, in rows " + range(rows) +
-           " and columns " + range(columns) + ", where " + c.sizes() + "\n";
+    const auto range = [](const int(&r)[2]) { return std::to_string(r[0]) + " to " + std::to_string(r[1]); };
+    return std::to_string(count) + " of " + std::to_string(c.M * c.N) + " numbers of C are wrong, in rows " +
+           range(rows) + " and columns " + range(columns) + ", where " + c.sizes() + "\n";
 }
 template <class Way>
 std::string seen(const std::vector<Case>& cases, const Way& way) {
@@ -118,11 +122,14 @@ std::string seen(const std::vector<Case>& cases, const Way& way) {
         if (right && !first) right_where += "right where " + c.name + "\n";
         if (right || !(first || s.empty())) continue;
         if (!first) s += "wrong where " + c.name + "\n";
-        if (!fault.empty()) s += fault + "\n";
-        else if (alike(r.found, r.right, 1, stood_before)) s += "what stood in memory before is still in it\n";
+        if (!fault.empty())
+            s += fault + "\n";
+        else if (alike(r.found, r.right, 1, stood_before))
+            s += "what stood in memory before is still in it\n";
         else if (const double f = r.factor(); f != 0 && alike(r.found, r.right, f))
             s += "everywhere " + number(f) + " times what it should be\n";
-        else s += where_wrong(c, r.found, r.right);
+        else
+            s += where_wrong(c, r.found, r.right);
     }
     return s.empty() ? s : s + (right_where.empty() ? "wrong in all special cases that were tried\n" : right_where);
 }
@@ -150,9 +157,12 @@ std::string of_count() {
         if (alike(small.found, small.right) && alike(large.found, large.right)) continue;
         const std::string name = of_flops ? "flops" : "bytes";
         const double f = small.factor();
-        if (alike(small.found, small.right)) s += name + ": right where sizes are below 100, wrong where they are above 30,000\n";
-        else if (alike(small.found, small.right, 0)) s += name + " is 0\n";
-        else if (alike(small.found, small.right, f)) s += name + ": " + number(f) + " times what it should be\n";
+        if (alike(small.found, small.right))
+            s += name + ": right where sizes are below 100, wrong where they are above 30,000\n";
+        else if (alike(small.found, small.right, 0))
+            s += name + " is 0\n";
+        else if (alike(small.found, small.right, f))
+            s += name + ": " + number(f) + " times what it should be\n";
         else
             for (int k = 0; k < 3; k++)
                 s += name + ": what one more of " + "MNK"[k] + " adds is " + number(added[k][0] / added[k][1]) +
@@ -191,8 +201,9 @@ std::string of_loads() {
         const long blocks[2] = {(c.N + T - 1) / T, (c.M + T - 1) / T};
         for (int k : {0, 1})
             if (loads_of[k] > blocks[k])
-                return std::string("a number of ") + "AB"[k] + " is loaded " + std::to_string(loads_of[k]) + " times, where " + c.sizes() + "; " +
-                       std::to_string(blocks[k]) + (blocks[k] == 1 ? " block needs it" : " blocks need it");
+                return std::string("a number of ") + "AB"[k] + " is loaded " + std::to_string(loads_of[k]) +
+                       " times, where " + c.sizes() + "; " + std::to_string(blocks[k]) +
+                       (blocks[k] == 1 ? " block needs it" : " blocks need it");
     }
     return "";
 }

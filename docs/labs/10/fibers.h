@@ -38,8 +38,8 @@ struct Machine {
     std::vector<Fiber> fibers;
     ucontext_t host;
     std::function<void()> kernel;
-    std::string fault;                  // the first one, which ends the launch
-    int running = -1;                   // the thread; -1 for the host
+    std::string fault;                    // the first one, which ends the launch
+    int running = -1;                     // the thread; -1 for the host
     long now = 0, launch = 0, block = 0;  // the stretch that is on, and the first one of the launch and of the block
 };
 inline Machine machine;
@@ -70,13 +70,16 @@ struct Trace {
             fail(verb + what + " that " + name(thread) + " " + did + "; no barrier lies between");
         };
         if (outside) fail(verb + "outside of " + what);
-        if (!matrix && !writes && written < m.block) fail("reads shared memory that no thread of the block has written");
+        if (!matrix && !writes && written < m.block)
+            fail("reads shared memory that no thread of the block has written");
         if (matrix && written >= m.launch && written < m.block)
             fail(verb + what + " where another block wrote it; nothing orders blocks");
         if (written == m.now && writer != m.running) race(writer, "wrote");
         if (writes && read == m.now && reader != m.running) race(reader, "read");
-        if (writes) written = m.now, writer = m.running;
-        else reader = read == m.now && reader != m.running ? -1 : m.running, read = m.now, loads++;
+        if (writes)
+            written = m.now, writer = m.running;
+        else
+            reader = read == m.now && reader != m.running ? -1 : m.running, read = m.now, loads++;
     }
 };
 
@@ -91,7 +94,7 @@ class Float {
         trace.note(false);
         return value_;
     }
-    template <class Whole, class = std::enable_if_t<std::is_integral_v<Whole>>>
+    template <class Whole, class = std::enable_if_t<std::is_integral_v<Whole> > >
     operator Whole() const {
         static_assert(sizeof(Whole) == 0, "a Float becomes a float and no whole number; the zero of a float is 0.0f");
     }

@@ -3,8 +3,8 @@
 #pragma once
 #include "docs/labs/10/fibers.h"
 
-// C = A B:   C_ij = sum_k A_ik B_kj.   Stored, not added; for any M, N, K of at least 1, on one thread. An address is that
-// of a float: it may be no multiple of 16 or 64 bytes.
+// C = A B:   C_ij = sum_k A_ik B_kj.   Stored, not added; for any M, N, K of at least 1, on one thread. An address is
+// that of a float: it may be no multiple of 16 or 64 bytes.
 void naive(int M, int N, int K, const float* A, const float* B, float* C);    // as the formula: a sum for each C_ij
 void ordered(int M, int N, int K, const float* A, const float* B, float* C);  // the innermost loop goes along rows
 void tiled(int M, int N, int K, const float* A, const float* B, float* C);    // in tiles, for registers and caches

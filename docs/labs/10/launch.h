@@ -16,4 +16,5 @@ inline Launched launch_here(int M, int N, int K, const Numbers& a, const Numbers
     const std::string fault = fibers::launch({(N + T - 1) / T, (M + T - 1) / T}, {T, T}, kernel, from_the_last);
     return {C.numbers(), fault, A.most_loads(), B.most_loads()};
 }
-inline Launched (*launch)(int, int, int, const Numbers&, const Numbers&, bool) = launch_here;  // the grader sets another one
+// the grader sets another one
+inline Launched (*launch)(int, int, int, const Numbers&, const Numbers&, bool) = launch_here;

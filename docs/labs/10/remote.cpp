@@ -3,11 +3,13 @@
 #include "docs/labs/remote/both.h"
 
 template <class F>
-void fields(F f, Launched& l) { f(l.C, l.fault, l.loads_of_A, l.loads_of_B); }
+void fields(F f, Launched& l) {
+    f(l.C, l.fault, l.loads_of_A, l.loads_of_B);
+}
 
-#define PRODUCT(name)                                                                                                           \
-    REMOTE(void, name, (int M, int N, int K, const float* A, const float* B, float* C), M, N, K, many(A, std::int64_t(M) * K), \
-           many(B, std::int64_t(K) * N), many(C, std::int64_t(M) * N))
+#define PRODUCT(name)                                                                            \
+    REMOTE(void, name, (int M, int N, int K, const float* A, const float* B, float* C), M, N, K, \
+           many(A, std::int64_t(M) * K), many(B, std::int64_t(K) * N), many(C, std::int64_t(M) * N))
 PRODUCT(naive)
 PRODUCT(ordered)
 PRODUCT(tiled)

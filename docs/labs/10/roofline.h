@@ -79,7 +79,8 @@ struct Point {
     double intensity, speed;  // flops a byte; flops a second
 };
 
-// Both axes are logarithms to the base 2: x from 1/4 to 512 flops a byte, y from below the slowest point to above the roof.
+// Both axes are logarithms to the base 2: x from 1/4 to 512 flops a byte, y from below the slowest point to above the
+// roof.
 struct Drawing {
     double peak, bandwidth;
     std::vector<Point> points;
@@ -111,8 +112,9 @@ struct Drawing {
         }
         std::printf("%*s1/4   1/2   1     2     4     8     16    32    64    128   256  flops a byte\n", 22, "");
         for (const Point& p : points)
-            std::printf("         %c  %-16s %6.3g flops a byte, %6.3g GFLOP/s, %3.0f %% of the bound\n", p.letter, p.name.c_str(),
-                        p.intensity, p.speed / 1e9, 100 * p.speed / 1e9 / std::exp2(roof(std::log2(p.intensity))));
+            std::printf("         %c  %-16s %6.3g flops a byte, %6.3g GFLOP/s, %3.0f %% of the bound\n", p.letter,
+                        p.name.c_str(), p.intensity, p.speed / 1e9,
+                        100 * p.speed / 1e9 / std::exp2(roof(std::log2(p.intensity))));
     }
 
     bool write_svg(const char* path) const {
@@ -125,11 +127,13 @@ struct Drawing {
             std::fprintf(file, "<text x='%.0f' y='%.0f' text-anchor='%s'>%s</text>\n", x, y, anchor, text.c_str());
         };
         const auto power = [](double x) { return (x < 0 ? "1/" : "") + std::to_string(1 << int(std::fabs(x))); };
-        std::fprintf(file, "<svg xmlns='http://www.w3.org/2000/svg' width='%.0f' height='%.0f' font-family='sans-serif' "
-                           "font-size='12'>\n<rect width='100%%' height='100%%' fill='white'/>\n", right + 20, low + 50);
+        std::fprintf(file,
+                     "<svg xmlns='http://www.w3.org/2000/svg' width='%.0f' height='%.0f' font-family='sans-serif' "
+                     "font-size='12'>\n<rect width='100%%' height='100%%' fill='white'/>\n",
+                     right + 20, low + 50);
         std::fprintf(file, "<path d='M60 20V%.0fH%.0f' fill='none' stroke='gray'/>\n", low, right);
-        std::fprintf(file, "<path d='M%.1f %.1fL%.1f %.1fH%.1f' fill='none' stroke='black' stroke-width='2'/>\n", px(least_x),
-                     py(roof(least_x)), px(ridge), py(roof(most_x)), right);
+        std::fprintf(file, "<path d='M%.1f %.1fL%.1f %.1fH%.1f' fill='none' stroke='black' stroke-width='2'/>\n",
+                     px(least_x), py(roof(least_x)), px(ridge), py(roof(most_x)), right);
         for (double x = least_x; x <= most_x; x++) words(px(x), low + 16, "middle", power(x));
         for (double y = bottom(); y <= top(); y++) words(52, py(y) + 4, "end", power(y));
         words(right, low + 36, "end", "flops a byte");

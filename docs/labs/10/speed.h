@@ -60,7 +60,8 @@ class Speeds {
         std::printf("\nGFLOP/s on one thread, M, N, K = %d:", square_.M);
         for (const Way& w : ways_)
             if (w.right) std::printf(" %s %.3g,", w.name, square_.flops() / w.best / 1e9);
-        std::printf(" %s / engine %.0f %%%s\n", fastest_->name, 100 * share(), timed_ ? "" : "; LAB_UNTIMED: no time counts");
+        std::printf(" %s / engine %.0f %%%s\n", fastest_->name, 100 * share(),
+                    timed_ ? "" : "; LAB_UNTIMED: no time counts");
     }
     void draw() {
         if (!fastest_) return;
@@ -74,7 +75,8 @@ class Speeds {
             drawing.points.push_back({name[0], name + ", square", square_.intensity(), square_.flops() / w.best});
             if (w.product == naive) continue;  // it goes down the columns of 64 MB
             const double best = std::min(time(w, row), time(w, row));
-            drawing.points.push_back({char(name[0] - 'a' + 'A'), name + ", one row", row.intensity(), row.flops() / best});
+            drawing.points.push_back(
+                {char(name[0] - 'a' + 'A'), name + ", one row", row.intensity(), row.flops() / best});
         }
         drawing.print();
         if (const char* path = std::getenv("LAB_SVG"); path && !drawing.write_svg(path))

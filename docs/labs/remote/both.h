@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Included by docs/labs/NN/remote.cpp. In the judge, REMOTE makes a stub; in the server, it registers the function and makes main.
+// Included by docs/labs/NN/remote.cpp. In the judge, REMOTE makes a stub; in the server, it registers the function and
+// makes main.
 #pragma once
 #ifdef LAB_JUDGE
 #include "docs/labs/remote/judge.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A filter of system calls for a program that is not trusted. It may ask for memory, time and random numbers, end itself, and
-// read and write files that are already open. All other calls fail with EPERM: files, sockets, other processes. The filter is set before the program is started, so no
-// code of the program precedes it; the program must be linked statically.
+// A filter of system calls for a program that is not trusted. It may ask for memory, time and random numbers, end
+// itself, and read and write files that are already open. All other calls fail with EPERM: files, sockets, other
+// processes. The filter is set before the program is started, so no code of the program precedes it; the program must
+// be linked statically.
 #pragma once
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -27,13 +28,32 @@ inline void limit(int what, rlim_t most) {
 }
 
 inline bool set_filter() {
-    const long allowed[] = {SYS_read, SYS_write, SYS_writev, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise,
-                            SYS_futex, SYS_getrandom, SYS_clock_gettime, SYS_sched_getaffinity, SYS_sched_yield, SYS_set_tid_address,
-                            SYS_set_robust_list, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+    const long allowed[] = {SYS_read,
+                            SYS_write,
+                            SYS_writev,
+                            SYS_brk,
+                            SYS_mmap,
+                            SYS_munmap,
+                            SYS_mprotect,
+                            SYS_mremap,
+                            SYS_madvise,
+                            SYS_futex,
+                            SYS_getrandom,
+                            SYS_clock_gettime,
+                            SYS_sched_getaffinity,
+                            SYS_sched_yield,
+                            SYS_set_tid_address,
+                            SYS_set_robust_list,
+                            SYS_rseq,
+                            SYS_rt_sigaction,
+                            SYS_rt_sigprocmask,
+                            SYS_rt_sigreturn,
+                            SYS_sigaltstack,
 #ifdef SYS_arch_prctl
                             SYS_arch_prctl,
 #endif
-                            SYS_exit, SYS_exit_group};
+                            SYS_exit,
+                            SYS_exit_group};
 #if defined(__x86_64__)
     constexpr unsigned here = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -43,9 +63,12 @@ inline bool set_filter() {
     return false;
 #endif
     const auto load = [](std::size_t at) { return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, unsigned(at)); };
-    const auto unless = [](unsigned value, int skip) { return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, __u8(skip)); };
+    const auto unless = [](unsigned value, int skip) {
+        return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, __u8(skip));
+    };
     const auto end = [](unsigned how) { return sock_filter BPF_STMT(BPF_RET | BPF_K, how); };
-    std::vector<sock_filter> f{load(offsetof(seccomp_data, arch)), sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, here, 1, 0),
+    std::vector<sock_filter> f{load(offsetof(seccomp_data, arch)),
+                               sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, here, 1, 0),
                                end(SECCOMP_RET_KILL_PROCESS), load(offsetof(seccomp_data, nr))};
     for (long each : allowed) f.push_back(unless(unsigned(each), 1)), f.push_back(end(SECCOMP_RET_ALLOW));
     f.push_back(unless(SYS_execveat, 5));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// confine SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...: runs a command that reads a stranger's source file, so a compiler.
-// It may write in FOLDER alone, and read there, in the system's folders and in READABLE; time, memory and the size of files are limited.
+// confine SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...: runs a command that reads a stranger's source file, so a
+// compiler.
+// It may write in FOLDER alone, and read there, in the system's folders and in READABLE; time, memory and the size of
+// files are limited.
 // confine --check: status 0 if this kernel can filter system calls (cage.h); prints a note if it cannot limit files.
 #include <linux/landlock.h>
 #include <sys/wait.h>
@@ -38,8 +40,15 @@ int check() {
     if (child == 0) _exit(cage::set_filter() ? 0 : 1);
     int status = 1;
     waitpid(child, &status, 0);
-    if (status != 0) return std::fputs("error: this kernel does not filter system calls, so what students send cannot be run safely\n", stderr), 1;
-    if (ruleset() < 0) std::fputs("note: this kernel has no Landlock: an #include of a submission can read every file that you can read\n", stderr);
+    if (status != 0)
+        return std::fputs(
+                   "error: this kernel does not filter system calls, so what students send cannot be run safely\n",
+                   stderr),
+               1;
+    if (ruleset() < 0)
+        std::fputs(
+            "note: this kernel has no Landlock: an #include of a submission can read every file that you can read\n",
+            stderr);
     return 0;
 }
 
@@ -49,10 +58,12 @@ int main(int count, char** words) {
     if (count == 2 && std::strcmp(words[1], "--check") == 0) return check();
     if (count < 6) return std::fputs("usage: confine SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...\n", stderr), 2;
     const rlim_t megabyte = 1 << 20;
-    cage::limit(RLIMIT_CPU, rlim_t(std::atoi(words[1]))), cage::limit(RLIMIT_AS, rlim_t(std::atoi(words[2])) * megabyte);
+    cage::limit(RLIMIT_CPU, rlim_t(std::atoi(words[1]))),
+        cage::limit(RLIMIT_AS, rlim_t(std::atoi(words[2])) * megabyte);
     cage::limit(RLIMIT_FSIZE, 256 * megabyte), cage::limit(RLIMIT_CORE, 0);
     const int rules = ruleset();
-    for (const char* path : {"/usr", "/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache"}) allow(rules, path, reading);
+    for (const char* path : {"/usr", "/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache"})
+        allow(rules, path, reading);
     allow(rules, "/dev/null", of_files);
     allow(rules, words[3], all);
     int at = 4;

@@ -34,7 +34,9 @@ void start() {
     const int program = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (program < 0) impossible("LAB_STUDENT");
     const int shared = memfd_create("arena", MFD_CLOEXEC);
-    if (shared < 0 || ftruncate(shared, arena_bytes) != 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) impossible("socketpair");
+    if (shared < 0 || ftruncate(shared, arena_bytes) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        impossible("socketpair");
     if (arena) munmap(arena, arena_bytes);
     arena = static_cast<char*>(mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0));
     if (arena == MAP_FAILED) impossible("mmap");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The side of the check: stubs, and the process of the student, which is started at the first call of each process here. Whatever
-// comes from there is taken as hostile: it must have the lengths that were asked for.
+// The side of the check: stubs, and the process of the student, which is started at the first call of each process
+// here. Whatever comes from there is taken as hostile: it must have the lengths that were asked for.
 #pragma once
 #include "docs/labs/check.h"
 #include "docs/labs/remote/wire.h"
@@ -9,8 +9,8 @@
 namespace remote {
 
 // The process of the student; ends this one by a signal if that one ends.
-int student();                      // the socket
-double seconds_of_student();        // of its processor's time
+int student();                // the socket
+double seconds_of_student();  // of its processor's time
 double seconds_here();
 [[noreturn]] void end_as_student();
 
@@ -23,14 +23,18 @@ struct Many {
     std::size_t count() const { return n + beside.before + beside.behind; }
 };
 template <class T, class N>
-Many<T> many(T* first, N n) { return {first, std::size_t(n), nullptr}; }
+Many<T> many(T* first, N n) {
+    return {first, std::size_t(n), nullptr};
+}
 // An argument that the function changes.
 template <class T>
 struct Both {
     T& x;
 };
 template <class T>
-Both<T> both(T& x) { return {x}; }
+Both<T> both(T& x) {
+    return {x};
+}
 
 template <class T>
 void put_value(Message& m, const Many<T>& a) {
@@ -42,14 +46,19 @@ void put_value(Message& m, const Many<T>& a) {
         put(m, std::uint64_t(m.arena_used));
         std::memcpy(arena + m.arena_used, from, bytes);
         a.place = arena + m.arena_used, m.arena_used += (bytes + 63) / 64 * 64;
-    } else put(m, std::uint64_t(a.count())), m.put_bytes(from, bytes);
+    } else
+        put(m, std::uint64_t(a.count())), m.put_bytes(from, bytes);
 }
 template <class T>
-void put_value(Message& m, const Both<T>& a) { put(m, a.x); }
+void put_value(Message& m, const Both<T>& a) {
+    put(m, a.x);
+}
 template <class T>
 void take_back(Message&, const T&) {}
 template <class T>
-void take_back(Message& m, const Both<T>& a) { take(m, a.x); }
+void take_back(Message& m, const Both<T>& a) {
+    take(m, a.x);
+}
 template <class T>
 void take_back(Message& m, const Many<T>& a) {
     if constexpr (!std::is_const_v<T>) {
@@ -100,7 +109,8 @@ R call(const char* name, const Arguments&... arguments) {
                 if (also) also(said);
                 elsewhere += seconds_of_student() - there - (seconds_here() - here);
             };
-            if constexpr (std::is_void_v<R>) return rest();
+            if constexpr (std::is_void_v<R>)
+                return rest();
             else {
                 R result{};
                 take(said, result);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The side of the student's process: a function is served by its signature alone. A pointer is an array whose length the judge
-// sends; arrays and references that are not const go back.
+// The side of the student's process: a function is served by its signature alone. A pointer is an array whose length
+// the judge sends; arrays and references that are not const go back.
 #pragma once
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -38,8 +38,10 @@ struct Parameter<T*> {
     void read(Message& m) {
         std::uint64_t before, place = 0;
         take(m, large), take(m, before);
-        if (large) take(m, place), first = reinterpret_cast<Number*>(arena + place) + before;
-        else take(m, here), first = here.data() + before;
+        if (large)
+            take(m, place), first = reinterpret_cast<Number*>(arena + place) + before;
+        else
+            take(m, here), first = here.data() + before;
     }
     T* value() { return first; }
     void back(Message& m) {
@@ -61,11 +63,15 @@ struct Served {
         services()[name] = [f](Message& in, Message& out) {
             std::tuple<Parameter<P>...> all;
             std::apply([&](auto&... each) { (each.read(in), ...); }, all);
-            std::apply([&](auto&... each) {
-                if constexpr (std::is_void_v<R>) f(each.value()...);
-                else put(out, f(each.value()...));
-                (each.back(out), ...);
-            }, all);
+            std::apply(
+                [&](auto&... each) {
+                    if constexpr (std::is_void_v<R>)
+                        f(each.value()...);
+                    else
+                        put(out, f(each.value()...));
+                    (each.back(out), ...);
+                },
+                all);
             if (also) also(out);
         };
     }

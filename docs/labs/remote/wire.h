@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls of a student's functions from another process. The judge is a lab's check, linked with stubs: a stub puts its arguments
-// into a message and waits for the result. The server is the student's file, linked with a loop that takes such messages apart.
+// Calls of a student's functions from another process. The judge is a lab's check, linked with stubs: a stub puts its
+// arguments into a message and waits for the result. The server is the student's file, linked with a loop that takes
+// such messages apart.
 // docs/labs/NN/remote.cpp is compiled for both and has one line for each function: see judge.h and server.h.
 #pragma once
 #include <unistd.h>
@@ -20,9 +21,9 @@
 namespace remote {
 
 constexpr int socket_of_server = 3, arena_of_server = 4;  // file descriptors there
-constexpr std::size_t arena_bytes = 64 << 20;            // memory that both processes map; large arrays lie there
-constexpr std::size_t arena_from = 64 << 10;             // bytes from which on an array is large
-constexpr std::size_t longest = 64 << 20;                // bytes of a message
+constexpr std::size_t arena_bytes = 64 << 20;             // memory that both processes map; large arrays lie there
+constexpr std::size_t arena_from = 64 << 10;              // bytes from which on an array is large
+constexpr std::size_t longest = 64 << 20;                 // bytes of a message
 inline char* arena = nullptr;
 
 enum class Kind : std::uint8_t { call, result, error, engine_error, callback };
@@ -88,7 +89,9 @@ void put(Message& m, const T& x);
 template <class T>
 void take(Message& m, T& x);
 
-inline void put_value(Message& m, const std::string& s) { put(m, std::uint64_t(s.size())), m.put_bytes(s.data(), s.size()); }
+inline void put_value(Message& m, const std::string& s) {
+    put(m, std::uint64_t(s.size())), m.put_bytes(s.data(), s.size());
+}
 inline void take_value(Message& m, std::string& s) {
     std::uint64_t n;
     take(m, n);
@@ -97,7 +100,8 @@ inline void take_value(Message& m, std::string& s) {
 template <class T>
 void put_value(Message& m, const std::vector<T>& all) {
     put(m, std::uint64_t(all.size()));
-    if constexpr (is_bulk<T>) m.put_bytes(all.data(), all.size() * sizeof(T));
+    if constexpr (is_bulk<T>)
+        m.put_bytes(all.data(), all.size() * sizeof(T));
     else
         for (const T& each : all) put(m, each);
 }
@@ -128,9 +132,13 @@ void take_value(Message& m, std::map<K, V>& all) {
     all = {list.begin(), list.end()};
 }
 template <class A, class B>
-void put_value(Message& m, const std::pair<A, B>& x) { put(m, x.first), put(m, x.second); }
+void put_value(Message& m, const std::pair<A, B>& x) {
+    put(m, x.first), put(m, x.second);
+}
 template <class A, class B>
-void take_value(Message& m, std::pair<A, B>& x) { take(m, x.first), take(m, x.second); }
+void take_value(Message& m, std::pair<A, B>& x) {
+    take(m, x.first), take(m, x.second);
+}
 
 // A function goes out as its number; who calls it there waits until it has run here.
 template <class R, class... Arguments>
@@ -179,14 +187,19 @@ auto take_value(Message& m, T& x) -> decltype(fields(Nothing{}, x)) {
 }
 template <class T>
 void put(Message& m, const T& x) {
-    if constexpr (is_plain<T>) m.put_bytes(&x, sizeof x);
-    else put_value(m, x);
+    if constexpr (is_plain<T>)
+        m.put_bytes(&x, sizeof x);
+    else
+        put_value(m, x);
 }
 template <class T>
 void take(Message& m, T& x) {
-    if constexpr (std::is_same_v<T, bool>) x = *m.take_bytes(1) != 0;
-    else if constexpr (is_plain<T>) std::memcpy(&x, m.take_bytes(sizeof x), sizeof x);
-    else take_value(m, x);
+    if constexpr (std::is_same_v<T, bool>)
+        x = *m.take_bytes(1) != 0;
+    else if constexpr (is_plain<T>)
+        std::memcpy(&x, m.take_bytes(sizeof x), sizeof x);
+    else
+        take_value(m, x);
 }
 
 }  // namespace remote

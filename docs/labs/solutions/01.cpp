@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 1, solved. The backward is the forward read from its end: a gradient with two writers is stored by the first of them and
-// added to by the second.
+// Lab 1, solved. The backward is the forward read from its end: a gradient with two writers is stored by the first of
+// them and added to by the second.
 #include "docs/labs/01/lab.h"
 
 namespace lab {
@@ -13,7 +13,9 @@ AttentionRule heads_of(const Model& m) {
 }
 
 void apply(const Linear& to, const Matrix& x, const Matrix& y) { linear_forward(x, to.w, to.b, y); }
-void apply(const Norm& to, const Matrix& x, const Matrix& y) { layernorm_forward(x, to.w, to.b, eps, y, to.mean, to.rstd); }
+void apply(const Norm& to, const Matrix& x, const Matrix& y) {
+    layernorm_forward(x, to.w, to.b, eps, y, to.mean, to.rstd);
+}
 
 void apply_backward(const Linear& to, const Matrix& y, const Matrix& x, Grad dx) {
     linear_backward(y.d(), x, to.w, dx, to.w.stored(), to.b.stored());
@@ -38,8 +40,8 @@ double forward(Model& m, const Batch& batch) {
     apply(m.down, m.a, m.outer);
     add_forward(m.s1, m.outer, m.s2);
     apply(m.norm3, m.s2, m.h);
-    cross_entropy_forward(m.h, m.token, m.bias, list(batch.targets), batch.weights, 0, m.losses, m.lse_words, m.loss, m.h1,
-                          m.token1, m.bias1);
+    cross_entropy_forward(m.h, m.token, m.bias, list(batch.targets), batch.weights, 0, m.losses, m.lse_words, m.loss,
+                          m.h1, m.token1, m.bias1);
     return m.loss.numbers[0];
 }
 

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-void layernorm_backward(int N, int C, const double* dy, const double* x, const double* w, double eps, double* dx, double* dw, double* db) {
+void layernorm_backward(int N, int C, const double* dy, const double* x, const double* w, double eps, double* dx,
+                        double* dw, double* db) {
     for (int i = 0; i < C; i++) dw[i] = db[i] = 0;
     for (int row = 0; row < N; row++, dy += C, x += C, dx += C) {
         double m = 0, v = 0, mean_g = 0, mean_gn = 0;

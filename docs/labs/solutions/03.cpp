@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 3, solved: docs/ops/attention.md derives it. A row of p at a time, so memory grows with N and not with its square.
+// Lab 3, solved: docs/ops/attention.md derives it. A row of p at a time, so memory grows with N and not with its
+// square.
 #include "docs/labs/03/lab.h"
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 #include <numeric>
 #include <vector>
 
-void attention_backward(int N, int D, const double* q, const double* k, const double* v, const double* dy, double* dq, double* dk, double* dv) {
+void attention_backward(int N, int D, const double* q, const double* k, const double* v, const double* dy, double* dq,
+                        double* dk, double* dv) {
     const double scale = 1 / std::sqrt(double(D));
     std::vector<double> p(std::size_t(N), 0), dp(std::size_t(N), 0);
     std::fill_n(dq, N * D, 0.0);

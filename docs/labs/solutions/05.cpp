@@ -4,7 +4,8 @@
 
 namespace masquerade {
 
-// y = a s b,  s = 1 / (1 + exp(-a))                                                                          Shazeer 2020
+// y = a s b,  s = 1 / (1 + exp(-a))                                                                          Shazeer
+// 2020
 template <class S, class A, class Lanes>
 HD void swiglu_row(Lanes lanes, const S* x, S* y, int F) {
     store(lanes, F, y, false, [&](int i) {

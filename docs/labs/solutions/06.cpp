@@ -34,9 +34,12 @@ Mask mask(Kind kind, std::size_t source, std::size_t target) {
     Mask sees(source + target, std::vector<bool>(source + target));
     for (std::size_t i = 0; i < source + target; i++)
         for (std::size_t j = 0; j < source + target; j++) {
-            if (i < source) sees[i][j] = j < source;
-            else if (j >= source) sees[i][j] = j <= i;
-            else sees[i][j] = kind == Kind::uniae && j == 0;
+            if (i < source)
+                sees[i][j] = j < source;
+            else if (j >= source)
+                sees[i][j] = j <= i;
+            else
+                sees[i][j] = kind == Kind::uniae && j == 0;
         }
     return sees;
 }

@@ -94,7 +94,8 @@ void vmf_sample(double kappa, const double* mu, double u, const double* e, doubl
 }
 
 double vmf_kl(double kappa) {
-    // The density of w is c exp(kappa (w - 1)), that of the uniform distribution 1/2; the KL is the mean of the log of their ratio.
+    // The density of w is c exp(kappa (w - 1)), that of the uniform distribution 1/2; the KL is the mean of the log of
+    // their ratio.
     const double q = std::exp(-2 * kappa), c = kappa / (1 - q), mean_w = (1 + q) / (1 - q) - 1 / kappa;
     return std::log(2 * c) + kappa * (mean_w - 1);
 }

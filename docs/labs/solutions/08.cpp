@@ -20,7 +20,8 @@ namespace {
 
 // The sums over all rows so far: of b v (M,D) and of b (M).
 struct State {
-    State(int slots, int columns) : M(slots), D(columns), values(std::size_t(slots * columns), 0.0), total(std::size_t(slots), 0.0) {}
+    State(int slots, int columns)
+        : M(slots), D(columns), values(std::size_t(slots * columns), 0.0), total(std::size_t(slots), 0.0) {}
     void add(const double* b, const double* v, double of_total) {
         for (int m = 0; m < M; m++) {
             total[std::size_t(m)] += b[m] * of_total;
@@ -54,8 +55,10 @@ void linear_attention(int N, int M, int D, const double* a, const double* b, con
     }
 }
 
-void linear_attention_backward(int N, int M, int D, const double* a, const double* b, const double* v, const double* dy, double* da, double* db, double* dv) {
-    std::vector<double> divisor(std::size_t(N), 0), along(std::size_t(N), 0), y(std::size_t(D), 0);  // along: dy . y of each row
+void linear_attention_backward(int N, int M, int D, const double* a, const double* b, const double* v, const double* dy,
+                               double* da, double* db, double* dv) {
+    // along: dy . y of each row
+    std::vector<double> divisor(std::size_t(N), 0), along(std::size_t(N), 0), y(std::size_t(D), 0);
     State state(M, D);
     for (int i = 0; i < N; i++) {
         state.add(b + i * M, v + i * D, 1);

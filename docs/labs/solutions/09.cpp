@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lab 9, solved. The engine's: models/tasks/insertion_objective.cpp, engine/math/slot_loss.h, models/writing/canvas.cpp.
+// Lab 9, solved. The engine's: models/tasks/insertion_objective.cpp, engine/math/slot_loss.h,
+// models/writing/canvas.cpp.
 #include "docs/labs/09/lab.h"
 
 #include <algorithm>
@@ -29,7 +30,9 @@ Shares shares(const Words& lacks, Order order, double tau) {
     const double middle = double(lacks.size() - 1) / 2;
     std::vector<double> w;  // distances, which become weights
     for (std::size_t u = 0; u < lacks.size(); u++)
-        w.push_back(order == Order::tree ? std::fabs(middle - double(u)) : order == Order::left_to_right ? double(u) : 0);
+        w.push_back(order == Order::tree            ? std::fabs(middle - double(u))
+                    : order == Order::left_to_right ? double(u)
+                                                    : 0);
     const double nearest = *std::min_element(w.begin(), w.end());
     double sum = 0;
     for (double& each : w) sum += each = std::exp((nearest - each) / tau);
@@ -50,7 +53,8 @@ double log_softmax(double* x, int count) {
     return normaliser;
 }
 
-// log p(c|l) and log p(l). The joint form is the factorised one where the score of a place is the normaliser of its row.
+// log p(c|l) and log p(l). The joint form is the factorised one where the score of a place is the normaliser of its
+// row.
 struct LogProbabilities {
     std::vector<double> content, place;
 };
@@ -76,8 +80,8 @@ double canvas_loss(Form form, const std::vector<Shares>& asked, int V, const dou
     return sum / slots;
 }
 
-void canvas_backward(Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place, double* dz,
-                     double* dplace) {
+void canvas_backward(Form form, const std::vector<Shares>& asked, int V, const double* z, const double* place,
+                     double* dz, double* dplace) {
     const int slots = int(asked.size());
     const LogProbabilities log_p = log_probabilities(form, slots, V, z, place);
     const double mean = 1.0 / slots;

@@ -28,13 +28,14 @@ struct Keys {
 // Writing token by token: what earlier steps left of keys, as rows of kept() or as states of fixed size.
 struct KeyCache {
     Tensor* memory = nullptr;  // (M,kept_columns) source 0 of the mask; null: none
-    Tensor* own = nullptr;     // (slots * longest, kept_columns) next source: the call first stores its own at `rows`; null: it has none
+    // (slots * longest, kept_columns) next source: the call first stores its own at `rows`; null: it has none
+    Tensor* own = nullptr;
     Ints rows = {};            // of `own`, or of `states`
     Ints positions = {};       // of the rows of memory, where they are kept before they are turned
     Tensor* states = nullptr;  // (slots, state_numbers) of the rows of the call, one a document; null: no states
     bool fresh = false;        // these states have taken up nothing yet
-    Tensor* near = nullptr;    // (slots * near_rows, kept_columns) what the attention keeps beside a state; null: nothing
-    Ints near_rows = {};       // of `near`, those of each row of the call
+    Tensor* near = nullptr;  // (slots * near_rows, kept_columns) what the attention keeps beside a state; null: nothing
+    Ints near_rows = {};     // of `near`, those of each row of the call
     explicit operator bool() const { return memory || own || states; }
 };
 
@@ -50,7 +51,7 @@ struct PackedRows {
     Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
     Tensor* x = nullptr;        // (groups * l, C); null: no layer was yet
     std::vector<SlotGroup> groups;
-    std::vector<int> names;     // of documents, for dropout
+    std::vector<int> names;  // of documents, for dropout
 };
 
 // The place of an attention in a pass.
@@ -67,14 +68,14 @@ struct Site {
 // Options of some kinds.
 enum class LunaPack : int { softplus, elu, softmax };
 struct AttentionOptions {
-    int slots = 16;  // l of Luna and Linformer
+    int slots = 16;          // l of Luna and Linformer
     bool contextual = true;  // luna: a layer packs by what the layer before has packed
     LunaPack pack = LunaPack::softplus;
-    bool tied = false;  // Luna's keys are its values
-    int features = 64;  // random ones of a head
+    bool tied = false;                                // Luna's keys are its values
+    int features = 64;                                // random ones of a head
     FeatureKind feature_map = FeatureKind::positive;  // of Performer
-    int redraw = 0;  // steps of training until random features are drawn anew; 0: never
-    int reach = 0;   // of lambda: places to either side that are read by their distance; 0: none
+    int redraw = 0;     // steps of training until random features are drawn anew; 0: never
+    int reach = 0;      // of lambda: places to either side that are read by their distance; 0: none
     bool gate = false;  // rfa: each key fades those before it
     int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
     int stride = 0;                              // of patterns; 0: the root of the positions
@@ -85,8 +86,8 @@ struct AttentionOptions {
 };
 
 struct AttentionShape {
-    int width = 0, heads = 0;  // C, H
-    double deviation = 0.02;   // of the first weights
+    int width = 0, heads = 0;   // C, H
+    double deviation = 0.02;    // of the first weights
     bool rotary_value = false;  // the rotary table turns values as it turns keys
     int positions = 0;          // P: positions 0 .. P-1 may occur
     AttentionOptions options = {};
@@ -101,8 +102,9 @@ class Attention {
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
     // The tensor that a cache keeps of the rows x(Nk,C): (Nk,kept_columns). `name` ends the path of the tensor.
     virtual int kept_columns() const = 0;
-    virtual int state_numbers() const { return 0; }  // of the state that stands for all that was written; 0: rows are kept
-    virtual int near_rows() const { return 0; }      // that are kept beside the state
+    // of the state that stands for all that was written; 0: rows are kept
+    virtual int state_numbers() const { return 0; }
+    virtual int near_rows() const { return 0; }  // that are kept beside the state
     virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
     // The rows that a cache of cross-attention keeps of an encoder.
     virtual int kept_rows(int rows, int /*sources*/) const { return rows; }
@@ -113,8 +115,8 @@ class Attention {
 
 struct AttentionKind {
     const char *name, *what;
-    bool rotates;            // rotary positions have a place in it
-    bool needs_positions;    // of every key: a latent has none
+    bool rotates;          // rotary positions have a place in it
+    bool needs_positions;  // of every key: a latent has none
     // The reason why this kind cannot honour a mask, for the user; empty: it can. See refusal().
     std::string (*refuses)(const SegmentGraph& graph);
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".

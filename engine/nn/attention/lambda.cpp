@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lambda (Bello 2021). Content: keys are weighed over the positions, for each of their D numbers apart, and the sum over the
-// positions is a linear function of the query:  y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i. Nothing norms over queries.
+// Lambda (Bello 2021). Content: keys are weighed over the positions, for each of their D numbers apart, and the sum
+// over the positions is a linear function of the query:  y_i = (sum_j softmax_j(k_j / sqrt(D)) v_j^T) q_i. Nothing
+// norms over queries.
 // With `reach`, self-attention adds the local positional lambda, by learned vectors of distances:
 //     y_i += (sum_j e_(j-i) v_j^T) q_i,   |j - i| <= reach in the row's own segment, as the mask lets it see
 #include "engine/nn/attention/kinds.h"
@@ -36,7 +37,9 @@ class LambdaAttention : public StateAttention {
           key_(part(p, layer, "key", s.width)),
           value_(part(p, layer, "value", s.width)),
           reach_(name == "cross" ? 0 : s.options.reach) {
-        if (reach_ > 0) distances_ = p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
+        if (reach_ > 0)
+            distances_ =
+                p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
     }
     int near_rows() const override { return reach_; }  // the last values
 
@@ -47,15 +50,18 @@ class LambdaAttention : public StateAttention {
     Taken take(Tape& tape, Tensor* x, Ints, Tensor*, const std::string& name) const override {
         return {linear_unrounded(tape, x, key_.weight, key_.bias, name + ".key"), value_(tape, x, name + ".value")};
     }
-    Tensor* beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& values, const Site& site) const override;
-    void keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values, const KeyCache& cache) const;
+    Tensor* beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& values,
+                   const Site& site) const override;
+    void keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values,
+                   const KeyCache& cache) const;
 
     Linear query_, key_, value_;
     int reach_;
     Tensor* distances_ = nullptr;  // e (2 reach + 1,C)
 };
 
-Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv, const Site& site) const {
+Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv,
+                                const Site& site) const {
     if (!distances_) return y;
     const KeyCache* cache = site.cache;
     const bool goes_on = cache && cache->near && !cache->fresh;
@@ -63,11 +69,14 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
     if (goes_on) values = {embedding(tape, cache->near_rows, cache->near, name_ + ".near"), kv.back()};
     const SegmentGraph& graph = goes_on ? tape.hold(near_graph(*site.graph, reach_)) : *site.graph;
     if (cache && cache->near) keep_near(tape, graph, values, *cache);
-    return add(tape, y, local_lambda(tape, q, distances_, values, graph, shape_.heads, name_ + ".local"), name_ + ".sum");
+    return add(tape, y, local_lambda(tape, q, distances_, values, graph, shape_.heads, name_ + ".local"),
+               name_ + ".sum");
 }
 
-// Keeps, of every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 where none is.
-void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values, const KeyCache& cache) const {
+// Keeps, of every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 where none
+// is.
+void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values,
+                                const KeyCache& cache) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;
     const std::vector<int> near = near_keys(graph, n, reach_);
@@ -76,13 +85,17 @@ void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std
         for (int j = 0; j < reach_; j++) {
             const int key = near[std::size_t(row * W + (back ? reach_ : 1) + j)];
             const auto to = std::size_t(row * reach_ + j);
-            if (key >= 0 && (key & 3) == own) of_own[to] = key >> 2;
-            else if (key >= 0) of_before[to] = int(from.size()), from.push_back(key >> 2);
+            if (key >= 0 && (key & 3) == own)
+                of_own[to] = key >> 2;
+            else if (key >= 0)
+                of_before[to] = int(from.size()), from.push_back(key >> 2);
         }
     const auto held = [&](std::vector<int>& numbers) { return tape.ints(tape.hold(std::move(numbers))); };
     const std::vector<double> nothing(std::size_t(n) * std::size_t(reach_ * shape_.width), 0.0);
     Tensor* next = tape.constant(name_ + ".near.none", {n * reach_, shape_.width}, tape.dtype, nothing.data());
-    if (!from.empty()) next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"), name_ + ".near.kept");
+    if (!from.empty())
+        next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"),
+                            name_ + ".near.kept");
     next = replace_rows(tape, next, held(of_own), values.back(), name_ + ".near.next");
     store_rows(next->view(), cache.near_rows, cache.near->view());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Linformer (Wang et al. 2020) as a state: slot r takes up key j with the learned weight E[j,r] of its position, over the
-// number of keys, and a query attends to the slots. Under a full mask that is the paper's K = E X W_K, V = E X W_V, E = F; a
-// causal mask has an exact meaning as well. Positions beyond the table are refused, as for any learned position.
+// Linformer (Wang et al. 2020) as a state: slot r takes up key j with the learned weight E[j,r] of its position, over
+// the number of keys, and a query attends to the slots. Under a full mask that is the paper's K = E X W_K, V = E X W_V,
+// E = F; a causal mask has an exact meaning as well. Positions beyond the table are refused, as for any learned
+// position.
 #include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/state.h"
 
@@ -12,7 +13,8 @@ class LinformerAttention : public StateAttention {
   public:
     LinformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
         : StateAttention(p, layer, name, s, {s.heads, s.options.slots, StatePack::sum, StateRead::attend, 1, 0}),
-          positions_(p.add(layer + "." + name + ".positions", {s.positions, s.heads * s.options.slots}, {Init::normal, 1})),
+          positions_(
+              p.add(layer + "." + name + ".positions", {s.positions, s.heads * s.options.slots}, {Init::normal, 1})),
           query_(part(p, layer, "query", s.width)),
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
@@ -21,7 +23,8 @@ class LinformerAttention : public StateAttention {
         return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
-        Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"), arithmetic_of(tape.dtype), name + ".pack");
+        Tensor* pack = convert(tape, embedding(tape, positions, positions_, name + ".weights"),
+                               arithmetic_of(tape.dtype), name + ".pack");
         return {pack, keys_and_values(tape, key_value_, x, positions, turns, name)};
     }
     Tensor* positions_;  // E (P,H*R)

@@ -5,8 +5,8 @@
 //     Y   = Attention(X W_q, Y_P W_c) W_o      unpack: queries look at the slots Y_P
 //     P'  = LN(P + dropout(Y_P))               contextual: what the next layer packs by; else P stays
 //
-// W_pc and W_c make keys and values, tied: one matrix for both. Rows that see the same keys share l slots, which take up these
-// keys and nothing else; of fewer than l keys they read as many slots. So no P holds what its rows do not see.
+// W_pc and W_c make keys and values, tied: one matrix for both. Rows that see the same keys share l slots, which take
+// up these keys and nothing else; of fewer than l keys they read as many slots. So no P holds what its rows do not see.
 #include <algorithm>
 
 #include "engine/nn/attention/kinds.h"
@@ -30,8 +30,8 @@ namespace {
 // The groups of a graph, and which one a query segment is of.
 struct Slots {
     std::vector<SlotGroup> groups;
-    std::vector<int> place;   // of a group in its document
-    std::vector<int> of;      // of every query segment
+    std::vector<int> place;  // of a group in its document
+    std::vector<int> of;     // of every query segment
 };
 
 Slots slots_of(const SegmentGraph& graph) {
@@ -71,7 +71,9 @@ class LunaAttention : public Attention {
     LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
         : name_(name), shape_(s) {
         const int C = s.width, kv = s.options.tied ? C : 2 * C;
-        const auto part = [&](const char* what, int columns) { return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation); };
+        const auto part = [&](const char* what, int columns) {
+            return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation);
+        };
         pack_query_ = part("pack_query", C), pack_key_value_ = part("pack_key_value", kv);
         query_ = part("query", C), key_value_ = part("key_value", kv), output_ = part("output", C);
         if (s.options.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
@@ -104,7 +106,8 @@ class LunaAttention : public Attention {
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     const int l = shape_.options.slots;
     const Slots slots = slots_of(*site.graph);
-    if (site.cache && !site.cache->memory) throw BadUsage("attention luna cannot write token by token; use luna_causal");
+    if (site.cache && !site.cache->memory)
+        throw BadUsage("attention luna cannot write token by token; use luna_causal");
     Tensor* kv = site.cache ? site.cache->memory : pack(tape, keys, site, slots);
     SegmentGraph unpack;
     unpack.documents = site.graph->documents;
@@ -113,7 +116,8 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
         const QuerySegment& q = site.graph->queries[i];
         const int g = slots.of[i];
         int count = 0;
-        for (const auto& [source, begin, end] : slots.groups[std::size_t(g)].keys) count = std::min(l, count + end - begin);
+        for (const auto& [source, begin, end] : slots.groups[std::size_t(g)].keys)
+            count = std::min(l, count + end - begin);
         look(unpack, q.begin, q.end, q.document, {});
         if (count == 0) continue;
         int& key = read[std::size_t(g)];
@@ -132,7 +136,8 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Slots& slots, const Site& 
     const PackedRows& before = *site.packed;
     if (before.x && before.groups == slots.groups) return before.x;
     const int l = shape_.options.slots;
-    std::vector<int> learned, from, which;  // rows of P, rows of the layer before, and which of these takes the place of a row
+    // rows of P, rows of the layer before, and which of these takes the place of a row
+    std::vector<int> learned, from, which;
     for (const SlotGroup& group : slots.groups) {
         const auto known = std::find(before.groups.begin(), before.groups.end(), group);
         const bool known_group = before.x && known != before.groups.end();
@@ -153,7 +158,8 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Slots& slots, const Site& 
 
 // Keys and values of the slots (G*l,2C). P goes on to the next layer.
 Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Slots& slots) const {
-    if (!site.packed || !site.packed->learned) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
+    if (!site.packed || !site.packed->learned)
+        throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
     PackedRows& stream = *site.packed;
     const int l = shape_.options.slots, G = int(slots.groups.size());
     SegmentGraph graph;
@@ -164,7 +170,8 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
         std::vector<KeySegment> seen;
         for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
         look(graph, g * l, (g + 1) * l, group.document, seen);
-        document.resize(std::size_t(g + 1) * std::size_t(l), stream.names.empty() ? 0 : stream.names[std::size_t(group.document)]);
+        document.resize(std::size_t(g + 1) * std::size_t(l),
+                        stream.names.empty() ? 0 : stream.names[std::size_t(group.document)]);
         for (int i = 0; i < l; i++) position.push_back(slots.place[std::size_t(g)] * l + i);
     }
     const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
@@ -178,7 +185,7 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
     Tensor* y = attention(tape, q, kv, tape.hold(std::move(graph)), shape_.heads, site.dropout, names, name_ + ".pack");
     const ResidualNames parts{name_ + ".packed.dropout", name_ + ".packed.residual", name_ + ".norm_packed"};
     stream.groups = slots.groups;
-    stream.x = !contextual ? p
+    stream.x = !contextual       ? p
                : shape_.pre_norm ? add(tape, p, dropout(tape, y, names, site.hidden_dropout, parts.dropout), parts.sum)
                                  : norm_(tape, p, y, names, site.hidden_dropout, parts);
     return key_values(tape, key_value_, y, name_ + ".key_value");

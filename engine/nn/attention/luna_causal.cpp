@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Causal Luna (Ma et al. 2021, section 3.3, and its code, which packs before it projects): l learned rows P pack the keys and
-// values seen so far into l slots; a query attends to the slots.
+// Causal Luna (Ma et al. 2021, section 3.3, and its code, which packs before it projects): l learned rows P pack the
+// keys and values seen so far into l slots; a query attends to the slots.
 //
-//     s_jr = p_r . k'_j / sqrt(D)          w = softplus(s), elu(s) + 1, over the number of keys; or exp(s), over its sum
+//     s_jr = p_r . k'_j / sqrt(D)     w = softplus(s), elu(s) + 1, over the number of keys; or exp(s), over its sum
 //     b = softmax_r(q . K_r / sqrt(D)),  y = sum_r b_r V_r
 //
 // P is the same in every layer's call and sees no token, so that nothing flows around the mask.
@@ -37,13 +37,17 @@ class LunaCausalAttention : public StateAttention {
         return query_.rotated(tape, x, positions, turns, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const std::string& name) const override {
-        if (turns && shape_.options.tied) throw BadUsage("luna_causal: keys that are values cannot be turned; set tied=false or rotary=false");
-        Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");  // (l,C)
-        Tensor* k = pack_key_(tape, x, name + ".pack_key");           // (Nk,C)
-        Tensor* s = head_scores(tape, k, p, shape_.heads, 1 / std::sqrt(double(shape_.width / shape_.heads)), name + ".scores");
+        if (turns && shape_.options.tied)
+            throw BadUsage("luna_causal: keys that are values cannot be turned; set tied=false or rotary=false");
+        // (l,C)
+        Tensor* p = pack_query_(tape, embedding(tape, tape.ints(rows_), slots_, name + ".slots"), name + ".pack_query");
+        Tensor* k = pack_key_(tape, x, name + ".pack_key");  // (Nk,C)
+        Tensor* s =
+            head_scores(tape, k, p, shape_.heads, 1 / std::sqrt(double(shape_.width / shape_.heads)), name + ".scores");
         if (shape_.options.pack != LunaPack::softmax)
             s = feature_map(tape, s, nullptr, shape_.heads, 1,
-                            shape_.options.pack == LunaPack::elu ? FeatureKind::elu : FeatureKind::softplus, name + ".pack");
+                            shape_.options.pack == LunaPack::elu ? FeatureKind::elu : FeatureKind::softplus,
+                            name + ".pack");
         return {s, keys_and_values(tape, key_value_, x, positions, turns, name)};
     }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Sparse softmax attention: a row sees those keys of its own segment that its mask and a fixed pattern of places both have, and
-// other segments whole. Place i has places j, by the options w = window, d = dilation, l = stride and g = globals:
+// Sparse softmax attention: a row sees those keys of its own segment that its mask and a fixed pattern of places both
+// have, and other segments whole. Place i has places j, by the options w = window, d = dilation, l = stride and g =
+// globals:
 //
-//     window       |i - j| <= w d, a multiple of d                              van den Oord et al. 2016; Beltagy et al. 2020
+//     window       |i - j| <= w d, a multiple of d                        van den Oord et al. 2016; Beltagy et al. 2020
 //     longformer   the same; the first g places have all and are had by all     Beltagy et al. 2020, section 3.1
 //     strided      |i - j| < l, or a multiple of l                              Child et al. 2019, section 4.3
 //     fixed        the same block of l, or j mod l >= l - g                     Child et al. 2019, section 4.3
-//     local        the same block of w, or the one before                       Parmar et al. 2018, section 3.2, in one dimension
+//     local        the same block of w, or the one before             Parmar et al. 2018, section 3.2, in one dimension
 //
-// All heads have one pattern, the union of the paper's two; global rows of longformer share the projections of the others.
+// All heads have one pattern, the union of the paper's two; global rows of longformer share the projections of the
+// others.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +37,8 @@ QuerySegment pattern_of(Pattern kind, const AttentionShape& s) {
 
 class PatternAttention : public SoftmaxAttention {
   public:
-    PatternAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s, Pattern kind)
+    PatternAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                     Pattern kind)
         : SoftmaxAttention(p, layer, name, s), pattern_(pattern_of(kind, s)) {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
         SegmentGraph graph = *site.graph;

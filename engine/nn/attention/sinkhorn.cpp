@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row looks at its own block of rows, and at the block that
-// a matrix of Sinkhorn's iterations S has put in its place, K'_u[t] = sum_v S_uv K_v[t] and V' of V alike. The scores of S are
-// those of the means of queries and keys; no noise is drawn. A segment of one block has nothing to sort.
+// Sorted blocks (Sinkhorn Transformer; Tay et al. 2020, section 3): a row looks at its own block of rows, and at the
+// block that a matrix of Sinkhorn's iterations S has put in its place, K'_u[t] = sum_v S_uv K_v[t] and V' of V alike.
+// The scores of S are those of the means of queries and keys; no noise is drawn. A segment of one block has nothing to
+// sort.
 #include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/whole.h"
@@ -37,18 +38,21 @@ class SinkhornAttention : public SoftmaxAttention {
   public:
     using SoftmaxAttention::SoftmaxAttention;
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        if (site.cache) throw BadUsage("attention sinkhorn cannot write token by token: which keys a row sees depends on the rows behind it");
+        if (site.cache)
+            throw BadUsage(
+                "attention sinkhorn cannot write token by token: which keys a row sees depends on the rows behind it");
         const AttentionOptions& o = shape_.options;
         const SinkhornRule rule{shape_.heads, o.chunk, o.iterations, o.temperature};
         Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
-        Tensor* kv = kept(tape, keys.x, keys.positions, site.turns, "key_value");                                    // (N,2C)
+        Tensor* kv = kept(tape, keys.x, keys.positions, site.turns, "key_value");                              // (N,2C)
         Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule, name_ + ".sorted");
         if (queries.chosen.data) {
             queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
             q = gather_rows(tape, q, queries.chosen, name_ + ".chosen");
         }
         const SegmentGraph& blocks = tape.hold(blocks_of(*site.graph, keys.x->rows(), q->rows(), rule.block));
-        return output_(tape, attention(tape, q, {kv, sorted}, blocks, shape_.heads, site.dropout, site.rows, name_), name_ + ".output");
+        return output_(tape, attention(tape, q, {kv, sorted}, blocks, shape_.heads, site.dropout, site.rows, name_),
+                       name_ + ".output");
     }
 };
 

@@ -5,7 +5,8 @@
 
 namespace masquerade {
 
-SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
+SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name,
+                                   const AttentionShape& s)
     : name_(name),
       shape_(s),
       query_(p, layer + "." + name + ".query", s.width, s.width, s.deviation),

@@ -13,7 +13,8 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     };
     const KeyCache* cache = site.cache;
     if (keys.memory) take_up(keys.memory, {}, nullptr, name_ + ".memory");
-    if (cache && cache->memory) take_up(cache->memory, cache->positions, cache->positions.count > 0 ? site.turns : nullptr, name_ + ".memory");
+    if (cache && cache->memory)
+        take_up(cache->memory, cache->positions, cache->positions.count > 0 ? site.turns : nullptr, name_ + ".memory");
     if (keys.x) take_up(keys.x, keys.positions, site.turns, name_);
     if (cache && cache->own) store_rows(keys.x->view(), cache->rows, cache->own->view());
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
@@ -21,7 +22,8 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     Tensor *before = nullptr, *after = nullptr;
     const bool writes = cache && cache->states;
     if (writes && !cache->fresh) before = embedding(tape, cache->rows, cache->states, name_ + ".before");
-    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before, writes ? &after : nullptr, gates);
+    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before,
+                                writes ? &after : nullptr, gates);
     if (writes) store_rows(after->view(), cache->rows, cache->states->view());
     return output_(tape, beside(tape, y, x, kvs, site), name_ + ".output");  // (Nq,C)
 }

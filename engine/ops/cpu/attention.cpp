@@ -10,14 +10,16 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
     (fast ? attention_forward_fast : attention_forward_reference)(call, y, lse);
 }
 
-void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph,
-                        AttentionRule rule, Grad dq, Grads dkv) {
+void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
+                        Grad dq, Grads dkv) {
     const char* op = "attention_backward";
     AttentionCall call(op, q, kv, graph, rule, y, lse);
     check_attention_gradients(op, dy, q, kv, y, dq, dkv);
     KeyOwners owners(op, call);
-    if (arithmetic_of(q.dtype) == DType::f32) attention_backward_fast(call, owners, dy, lse, dq, dkv);
-    else attention_backward_reference(call, dy, y, lse, dq, dkv);
+    if (arithmetic_of(q.dtype) == DType::f32)
+        attention_backward_fast(call, owners, dy, lse, dq, dkv);
+    else
+        attention_backward_reference(call, dy, y, lse, dq, dkv);
 }
 
 }  // namespace masquerade::cpu

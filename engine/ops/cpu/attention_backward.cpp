@@ -14,8 +14,8 @@ struct Memory;
 
 // In: scores s = q.k / sqrt(D) in `p`, dy.v in `ds`. Out: p = exp(s - lse) times the dropout factor, if any,
 // and ds = p (dp - sum of p dp), where dp = dy.v times the factor; 0 where a lane does not see.
-void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors,
-                         float* p, float* ds) {
+void softmax_grad_visits(const DocumentPlan& plan, const QueryBlock& block, Vector lse, const float* factors, float* p,
+                         float* ds) {
     Vector delta{};
     std::ptrdiff_t t = 0;
     for (int r = block.first_run; r < block.last_run; r++) {
@@ -53,8 +53,7 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
                          next_key = next_turn(call, head, plan.rows, 2 * call.C);
     for (const QueryBlock& block : plan.blocks) {
         const std::ptrdiff_t at = std::ptrdiff_t(block.row) * call.C + head * call.D;
-        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, q_rows,
-                   q_columns);
+        pack_block(call.q.as<S>() + at, call.C, block.count, float(call.scale), call.D, next, q_rows, q_columns);
         pack_block(dy.as<S>() + at, call.C, block.count, 1.0f, call.D, next, dy_rows, dy_columns);
         dot_keys(plan, block, call.D, q_columns, keys, p);
         dot_keys(plan, block, call.D, dy_columns, values, ds);
@@ -91,16 +90,15 @@ void backward_head(const AttentionCall& call, const KeyOwners& owners, const Doc
 }
 
 template <class S>
-void backward(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse,
-              const Grad& dq, const Grads& dkv) {
+void backward(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse, const Grad& dq,
+              const Grads& dkv) {
     if (dq && !dq.add)
         for (std::int64_t row = 0; row < call.q.rows(); row++)
             if (!call.covered[row]) std::fill_n(dq.view.as<S>() + row * call.C, call.C, S(0.0f));
     for (int s = 0; s < dkv.count; s++)
         if (dkv[s] && !dkv[s].add)
             for (std::int64_t row = 0; row < dkv[s].view.rows(); row++)
-                if ((*owners.of[s])[row] < 0)
-                    std::fill_n(dkv[s].view.as<S>() + row * 2 * call.C, 2 * call.C, S(0.0f));
+                if ((*owners.of[s])[row] < 0) std::fill_n(dkv[s].view.as<S>() + row * 2 * call.C, 2 * call.C, S(0.0f));
     each_document_and_head(call, [&](const DocumentPlan& plan, int head) {
         backward_head<S>(call, owners, plan, head, dy, lse, dq, dkv);
     });
@@ -108,8 +106,8 @@ void backward(const AttentionCall& call, const KeyOwners& owners, const View& dy
 
 }  // namespace
 
-void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy,
-                             const View& lse, const Grad& dq, const Grads& dkv) {
+void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse,
+                             const Grad& dq, const Grads& dkv) {
     if (call.q.dtype == DType::f32)
         backward<float>(call, owners, dy, lse, dq, dkv);
     else

@@ -11,8 +11,7 @@ namespace {
 // products[t][lane] for Keys packed rows after one another: eight sums at least, so that the multiply-adds of
 // one do not wait for each other. W: P in vectors, or 0 for any.
 template <int Keys, int W>
-inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed,
-                     float* products) {
+inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const float* packed, float* products) {
     const std::ptrdiff_t P = W ? W * lanes : length;
     Vector sum[Keys] = {};
     for (int d = 0; d < D; d++) {
@@ -24,8 +23,7 @@ inline void dot_tile(int D, std::ptrdiff_t length, const float* columns, const f
     for (int t = 0; t < Keys; t++) store(products + t * lanes, sum[t]);
 }
 template <int W>
-void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed, int count,
-              float* products) {
+void dot_span(int D, std::ptrdiff_t P, const float* columns, const float* packed, int count, float* products) {
     int t = 0;
     if constexpr (registers == 32 && W > 0) {
         for (; t + 12 < count; t += 16) dot_tile<16, W>(D, P, columns, packed + t * P, products + t * lanes);
@@ -47,8 +45,7 @@ inline void add_tile(Vector (&sum)[Rows][Vectors], const float* weights, int str
             sum[a][v] = multiply_add(splat(weights[a * stride]), load(x + v * lanes), sum[a][v]);
 }
 template <int Rows, int Vectors>
-inline void add_tile(Vector (&sum)[Rows][Vectors], unsigned bits, const float* weights, int stride,
-                     const float* x) {
+inline void add_tile(Vector (&sum)[Rows][Vectors], unsigned bits, const float* weights, int stride, const float* x) {
 #pragma GCC unroll 8
     for (int a = 0; a < Rows; a++)
         if (bits >> a & 1)
@@ -66,8 +63,8 @@ inline void store_tile(const Vector (&sum)[Rows][Vectors], int P, float* to) {
 
 // Query rows [i, i + Rows), and Vectors of their columns.
 template <int Rows, int Vectors>
-void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights,
-                        const float* packed, float* to) {
+void sum_tile_over_keys(const KeyRun* run, const KeyRun* end, int i, int P, const float* weights, const float* packed,
+                        float* to) {
     constexpr unsigned all = (1u << Rows) - 1;
     Vector sum[Rows][Vectors] = {};
     weights += i;
@@ -123,8 +120,7 @@ template <class F>
 inline void each_tile(int count, int P, F f) {
     constexpr int most = registers == 32 ? 4 : 2, rows = registers == 32 ? 16 / most : 4;
     int column = 0;
-    for (; column + most * lanes <= P; column += most * lanes)
-        each_tile_of_rows<most, rows>(0, count, column, f);
+    for (; column + most * lanes <= P; column += most * lanes) each_tile_of_rows<most, rows>(0, count, column, f);
     if constexpr (most > 2)
         for (; column + 2 * lanes <= P; column += 2 * lanes) each_tile_of_rows<2, 8>(0, count, column, f);
     for (; column < P; column += lanes) each_tile_of_rows<1, 8>(0, count, column, f);
@@ -145,28 +141,25 @@ inline void each_span(const DocumentPlan& plan, const QueryBlock& block, F f) {
 
 }  // namespace
 
-void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns,
-              const float* packed, float* products) {
+void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
+              float* products) {
     const int P = padded(D);
-    auto dot = P == lanes       ? dot_span<1>
-               : P == 2 * lanes ? dot_span<2>
-               : P == 4 * lanes ? dot_span<4>
-                                : dot_span<0>;
+    auto dot = P == lanes ? dot_span<1> : P == 2 * lanes ? dot_span<2> : P == 4 * lanes ? dot_span<4> : dot_span<0>;
     each_span(plan, block, [&](int key, int count, int visit) {
         dot(D, P, columns, packed + std::ptrdiff_t(key) * P, count, products + visit * lanes);
     });
 }
 
-void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
-                   const float* packed, float* to) {
+void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
+                   float* to) {
     const KeyRun *run = plan.runs.data() + block.first_run, *end = plan.runs.data() + block.last_run;
     each_tile(block.count, P, [=](auto Rows, auto Vectors, int row, int column) {
         sum_tile_over_keys<Rows, Vectors>(run, end, row, P, weights, packed + column, to + column);
     });
 }
 
-void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
-                 const float* from, float* packed) {
+void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
+                 float* packed) {
     struct Memory;
     std::uint16_t* seen_by = workspace<Memory, std::uint16_t>(std::size_t(block.visits));
     for (int r = block.first_run, t = 0; r < block.last_run; t += plan.runs[r].count, r++)
@@ -198,8 +191,7 @@ void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const Que
         philox(draws, stream.key0, stream.key1);
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++)
-            store(by_ordinal + b * four_lanes + k * lanes,
-                  draws[k] >= call.threshold ? splat(scale) : Vector{});
+            store(by_ordinal + b * four_lanes + k * lanes, draws[k] >= call.threshold ? splat(scale) : Vector{});
     }
     if (block.in_step) return;
     alignas(64) std::int32_t at[lanes];

@@ -42,8 +42,8 @@ void each_document_and_head(const AttentionCall& call, F f) {
 // D, rounded up to whole vectors: the length of a packed row. What lies past D is zero.
 inline int padded(int D) { return (D + lanes - 1) / lanes * lanes; }
 
-// How far from a row's columns of a head those lie whose turn is next: of the next head, or of the first one in the next
-// document if that is as long. They are asked for now, and are near by then.
+// How far from a row's columns of a head those lie whose turn is next: of the next head, or of the first one in the
+// next document if that is as long. They are asked for now, and are near by then.
 inline std::ptrdiff_t next_turn(const AttentionCall& call, int head, int rows, std::ptrdiff_t stride) {
     return head + 1 < call.rule.heads ? call.D : rows * stride - std::ptrdiff_t(head) * call.D;
 }
@@ -83,8 +83,7 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
     const std::ptrdiff_t next = next_turn(call, head, plan.rows, 2 * call.C);
     for (int index : plan.key_segments) {
         const KeySegment& segment = call.graph.keys[index];
-        const S* kv =
-            call.kv[segment.source].as<S>() + std::int64_t(segment.begin) * 2 * call.C + head * call.D;
+        const S* kv = call.kv[segment.source].as<S>() + std::int64_t(segment.begin) * 2 * call.C + head * call.D;
         std::ptrdiff_t at = std::ptrdiff_t(plan.first_row[index]) * P;
         for (int j = segment.begin; j < segment.end; j++, kv += 2 * call.C, at += P) {
             pack_row(kv, 1.0f, call.D, keys + at);
@@ -94,8 +93,7 @@ void pack_keys(const AttentionCall& call, const DocumentPlan& plan, int head, fl
         }
     }
     std::ptrdiff_t end = std::ptrdiff_t(plan.rows) * P;
-    for (int d = 0; d < overhang * P; d += lanes)
-        store(keys + end + d, Vector{}), store(values + end + d, Vector{});
+    for (int d = 0; d < overhang * P; d += lanes) store(keys + end + d, Vector{}), store(values + end + d, Vector{});
 }
 
 // rows(lanes,P) of a block, and columns(P,lanes), the same transposed; rows past `count` are zero.
@@ -119,14 +117,14 @@ void pack_block(const S* from, int C, int count, float factor, int D, std::ptrdi
 }
 
 // products[visit][lane] = key of the visit . column of the lane, over D in order.
-void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns,
-              const float* packed, float* products);
+void dot_keys(const DocumentPlan& plan, const QueryBlock& block, int D, const float* columns, const float* packed,
+              float* products);
 // to[query][...] = sum over visits of weights[visit][query] * packed key of the visit [...]
-void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
-                   const float* packed, float* to);
+void sum_over_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* packed,
+                   float* to);
 // packed key of a visit [...] += sum over queries of weights[visit][query] * from[query][...]
-void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights,
-                 const float* from, float* packed);
+void add_to_keys(const DocumentPlan& plan, const QueryBlock& block, int P, const float* weights, const float* from,
+                 float* packed);
 // factors[visit][lane]: 0 where dropout takes a probability away, else 1 / (1 - rate). `drawn` is as large.
 void draw_dropout(const AttentionCall& call, const DocumentPlan& plan, const QueryBlock& block, int head,
                   float* factors, float* drawn);

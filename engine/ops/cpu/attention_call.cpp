@@ -12,8 +12,7 @@ const std::vector<DocumentRange>& find_documents(const SegmentGraph& graph) {
     documents.clear();
     int count = int(graph.queries.size());
     for (int first = 0, last; first < count; first = last) {
-        for (last = first + 1; last < count && graph.queries[last].document == graph.queries[first].document;)
-            last++;
+        for (last = first + 1; last < count && graph.queries[last].document == graph.queries[first].document;) last++;
         documents.push_back({first, last});
     }
     return documents;
@@ -33,9 +32,8 @@ const std::vector<char>& covered_rows(const char* op, const View& q, const Segme
 
 }  // namespace
 
-AttentionCall::AttentionCall(const char* op, const View& queries, const Views& sources,
-                             const SegmentGraph& segments, const AttentionRule& r, const View& y,
-                             const View& lse)
+AttentionCall::AttentionCall(const char* op, const View& queries, const Views& sources, const SegmentGraph& segments,
+                             const AttentionRule& r, const View& y, const View& lse)
     : q(queries),
       kv(sources),
       graph(segments),
@@ -70,8 +68,10 @@ KeyOwners::KeyOwners(const char* op, const AttentionCall& call) {
                 document[k] = d;
                 for (int row = key.begin; row < key.end; row++) {
                     int& first = owner[key.source][row];
-                    if (first < 0) first = k;
-                    else if (document[first] != d) refuse(key.source, row);
+                    if (first < 0)
+                        first = k;
+                    else if (document[first] != d)
+                        refuse(key.source, row);
                 }
             }
 }

@@ -25,8 +25,8 @@ struct AttentionCall {
     const std::vector<char>& covered;  // of every query row: whether a segment holds it
 
     // Throws Error where shapes or the graph do not fit. Valid until the thread's next one is made.
-    AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                  const AttentionRule& rule, const View& y, const View& lse);
+    AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
+                  const View& y, const View& lse);
 };
 
 // For every row of every key/value tensor, the first key segment that claims the row, or -1. Throws if documents
@@ -43,7 +43,7 @@ void attention_backward_reference(const AttentionCall& call, const View& dy, con
                                   const Grad& dq, const Grads& dkv);
 // f32 and bf16.
 void attention_forward_fast(const AttentionCall& call, const View& y, const View& lse);
-void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy,
-                             const View& lse, const Grad& dq, const Grads& dkv);
+void attention_backward_fast(const AttentionCall& call, const KeyOwners& owners, const View& dy, const View& lse,
+                             const Grad& dq, const Grads& dkv);
 
 }  // namespace masquerade::cpu

@@ -42,8 +42,7 @@ Vector softmax_visits(const DocumentPlan& plan, const QueryBlock& block, const f
 struct Memory;
 
 template <class S>
-void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head, const View& y,
-                  const View& lse) {
+void forward_head(const AttentionCall& call, const DocumentPlan& plan, int head, const View& y, const View& lse) {
     const bool drops = call.rule.dropout > 0;
     const std::size_t P = std::size_t(padded(call.D)), keys_size = std::size_t(plan.rows + overhang) * P,
                       block_size = lanes * P, visits_size = std::size_t(plan.most_visits + overhang) * lanes;
@@ -82,8 +81,8 @@ void forward(const AttentionCall& call, const View& y, const View& lse) {
             std::fill_n(y.as<S>() + row * call.C, call.C, S(0.0f));
             std::fill_n(lse.as<float>() + row * call.rule.heads, call.rule.heads, -INFINITY);
         }
-    each_document_and_head(
-        call, [&](const DocumentPlan& plan, int head) { forward_head<S>(call, plan, head, y, lse); });
+    each_document_and_head(call,
+                           [&](const DocumentPlan& plan, int head) { forward_head<S>(call, plan, head, y, lse); });
 }
 
 }  // namespace

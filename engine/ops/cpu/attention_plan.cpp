@@ -45,8 +45,8 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int count, unsigned
     plan.runs.push_back({key, count, seen_by});
 }
 
-// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key. The time goes with
-// the runs, not with the keys: under a window that is all the difference.
+// Where a run of keys begins or ends for a query, its bit is toggled; what is set in between sees the key. The time
+// goes with the runs, not with the keys: under a window that is all the difference.
 void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, DocumentPlan& plan,
                       QueryBlock& block) {
     const KeySegment& key = graph.keys[index];

@@ -24,8 +24,8 @@ using Gradients = std::array<A*, 4>;
 
 // f(key) for every key that the query row sees, in the order of visit.
 template <class A, class F>
-void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head,
-                const Gradients<A>& dkv, F f) {
+void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row, int head, const Gradients<A>& dkv,
+                F f) {
     int ordinal = 0;
     for (int v = segment.sees_begin; v < segment.sees_end; v++) {
         int index = call.graph.sees[v], source = call.graph.keys[index].source;
@@ -39,11 +39,9 @@ void visit_keys(const AttentionCall& call, const QuerySegment& segment, int row,
                     std::uint32_t channel = attention_channel(head, ordinal);
                     Four bits = call.rule.stream.at(std::uint32_t(call.rule.rows.document[row]),
                                                     std::uint32_t(call.rule.rows.position[row]), channel / 4);
-                    keep = bits[int(channel % 4)] >= call.threshold ? A(1 / (1 - double(call.rule.dropout)))
-                                                                    : A(0);
+                    keep = bits[int(channel % 4)] >= call.threshold ? A(1 / (1 - double(call.rule.dropout))) : A(0);
                 }
-                f(Key<A>{kv + at, kv + at + call.C, keep, d ? d + at : nullptr,
-                         d ? d + at + call.C : nullptr});
+                f(Key<A>{kv + at, kv + at + call.C, keep, d ? d + at : nullptr, d ? d + at + call.C : nullptr});
             }
         });
     }
@@ -94,14 +92,18 @@ void backward(const AttentionCall& call, const View& dy, const View& y, const Vi
 }  // namespace
 
 void attention_forward_reference(const AttentionCall& call, const View& y, const View& lse) {
-    if (call.q.dtype == DType::f64) forward<double>(call, y, lse);
-    else forward<complex>(call, y, lse);
+    if (call.q.dtype == DType::f64)
+        forward<double>(call, y, lse);
+    else
+        forward<complex>(call, y, lse);
 }
 
 void attention_backward_reference(const AttentionCall& call, const View& dy, const View& y, const View& lse,
                                   const Grad& dq, const Grads& dkv) {
-    if (call.q.dtype == DType::f64) backward<double>(call, dy, y, lse, dq, dkv);
-    else backward<complex>(call, dy, y, lse, dq, dkv);
+    if (call.q.dtype == DType::f64)
+        backward<double>(call, dy, y, lse, dq, dkv);
+    else
+        backward<complex>(call, dy, y, lse, dq, dkv);
 }
 
 }  // namespace masquerade::cpu

@@ -125,8 +125,8 @@ void run_block(const View& h, const View& w, const View& b, const int* targets, 
     if (shares.b1) add_chunks(sums, chunks, V, shares.b1.as<float>(), !first);
 }
 
-void forward_fast(const View& h, const View& w, const View& b, Ints targets, const float* weights,
-                  double smoothing, float* loss, float* lse, const Shares& shares) {
+void forward_fast(const View& h, const View& w, const View& b, Ints targets, const float* weights, double smoothing,
+                  float* loss, float* lse, const Shares& shares) {
     const Label label(smoothing, w.rows());
     std::int64_t n = 0;
     do {  // once even where N = 0: zeros must be stored
@@ -134,44 +134,42 @@ void forward_fast(const View& h, const View& w, const View& b, Ints targets, con
         Shares block = shares;
         if (block.h1) block.h1 = rows_of(shares.h1, n, rows);
         auto run = h.dtype == DType::bf16 ? run_block<bfloat16> : run_block<float>;
-        run(rows_of(h, n, rows), w, b, targets.data + n, weights ? weights + n : nullptr, label, loss + n,
-            lse + n, block, n == 0);
+        run(rows_of(h, n, rows), w, b, targets.data + n, weights ? weights + n : nullptr, label, loss + n, lse + n,
+            block, n == 0);
         n += rows;
     } while (n < h.rows());
 }
 
 template <class A>
-void forward_reference(View h, View w, View b, Ints targets, const A* weights, double smoothing, A* loss,
-                       A* lse, const Shares& shares) {
+void forward_reference(View h, View w, View b, Ints targets, const A* weights, double smoothing, A* loss, A* lse,
+                       const Shares& shares) {
     const std::int64_t N = h.rows(), C = h.columns(), V = w.rows();
     const SmoothLabel<A> label(smoothing, V);
     parallel_for(N, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; n++)
-            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label,
-                                    loss + n, lse + n);
+            cross_entropy_reference(C, V, h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label, loss + n,
+                                    lse + n);
     });
     if (!shares) return;
     for (const View& share : {shares.h1, shares.w1, shares.b1})
         if (share) std::fill_n(share.as<A>(), share.count(), A(0));
     for (std::int64_t n = 0; n < N; n++)
-        cross_entropy_gradient_reference(
-            C, V, weights[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label, lse[n],
-            shares.h1 ? shares.h1.as<A>() + n * C : nullptr, shares.w1.as<A>(), shares.b1.as<A>());
+        cross_entropy_gradient_reference(C, V, weights[n], h.as<A>() + n * C, w.as<A>(), b.as<A>(), targets[n], label,
+                                         lse[n], shares.h1 ? shares.h1.as<A>() + n * C : nullptr, shares.w1.as<A>(),
+                                         shares.b1.as<A>());
 }
 
 }  // namespace
 
-void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
-                           View lse, View total, View h1, View w1, View b1) {
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse,
+                           View total, View h1, View w1, View b1) {
     check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     const Shares shares{h1, w1, b1};
     if (runs_fast(h.dtype))
-        forward_fast(h, w, b, targets, weights.as<float>(), smoothing, loss.as<float>(), lse.as<float>(),
-                     shares);
+        forward_fast(h, w, b, targets, weights.as<float>(), smoothing, loss.as<float>(), lse.as<float>(), shares);
     else
         for_reference_type(h.dtype, [&]<class A>(A) {
-            forward_reference(h, w, b, targets, weights.as<A>(), smoothing, loss.as<A>(), lse.as<A>(),
-                              shares);
+            forward_reference(h, w, b, targets, weights.as<A>(), smoothing, loss.as<A>(), lse.as<A>(), shares);
         });
     if (total) weighted_sum_forward(loss, weights, total);
 }

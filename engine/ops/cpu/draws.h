@@ -73,8 +73,8 @@ constexpr int draws_at_once = 4 * counters;
 
 // words[4 * i + k] = stream.at(document, position, block + i)[k] for i < counters
 inline void draw(const Stream& stream, int document, int position, int block, std::uint32_t* words) {
-    LowHalves c[4] = {{}, same_in_all(std::uint32_t(position)), same_in_all(std::uint32_t(document)),
-                      same_in_all(stream.step)};
+    LowHalves c[4] = {
+        {}, same_in_all(std::uint32_t(position)), same_in_all(std::uint32_t(document)), same_in_all(stream.step)};
     for (int i = 0; i < counters; i++) c[0][i] = std::uint64_t(i);
     c[0] += std::uint64_t(block);
     philox(c, stream.key0, stream.key1);

@@ -57,7 +57,8 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
             for (std::int64_t v = piece * ids_a_piece; v < std::min(V, (piece + 1) * ids_a_piece); v++) {
                 if (starts[v] < starts[v + 1])
                     sum_rows<S, A>(from, order + starts[v], starts[v + 1] - starts[v], C, to + v * C, dw.add);
-                else if (!dw.add) std::fill_n(to + v * C, C, A());
+                else if (!dw.add)
+                    std::fill_n(to + v * C, C, A());
             }
         });
     });

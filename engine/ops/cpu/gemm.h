@@ -25,8 +25,8 @@ struct Factor {
 inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
 inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
 
-// A function run on C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie in
-// a near cache, once for every element, by the thread that wrote them. f(m0, m1, n0, n1) must outlive the product.
+// A function run on C part by part: called as soon as rows m0 to m1 and columns n0 to n1 are written and while they lie
+// in a near cache, once for every element, by the thread that wrote them. f(m0, m1, n0, n1) must outlive the product.
 // `beside`, where there is one, is the matrix of C's shape that it reads or writes as well: those rows and columns are
 // fetched beforehand.
 class Epilogue {
@@ -61,12 +61,10 @@ struct Product {
     Epilogue then = {};
 };
 
-inline Product product(const View& v, bool add = false) {
-    return {v.data, v.dtype, v.columns(), add, nullptr, {}};
-}
+inline Product product(const View& v, bool add = false) { return {v.data, v.dtype, v.columns(), add, nullptr, {}}; }
 
-// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Allocates only where a thread meets a larger product than it ever
-// has.
+// C(M,N) = A(M,K) B(K,N) (+ C) (+ bias), then the epilogue. Allocates only where a thread meets a larger product than
+// it ever has.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 // "avx512", "avx2" or "generic"; the best the machine has unless set. Tests set it, between products: the

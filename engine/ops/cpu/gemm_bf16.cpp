@@ -20,9 +20,7 @@ constexpr std::int64_t slab_columns = 512;  // of a slab of B whose whole depth 
 std::int64_t parts(std::int64_t size, std::int64_t most) { return (size + most - 1) / most; }
 std::int64_t whole(std::int64_t size, std::int64_t unit) { return parts(size, unit) * unit; }
 // The size of parts, none above `most`, that are equal but for the last; a multiple of 32, as `most` is.
-std::int64_t even_part(std::int64_t size, std::int64_t most) {
-    return whole(parts(size, parts(size, most)), 32);
-}
+std::int64_t even_part(std::int64_t size, std::int64_t most) { return whole(parts(size, parts(size, most)), 32); }
 
 struct Range {
     std::int64_t begin, end;
@@ -72,8 +70,7 @@ class Part {
         for (std::int64_t n = columns_.begin; n < columns_.end; n += width_)
             for (std::int64_t m = rows_.begin; m < rows_.end; m += height_)
                 for (std::int64_t k = 0; k < p_.k; k += depth_)
-                    multiply_slab(rows_.cut(m, height_), columns_.cut(n, width_),
-                                  Range{0, p_.k}.cut(k, depth_));
+                    multiply_slab(rows_.cut(m, height_), columns_.cut(n, width_), Range{0, p_.k}.cut(k, depth_));
         if (unfinished_) finish_bf16_block(*unfinished_);
         p_.form.end();
     }
@@ -86,14 +83,12 @@ class Part {
                 Range now = depth.cut(k, part_);
                 float* sums = sums_ + (m - rows.begin) * width_;
                 multiply_rows(rows.cut(m, 32), columns, now, right_ + 32 * (k - depth.begin),
-                              now.begin == depth.begin ? sums : waiting_,
-                              now.end == depth.end ? sums : waiting_);
+                              now.begin == depth.begin ? sums : waiting_, now.end == depth.end ? sums : waiting_);
             }
     }
 
     // A row of blocks, their sums from `start` to `end` but for the first and the last products of K.
-    void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start,
-                       float* end) {
+    void multiply_rows(Range rows, Range columns, Range depth, const std::uint16_t* right, float* start, float* end) {
         const auto* left =
             static_cast<const std::uint16_t*>(p_.a.data) + rows.begin * p_.a.row + depth.begin * p_.a.column;
         std::int64_t left_row = 2 * p_.a.row;
@@ -184,9 +179,7 @@ const Bf16Form*& chosen_form() {
     return form;
 }
 
-const Bf16Form* form_in_use() {
-    return std::strcmp(instruction_set(), "avx512") == 0 ? chosen_form() : nullptr;
-}
+const Bf16Form* form_in_use() { return std::strcmp(instruction_set(), "avx512") == 0 ? chosen_form() : nullptr; }
 
 }  // namespace
 
@@ -194,7 +187,8 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c};
-    // The packing of columns of B, and the reading, or turning, of rows of A cost about as much as so many more of them.
+    // The packing of columns of B, and the reading, or turning, of rows of A cost about as much as so many more of
+    // them.
     constexpr std::int64_t least = 1 << 20;  // multiply-adds that are worth waking a thread for
     const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());

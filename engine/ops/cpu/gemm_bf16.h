@@ -56,12 +56,12 @@ const Bf16Form* bf16_avx512();
 
 // to(32, depth) = rows of f from (row, k) on, `to_row` numbers apart; zeros up to the next multiple of 16 rows
 // and 32 columns.
-void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row,
-                    std::int64_t rows, std::int64_t k, std::int64_t depth);
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
+                    std::int64_t k, std::int64_t depth);
 // Panels of f from (k, column) on, `panel` numbers apart; zeros up to the next multiple of 32 rows, and of 16
 // columns or more: a tile that no column falls into is not read.
-void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
-                     std::int64_t depth, std::int64_t column, std::int64_t columns);
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
+                     std::int64_t column, std::int64_t columns);
 
 // block(32,32) = C (if add) + bias, where C is f32, zeros beside it.
 void begin_bf16_block(float* block, const Product& c, const Bf16Place& at);

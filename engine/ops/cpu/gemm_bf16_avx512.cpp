@@ -30,8 +30,7 @@ void multiply_rows(const Bf16Block& g, int row) {
     for (std::int64_t step = 0; step < g.steps; step++, right += 1024)
         for (int pair = 0; pair < 16; pair++, left += 4) {
             __m512bh b[vectors];
-            for (int j = 0; j < vectors; j++)
-                b[j] = (__m512bh)_mm512_loadu_si512(right + 512 * j + 32 * pair);
+            for (int j = 0; j < vectors; j++) b[j] = (__m512bh)_mm512_loadu_si512(right + 512 * j + 32 * pair);
 #pragma GCC unroll 16
             for (int i = 0; i < rows_at_once; i++) {
                 __m512bh a = (__m512bh)_mm512_set1_epi32(

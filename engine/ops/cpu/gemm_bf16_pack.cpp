@@ -20,9 +20,7 @@ typedef std::uint32_t Words __attribute__((vector_size(64), may_alias));
 typedef std::uint16_t Halves __attribute__((vector_size(64), may_alias));
 typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_alias));
 
-inline Words load(__mmask32 there, const std::uint16_t* p) {
-    return (Words)_mm512_maskz_loadu_epi16(there, p);
-}
+inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
 inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
 
 // Shuffles within the quarters of a register, each one instruction: a's and b's numbers of 16, 32 or 64 bits in
@@ -130,8 +128,8 @@ inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
 
 }  // namespace
 
-void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row,
-                    std::int64_t rows, std::int64_t k, std::int64_t depth) {
+void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std::int64_t row, std::int64_t rows,
+                    std::int64_t k, std::int64_t depth) {
     const auto* from = static_cast<const std::uint16_t*>(f.data) + row * f.row + k * f.column;
     std::int64_t all_rows = rows > 16 ? 32 : 16;
     if (f.column == 1) {
@@ -158,8 +156,8 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, std
     }
 }
 
-void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k,
-                     std::int64_t depth, std::int64_t column, std::int64_t columns) {
+void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std::int64_t k, std::int64_t depth,
+                     std::int64_t column, std::int64_t columns) {
     const auto* from = static_cast<const std::uint16_t*>(f.data) + k * f.row + column * f.column;
     if (f.column == 1) {
         std::int64_t all_depth = (depth + 31) / 32 * 32;
@@ -172,8 +170,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std
                     store_pairs(pairs, load(~0u, even + j), load(~0u, odd + j));
             for (; j < columns; j += 32, pairs += panel) {
                 __mmask32 there = first_of_32(columns - j);
-                store_pairs(pairs, load(p < depth ? there : 0, even + j),
-                            load(p + 1 < depth ? there : 0, odd + j));
+                store_pairs(pairs, load(p < depth ? there : 0, even + j), load(p + 1 < depth ? there : 0, odd + j));
             }
         }
         return;
@@ -189,8 +186,7 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, std
             } else {
                 for (std::int64_t i = 0; i < 32; i++)
                     for (std::int64_t c = 0; c < 16; c++)
-                        tile[i / 2 * 32 + 2 * c + i % 2] =
-                            number(from, p + i, f.row, depth, j + c, f.column, columns);
+                        tile[i / 2 * 32 + 2 * c + i % 2] = number(from, p + i, f.row, depth, j + c, f.column, columns);
             }
         }
 }

@@ -12,7 +12,7 @@
 // files, a template of the standard library say, could be linked in the form of a machine that this one is not.
 
 constexpr std::int64_t tile_columns = vectors * lanes;
-constexpr std::int64_t block_rows = 16 * tile_rows;        // of A, packed at once where it lies across
+constexpr std::int64_t block_rows = 16 * tile_rows;  // of A, packed at once where it lies across
 
 #include "engine/ops/cpu/gemm_pack.h"
 
@@ -114,11 +114,15 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
     // If the columns end inside a vector, or C is bfloat16, the part goes through a whole tile of floats.
     float whole[tile_rows * tile_columns] = {}, whole_bias[tile_columns] = {};
     if (bias) fetch(whole_bias, bias, 0, 1, columns);
-    if (add && (f32 || !at.first)) fetch(whole, g.sums + in_sums, g.sums_row, rows, columns);
-    else if (add) fetch(whole, static_cast<const std::uint16_t*>(g.c.data) + in_c, g.c.row, rows, columns);
+    if (add && (f32 || !at.first))
+        fetch(whole, g.sums + in_sums, g.sums_row, rows, columns);
+    else if (add)
+        fetch(whole, static_cast<const std::uint16_t*>(g.c.data) + in_c, g.c.row, rows, columns);
     run(depth, a, b, {whole, tile_columns, add, bias ? whole_bias : nullptr}, soon);
-    if (f32 || !at.last) deliver(g.sums + in_sums, whole, g.sums_row, rows, columns);
-    else deliver(static_cast<std::uint16_t*>(g.c.data) + in_c, whole, g.c.row, rows, columns);
+    if (f32 || !at.last)
+        deliver(g.sums + in_sums, whole, g.sums_row, rows, columns);
+    else
+        deliver(static_cast<std::uint16_t*>(g.c.data) + in_c, whole, g.c.row, rows, columns);
 }
 
 inline std::int64_t panels_of(std::int64_t columns) { return (columns + tile_columns - 1) / tile_columns; }
@@ -135,8 +139,8 @@ std::int64_t scratch(std::int64_t n, std::int64_t cache) {
     return a_room + block_columns(n, cache) / tile_columns * b_panel;
 }
 
-void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
-           std::int64_t n_end, float* packed_b) {
+void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
+           float* packed_b) {
     const std::int64_t width = block_columns(n_end - n_begin, g.cache);
     float* packed_a = packed_b + width / tile_columns * b_panel;
     // Rows of A that are packed together: those of one tile stay in the first-level cache, but where A lies
@@ -148,20 +152,19 @@ void block(const GemmProblem& g, std::int64_t m_begin, std::int64_t m_end, std::
         do {  // once even where K = 0
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
             pack_b(packed_b, g.b, k0, k1, n0, n1);
-            Walk soon_b = k1 < g.k ? walk_over(g.b, k1, k2, n0, n1) : walk_over(g.b, 0, smaller(gemm_depth, g.k), n1, n2);
+            Walk soon_b =
+                k1 < g.k ? walk_over(g.b, k1, k2, n0, n1) : walk_over(g.b, 0, smaller(gemm_depth, g.k), n1, n2);
             for (std::int64_t m0 = m_begin; m0 < m_end; m0 += height) {
                 std::int64_t m1 = smaller(m0 + height, m_end), m2 = smaller(m1 + height, m_end);
                 pack_a(packed_a, g.a, g.m, m0, m1, k0, k1);
                 Walk soon_a = m1 < m_end ? walk_over(g.a, m1, m2, k0, k1)
                                          : walk_over(g.a, m_begin, smaller(m_begin + height, m_end), k1, k2);
                 const bool done = k1 == g.k && g.c.then;
-                Walk beside =
-                    done && g.c.then.beside.data ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
+                Walk beside = done && g.c.then.beside.data ? walk_over(g.c.then.beside, m0, m1, n0, n1) : Walk{};
                 for (std::int64_t m = m0; m < m1; m += tile_rows)
                     for (std::int64_t n = n0; n < n1; n += tile_columns)
                         run_tile(g,
-                                 {m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1), k0 == 0,
-                                  k1 == g.k},
+                                 {m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1), k0 == 0, k1 == g.k},
                                  k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
                                  packed_b + (n - n0) / tile_columns * b_panel,
                                  beside.rows > 0   ? beside

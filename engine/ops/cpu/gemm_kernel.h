@@ -19,7 +19,7 @@ struct GemmProblem {
 struct GemmKernel {
     const char* name;
     bool (*machine_has)();
-    std::int64_t rows, columns;                               // steps in which C is cut
+    std::int64_t rows, columns;                                   // steps in which C is cut
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);  // floats that block() needs for n columns
     void (*block)(const GemmProblem&, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                   std::int64_t n_end, float* scratch);  // 64-byte aligned

@@ -104,15 +104,16 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
             // Whole rows of the source, for the sake of its pages.
             float* panel = to;
             for (std::int64_t i = 0; i < rows; i += tile_rows, panel += panel_across)
-                if (i + lanes <= readable) store(panel, load(from + i));
-                else copy_row(panel, from + i, smaller(tile_rows, rows - i));
+                if (i + lanes <= readable)
+                    store(panel, load(from + i));
+                else
+                    copy_row(panel, from + i, smaller(tile_rows, rows - i));
         }
     } else if (a.column == 1) {
         for (std::int64_t i = 0; i < rows; i++) copy_row(to + i * row_along, from + i * a.row, depth);
     } else {
         for (std::int64_t i = 0; i < rows; i++)
-            for (std::int64_t p = 0; p < depth; p++)
-                to[i * row_along + p] = widen(from[i * a.row + p * a.column]);
+            for (std::int64_t p = 0; p < depth; p++) to[i * row_along + p] = widen(from[i * a.row + p * a.column]);
     }
 }
 
@@ -126,8 +127,7 @@ void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t colu
         for (std::int64_t j = 0; j < tile_columns; j += lanes) {
             Vector v[lanes];
 #pragma GCC unroll 16
-            for (int i = 0; i < lanes; i++)
-                v[i] = j + i < columns ? load(from + (j + i) * across + done) : Vector{};
+            for (int i = 0; i < lanes; i++) v[i] = j + i < columns ? load(from + (j + i) * across + done) : Vector{};
             transpose(v);
 #pragma GCC unroll 16
             for (int i = 0; i < lanes; i++) store(to + (done + i) * tile_columns + j, v[i]);
@@ -148,24 +148,30 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
         // Whole rows of the source, for the sake of its pages.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
-            for (int i = 0; i < tile_columns; i += lanes) store(to + j / tile_columns * b_panel + i, load(from + j + i));
+            for (int i = 0; i < tile_columns; i += lanes)
+                store(to + j / tile_columns * b_panel + i, load(from + j + i));
         for (std::int64_t j = whole; j < columns; j += tile_columns)
             for (std::int64_t i = 0; i < tile_columns; i++)
                 to[j / tile_columns * b_panel + i] = j + i < columns ? widen(from[(j + i) * b.column]) : 0.0f;
     }
 }
 
-void pack_a(float* to, const Factor& a, std::int64_t m, std::int64_t m0, std::int64_t m1, std::int64_t k0, std::int64_t k1) {
+void pack_a(float* to, const Factor& a, std::int64_t m, std::int64_t m0, std::int64_t m1, std::int64_t k0,
+            std::int64_t k1) {
     if (k0 == k1) return;
     std::int64_t first = m0 * a.row + k0 * a.column;
-    if (a.dtype == DType::f32) pack_a(to, static_cast<const float*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
-    else pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+    if (a.dtype == DType::f32)
+        pack_a(to, static_cast<const float*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
+    else
+        pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, m1 - m0, m - m0, k1 - k0);
 }
 void pack_b(float* to, const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n0, std::int64_t n1) {
     if (k0 == k1) return;
     std::int64_t first = k0 * b.row + n0 * b.column;
-    if (b.dtype == DType::f32) pack_b(to, static_cast<const float*>(b.data) + first, b, k1 - k0, n1 - n0);
-    else pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
+    if (b.dtype == DType::f32)
+        pack_b(to, static_cast<const float*>(b.data) + first, b, k1 - k0, n1 - n0);
+    else
+        pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, k1 - k0, n1 - n0);
 }
 
 // A walk over memory that will be packed next: while a tile is computed its lines are asked for one by one, so

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// y = x w^T + b, alone, with a gelu beside it or turned by position. Forward and backward are the matrix product in its three orders; f64
-// and c128 run the definition.
+// y = x w^T + b, alone, with a gelu beside it or turned by position. Forward and backward are the matrix product in its
+// three orders; f64 and c128 run the definition.
 #include "engine/math/matrix.h"
 #include "engine/math/point.h"
 #include "engine/math/row.h"
@@ -34,8 +34,8 @@ void forward(const View& x, const View& w, const View& b, const View& y, const E
 
 // to = f(u, to) for these rows and columns of two matrices of one shape.
 template <class S, class F>
-void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0,
-                std::int64_t n1, F f) {
+void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
+                F f) {
     for (std::int64_t m = m0; m < m1; m++) {
         const S* from = u.as<S>() + m * u.columns() + n0;
         S* row = to.as<S>() + m * u.columns() + n0;
@@ -43,8 +43,8 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
     }
 }
 template <class F>
-void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0,
-                std::int64_t n1, F f) {
+void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
+                F f) {
     if (u.dtype == DType::f32)
         each_point<float>(u, to, m0, m1, n0, n1, f);
     else
@@ -53,8 +53,8 @@ void each_point(const View& u, const View& to, std::int64_t m0, std::int64_t m1,
 
 // y = y turned, these rows and columns of it. A head may begin before them.
 template <class S>
-void turn(const View& y, const Ints& positions, const View& turns, std::int64_t m0, std::int64_t m1,
-          std::int64_t n0, std::int64_t n1) {
+void turn(const View& y, const Ints& positions, const View& turns, std::int64_t m0, std::int64_t m1, std::int64_t n0,
+          std::int64_t n1) {
     const std::int64_t D = turns.columns();
     for (std::int64_t m = m0; m < m1; m++) {
         S* row = y.as<S>() + m * y.columns();
@@ -70,8 +70,9 @@ void turn(const View& y, const Ints& positions, const View& turns, std::int64_t 
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
     const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
-    for_each_row_and_sums(x.rows(), int(x.columns()), [](OneLane, std::int64_t) {},
-                          ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
+    for_each_row_and_sums(
+        x.rows(), int(x.columns()), [](OneLane, std::int64_t) {},
+        ColumnSum<float, decltype(term)>{sums.view.as<float>(), sums.add, term});
 }
 
 struct Activated {};
@@ -124,8 +125,7 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     }
     auto slope = [&](std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1) {
         if (kind == GeluKind::tanh)
-            each_point(u, du.view, m0, m1, n0, n1,
-                       [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
+            each_point(u, du.view, m0, m1, n0, n1, [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
         else
             each_point(u, du.view, m0, m1, n0, n1, [](float v, auto da) { return float(da) * gelu_grad(v); });
     };
@@ -150,8 +150,8 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, i
     forward(x, w, b, y, Epilogue(turn_part));
 }
 
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx,
-                            Grad dw, Grad db) {
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw,
+                            Grad db) {
     View back = dy;
     back.data = workspace<TurnedBack, char>(dy.bytes());
     rotary_backward(dy, positions, turns, columns, Grad{back, false});

@@ -62,10 +62,9 @@ inline float log_sum_exp(OneLane, const float* x, int count) {
         int words = std::min(step_words, count - begin);
         float before = top;
         top = largest(x + begin, words, top);
-        float from =
-            top == -INFINITY
-                ? 0.0f
-                : top;  // nothing allowed so far: what is summed counts for nothing later, but may not be NaN
+        float from = top == -INFINITY
+                         ? 0.0f
+                         : top;  // nothing allowed so far: what is summed counts for nothing later, but may not be NaN
         sum = sum * exp_of(before - from) + sum_of_exp(x + begin, words, from, x + count + begin);
     }
     return top + log_of(sum);

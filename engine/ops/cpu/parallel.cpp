@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads made for many short calls: a worker that runs out of work looks for more for some microseconds, then
-// sleeps. The caller works too and takes what a worker that was held up by other programs has not begun.
+// A pool of threads made for many short calls: a worker that runs out of work looks for more for some microseconds,
+// then sleeps. The caller works too and takes what a worker that was held up by other programs has not begun.
 #include "engine/ops/cpu/parallel.h"
 
 #include <sched.h>
@@ -25,8 +25,7 @@ int allowed_threads() {
     std::ifstream file("/sys/fs/cgroup/cpu.max");  // "quota period" in microseconds, or "max period"
     std::string quota;
     double period = 0;
-    if (file >> quota >> period && quota != "max" && period > 0)
-        n = std::min(n, int(std::stod(quota) / period + 0.5));
+    if (file >> quota >> period && quota != "max" && period > 0) n = std::min(n, int(std::stod(quota) / period + 0.5));
     return std::max(1, n);
 }
 
@@ -54,8 +53,7 @@ class Pool {
 
     void run(std::int64_t pieces, Piece piece, void* context, int team) {
         std::lock_guard<std::mutex> one_caller(calls_);
-        while (int(workers_.size()) < team - 1)
-            workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
+        while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
         ticket_ = (generation - 1) << 32;  // odd: closed, nobody can claim a piece while the job changes
         piece_ = piece;
@@ -69,10 +67,13 @@ class Pool {
             ticket_ = generation << 32;
         }
         if (sleeping_ > 0) wake_.notify_all();
-        while (claim_and_run()) {}
+        while (claim_and_run()) {
+        }
         for (int spins = 0; done_.load() != std::uint32_t(pieces); spins++) {
-            if (spins < 4000) pause_briefly();
-            else std::this_thread::yield();
+            if (spins < 4000)
+                pause_briefly();
+            else
+                std::this_thread::yield();
         }
         if (thrown_) std::rethrow_exception(thrown_);
     }
@@ -118,7 +119,8 @@ class Pool {
                 sleeping_--;
                 if (stopping_) return;
             }
-            while (work_for(me) && claim_and_run()) {}
+            while (work_for(me) && claim_and_run()) {
+            }
         }
     }
 

@@ -49,7 +49,8 @@ void parallel_each(std::int64_t n, F f) {
         for (std::int64_t i = 0; i < n; i++) detail::call(f, i);
         return;
     }
-    detail::run_pieces(n, [](void* p, std::int64_t i) { detail::call(*static_cast<F*>(p), i); }, &f);
+    detail::run_pieces(
+        n, [](void* p, std::int64_t i) { detail::call(*static_cast<F*>(p), i); }, &f);
 }
 
 }  // namespace masquerade

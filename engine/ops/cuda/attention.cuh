@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of attention share: what they are called with, and what they do to a pair of tiles. A block has 128
-// threads, one head and one tile; heads wider than 128 are cut into chunks, and each block gives a chunk of the columns.
+// threads, one head and one tile; heads wider than 128 are cut into chunks, and each block gives a chunk of the
+// columns.
 #pragma once
 #include <cstring>
 #include <string>
@@ -52,8 +53,8 @@ __device__ void load_tile(Tile<S, M, N>& to, const S* from, std::int64_t stride,
     }
 }
 
-// Of query row i of a visit, what the lane's columns lane, lane + 32, ... of the tile of keys are: seen or not, and what
-// dropout multiplies their probabilities by. All lanes of a warp ask for one row.
+// Of query row i of a visit, what the lane's columns lane, lane + 32, ... of the tile of keys are: seen or not, and
+// what dropout multiplies their probabilities by. All lanes of a warp ask for one row.
 template <int keys>
 struct Sight {
     static constexpr int columns = keys / 32;
@@ -66,8 +67,8 @@ struct Sight {
         const int lane = int(threadIdx.x) % 32, row = tile.row + i;
         for (int c = 0; c < columns; c++) {
             const int j = lane + 32 * c;
-            sees[c] = j < of_keys.rows && (visit.whole || visible(input.tables.graph, segment, row,
-                                                                  visit.key_segment, of_keys.row + j));
+            sees[c] = j < of_keys.rows &&
+                      (visit.whole || visible(input.tables.graph, segment, row, visit.key_segment, of_keys.row + j));
             keep[c] = 1;
         }
         if (input.threshold == 0) return;
@@ -77,8 +78,8 @@ struct Sight {
             const std::uint32_t channel = attention_channel(head, before + __popc(all & ((1u << lane) - 1)));
             before += __popc(all);
             if (!sees[c]) continue;
-            const Four words = input.stream.at(std::uint32_t(input.document[row]),
-                                               std::uint32_t(input.position[row]), channel / 4);
+            const Four words =
+                input.stream.at(std::uint32_t(input.document[row]), std::uint32_t(input.position[row]), channel / 4);
             const std::uint32_t low = channel & 1 ? words.v[1] : words.v[0],
                                 high = channel & 1 ? words.v[3] : words.v[2];
             keep[c] = (channel & 2 ? high : low) >= input.threshold ? input.kept : 0;
@@ -89,12 +90,12 @@ struct Sight {
 // The tables of a graph, kept for the next call: the layers of a model ask with one graph after the other, and their
 // backward once more. A graph is known by all that it holds, so nobody has to say that it has changed.
 //
-// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of its masks
-// itself, each once: what an earlier step has sent is not counted upon, so that steps of one bucket have the same nodes.
+// Nothing here waits for the GPU or reads from it. A step that is captured as a CUDA graph sends the tables of its
+// masks itself, each once: what an earlier step has sent is not counted upon, so that steps of one bucket have the same
+// nodes.
 class TableKeeper {
   public:
-    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys,
-                bool counts) {
+    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int keys, bool counts) {
         std::string name;
         auto append = [&](const auto& all) {
             const std::size_t size = all.size();
@@ -189,11 +190,10 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
 
 // A block for every tile, head and chunk of columns.
 template <auto kernel, class... Arguments>
-void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes,
-                  const Arguments&... arguments) {
+void launch_tiles(int tiles, int heads, int D, int width, std::size_t shared_bytes, const Arguments&... arguments) {
     if (tiles == 0) return;
-    launch<kernel>(dim3(unsigned(tiles), unsigned(heads), unsigned(std::max(1, (D + width - 1) / width))),
-                   tile_threads, shared_bytes, arguments...);
+    launch<kernel>(dim3(unsigned(tiles), unsigned(heads), unsigned(std::max(1, (D + width - 1) / width))), tile_threads,
+                   shared_bytes, arguments...);
 }
 
 }  // namespace masquerade::DEVICE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward of attention on CUDA: one kernel for dq, a block with a tile of queries that goes over tiles of keys, and
-// one for dk and dv, a block with a tile of keys that goes over the tiles of queries that see it. Both find the
+// The backward of attention on CUDA: one kernel for dq, a block with a tile of queries that goes over tiles of keys,
+// and one for dk and dv, a block with a tile of keys that goes over the tiles of queries that see it. Both find the
 // probabilities again from lse. Each element of a gradient is summed by one thread in one order, and written once.
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/cuda/workspace.cuh"
@@ -16,8 +16,8 @@ struct BackwardInput {
     const float *lse, *delta;  // (Nq,H)
 };
 
-// (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper; but
-// y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
+// (Nq,H): delta = sum over j of p_j dp_j, by the very numbers that it is taken from afterwards. dy.y would be cheaper;
+// but y is rounded to S, and a row that sees one key would not have ds = 0 exactly.
 struct Delta {};
 
 template <class S, int W>
@@ -61,11 +61,13 @@ struct Backward {
         load_tile(tiles.k, kv, 2 * C, keys.rows, width);
         load_tile(tiles.v, kv + C, 2 * C, keys.rows, width);
     }
-    // For a pair of tiles: p keep, and ds = p (dp - delta) / sqrt(D), where dp = dy.v keep and keep is dropout's factor;
-    // 0 where a row does not see; or only the pair's part of delta. Data that the tiles hold already are not loaded again.
+    // For a pair of tiles: p keep, and ds = p (dp - delta) / sqrt(D), where dp = dy.v keep and keep is dropout's
+    // factor;
+    // 0 where a row does not see; or only the pair's part of delta. Data that the tiles hold already are not loaded
+    // again.
     template <bool only_delta>
-    __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index,
-                                        bool new_queries, bool new_keys) const {
+    __device__ void gradients_of_scores(const QueryTile& tile, const KeyTile& keys, int visit_index, bool new_queries,
+                                        bool new_keys) const {
         const AttentionInput<S>& forward = input.forward;
         const int thread = int(threadIdx.x), lane = thread % 32, warp = thread / 32;
         const Visit visit = forward.tables.visits[visit_index];
@@ -108,8 +110,7 @@ struct Backward {
             [[maybe_unused]] float delta = 0;
             for (int c = 0; c < sight.columns; c++) {
                 const int j = lane + 32 * c;
-                const float p =
-                    sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
+                const float p = sight.sees[c] ? exp_of(tiles.scores(i, j) * forward.scale - tiles.lse[i]) : 0.0f;
                 const float slope = sight.sees[c] ? tiles.dp(i, j) * sight.keep[c] : 0.0f;
                 if constexpr (only_delta) {
                     delta += p * slope;
@@ -152,8 +153,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<S, W>)
     for (int v = tile.first; v < tile.last; v++) {
         const KeyTile keys = input.forward.tables.key_tiles[input.forward.tables.visits[v].key_tile];
         block.template gradients_of_scores<false>(tile, keys, v, v == tile.first, true);
-        add_factors<Form::rows_by_columns>(dq, block.tiles.ds, block.tiles.k, tile.rows, block.columns,
-                                               keys.rows);
+        add_factors<Form::rows_by_columns>(dq, block.tiles.ds, block.tiles.k, tile.rows, block.columns, keys.rows);
     }
     S* rows = to + std::int64_t(tile.row) * block.C + block.head * block.D + block.column;
     dq.each([&](int i, int c, float x) {
@@ -199,8 +199,8 @@ __global__ void __launch_bounds__(tile_threads)
 
 }  // namespace
 
-void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph,
-                        AttentionRule rule, Grad dq, Grads dkv) {
+void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
+                        Grad dq, Grads dkv) {
     const char* op = "attention_backward";
     check_attention(op, q, kv, graph, rule, y, lse);
     check_attention_gradients(op, dy, q, kv, y, dq, dkv);
@@ -210,15 +210,15 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         for_width(D, [&](auto width) {
             constexpr int W = decltype(width)::value;
-            const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(),
-                                         lse.as<float>(), delta};
+            const BackwardInput<S> input{attention_input<S>(op, q, kv, graph, rule, W), dy.as<S>(), lse.as<float>(),
+                                         delta};
             const Tables& tables = input.forward.tables;
             constexpr std::size_t shared = sizeof(BackwardTiles<S, W>);
             launch_tiles<attention_delta_kernel<S, W> >(tables.query_tile_count, rule.heads, std::min(D, W), W, shared,
                                                         input, delta);
             if (dq)
-                launch_tiles<attention_dq_kernel<S, W> >(tables.query_tile_count, rule.heads, D, W, shared,
-                                                         input, dq.view.as<S>(), dq.add);
+                launch_tiles<attention_dq_kernel<S, W> >(tables.query_tile_count, rule.heads, D, W, shared, input,
+                                                         dq.view.as<S>(), dq.add);
             KeyGradients<S> gradients{};
             bool wanted = false;
             for (int s = 0; s < dkv.count; s++) {
@@ -227,8 +227,8 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
                 wanted = wanted || dkv[s];
             }
             if (wanted)
-                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, rule.heads, D, W, shared,
-                                                          input, gradients);
+                launch_tiles<attention_dkv_kernel<S, W> >(tables.key_tile_count, rule.heads, D, W, shared, input,
+                                                          gradients);
         });
     });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The forward of attention on CUDA: a block goes with its tile of queries over the tiles of keys that it visits, and keeps
-// of each row the largest score, the sum of exponentials and the weighted sum of values so far. Whenever a larger score
-// comes, what was summed is made smaller (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
+// The forward of attention on CUDA: a block goes with its tile of queries over the tiles of keys that it visits, and
+// keeps of each row the largest score, the sum of exponentials and the weighted sum of values so far. Whenever a larger
+// score comes, what was summed is made smaller (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
 #include "engine/ops/cuda/attention.cuh"
 #include "engine/ops/launch.h"
 

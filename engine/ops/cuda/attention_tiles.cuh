@@ -15,8 +15,8 @@ namespace masquerade::DEVICE {
 struct QueryTile {
     int row, rows, segment, first, last;
 };
-// Key rows [row, row + rows) of a source; the visits to it are by_key[first] to by_key[last - 1]. No row is in two tiles,
-// and every row of the sources is in one.
+// Key rows [row, row + rows) of a source; the visits to it are by_key[first] to by_key[last - 1]. No row is in two
+// tiles, and every row of the sources is in one.
 struct KeyTile {
     int source, row, rows, first, last;
 };
@@ -75,8 +75,7 @@ struct TilePlanner {
             }
     }
 
-    void visit(int query_tile, int key_tile, int key_segment, const int* seen,
-               std::vector<int>& seen_so_far) {
+    void visit(int query_tile, int key_tile, int key_segment, const int* seen, std::vector<int>& seen_so_far) {
         const int rows = plan.query_tiles[std::size_t(query_tile)].rows,
                   keys = plan.key_tiles[std::size_t(key_tile)].rows;
         int all = 0;
@@ -142,8 +141,8 @@ struct TilePlanner {
 };
 
 // Tiles of at most so many rows; `covered`: of every query row, whether a segment holds it.
-inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered,
-                           int queries, int keys, bool counts) {
+inline TilePlan plan_tiles(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries,
+                           int keys, bool counts) {
     TilePlanner planner(graph, queries, keys, counts);
     for (int s = 0; s < kv.count; s++) planner.cut_keys(s, int(kv[s].rows()));
     for (std::size_t s = 0; s < graph.queries.size(); s++)

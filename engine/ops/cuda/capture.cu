@@ -2,10 +2,10 @@
 // A step as one CUDA graph. All work goes onto one stream anyway; while that is captured CUDA keeps kernels, copies and
 // fills in their order, and the launch of the whole leaves nothing for the host to do between two kernels.
 //
-// Every step is captured anew, since much that differs between steps of one bucket is an argument of a kernel: the streams
-// of random numbers, how many tiles a mask has, the schedule's weight of a term. What a capture costs is that of asking; what
-// is saved is making a graph ready to run: the one of the bucket's last step is brought up to date, node by node, and only
-// where the steps differ in their nodes is a new one made.
+// Every step is captured anew, since much that differs between steps of one bucket is an argument of a kernel: the
+// streams of random numbers, how many tiles a mask has, the schedule's weight of a term. What a capture costs is that
+// of asking; what is saved is making a graph ready to run: the one of the bucket's last step is brought up to date,
+// node by node, and only where the steps differ in their nodes is a new one made.
 #include "engine/ops/cuda/capture.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks, as on the CPU: the logits of
-// a block for all words, one kernel that finds a row's loss and turns its logits into their gradients, and two products
-// that carry those to h and w. So the logits are made once and never stored whole.
+// Cross-entropy over logits = h w^T + b, loss and gradients in one pass. Rows go by blocks, as on the CPU: the logits
+// of a block for all words, one kernel that finds a row's loss and turns its logits into their gradients, and two
+// products that carry those to h and w. So the logits are made once and never stored whole.
 #include "engine/math/matrix.h"
 #include "engine/ops/check_products.h"
 #include "engine/ops/cuda/gemm.h"
@@ -27,8 +27,8 @@ HD float dlogit(float logit, float lse, const Label& label, float weight, bool a
 // are those of row 0.
 template <class S>
 __global__ void __launch_bounds__(1024)
-    loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label,
-                float* loss, float* lse, S* dlogits) {
+    loss_kernel(const float* logits, int V, const int* targets, const float* weights, Label label, float* loss,
+                float* lse, S* dlogits) {
     __shared__ float tops[32], sums[32], logit_sums[32];
     const bool smooth = label.other > 0;
     const std::int64_t row = blockIdx.x;
@@ -98,8 +98,8 @@ void run_block(const Block& block) {
     // at a time that what is read a second time still lies in a cache.
     const unsigned threads = unsigned(V >= 1024 ? 1024 : (V + 31) / 32 * 32);
     if (rows > 0)
-        launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights,
-                               block.label, block.loss, block.lse, dlogits);
+        launch<loss_kernel<S>>(unsigned(rows), threads, 0, logits, int(V), block.targets, block.weights, block.label,
+                               block.loss, block.lse, dlogits);
 
     const View d{dlogits, dtype_of<S>, block.h.device, {rows, V}, "dlogits"};
     if (block.h1) gemm(rows, C, V, factor(d), factor(block.w), product(block.h1));
@@ -108,15 +108,14 @@ void run_block(const Block& block) {
     if constexpr (sizeof(S) == sizeof(float))
         column_sums(d, {block.b1, !block.first});
     else
-        launch_column_sums(rows, int(V),
-                           Unrounded{logits, block.lse, block.weights, block.targets, block.label, V},
+        launch_column_sums(rows, int(V), Unrounded{logits, block.lse, block.weights, block.targets, block.label, V},
                            block.b1.as<float>(), !block.first);
 }
 
 }  // namespace
 
-void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss,
-                           View lse, View total, View h1, View w1, View b1) {
+void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, double smoothing, View loss, View lse,
+                           View total, View h1, View w1, View b1) {
     check_cross_entropy(h, w, b, targets, weights, smoothing, loss, lse, total, h1, w1, b1);
     std::int64_t n = 0;
     do {  // once even where there are no rows: zeros must be stored

@@ -8,9 +8,10 @@
 // dimension. What lies there as we read it (not transposed) is already the transpose that is asked for; what lies there
 // transposed is transposed by cuBLASLt. Its bias has an element for every row of C^T, that is for every column of C.
 //
-// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept; so is that it suggests none. Where K
-// is split, the parts are summed in float in a step of their own, in a fixed order: one product always has the same bits
-// on one GPU. Those of a row may differ with the number of rows beside it, because another shape may get another algorithm.
+// For each shape the algorithm is chosen once, from what cuBLASLt suggests, and kept; so is that it suggests none.
+// Where K is split, the parts are summed in float in a step of their own, in a fixed order: one product always has the
+// same bits on one GPU. Those of a row may differ with the number of rows beside it, because another shape may get
+// another algorithm.
 #include <cublasLt.h>
 
 #include <array>
@@ -97,12 +98,13 @@ void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, T 
 }
 
 // A factor of the transposed product: stored as (rows, columns), its rows a step apart, 0: one after the other.
-cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows, std::int64_t columns) {
+cublasLtMatrixLayout_t layout_of(DType type, bool transposed, std::int64_t step, std::int64_t rows,
+                                 std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
     cublasLtMatrixLayout_t layout = nullptr;
-    lt().expect(
-        lt().make_layout(&layout, type_of(type), std::uint64_t(columns), std::uint64_t(rows), step ? step : columns),
-        "describing a matrix");
+    lt().expect(lt().make_layout(&layout, type_of(type), std::uint64_t(columns), std::uint64_t(rows),
+                                 step ? step : columns),
+                "describing a matrix");
     return layout;
 }
 
@@ -120,11 +122,10 @@ void choose_algorithm(Plan& plan, const Multiplication& p) {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::uint32_t(alignment_of(p.c.data)));
     cublasLtMatmulHeuristicResult_t best = {};
     int found = 0;
-    const cublasStatus_t status = lt().suggest(lt().handle, plan.operation, plan.first, plan.second,
-                                               plan.result, plan.result, preference, 1, &best, &found);
+    const cublasStatus_t status = lt().suggest(lt().handle, plan.operation, plan.first, plan.second, plan.result,
+                                               plan.result, preference, 1, &best, &found);
     lt().forget_preference(preference);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
-        lt().expect(status, text("choosing an algorithm for ", name_of(p)));
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) lt().expect(status, text("choosing an algorithm for ", name_of(p)));
     plan.possible = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
     plan.algorithm = best.algo;
 }
@@ -133,10 +134,8 @@ Plan make_plan(const Multiplication& p) {
     Plan plan;
     const cublasComputeType_t sums = product_rule().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
-    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA,
-        std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
-    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB,
-        std::int32_t(p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t(p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     if (p.bias) {
         set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t(CUBLASLT_EPILOGUE_BIAS));
         set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t(CUDA_R_32F));
@@ -198,9 +197,9 @@ bool multiply(const Multiplication& p) {
     if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     const float one = 1, kept = p.c.add ? 1 : 0;
     const cublasStatus_t status =
-        lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second, &kept,
-                      p.c.data, plan.result, p.c.data, plan.result, &plan.algorithm,
-                      workspace<Parts, char>(workspace_bytes), workspace_bytes, cuda_stream());
+        lt().multiply(lt().handle, plan.operation, &one, p.b.data, plan.first, p.a.data, plan.second, &kept, p.c.data,
+                      plan.result, p.c.data, plan.result, &plan.algorithm, workspace<Parts, char>(workspace_bytes),
+                      workspace_bytes, cuda_stream());
     plan.possible = status != CUBLAS_STATUS_NOT_SUPPORTED;
     if (plan.possible) lt().expect(status, name_of(p));
     return plan.possible;

@@ -23,8 +23,7 @@ namespace masquerade {
 struct CublasSearch {
     int major = 0;          // of CUDA: libcublasLt.so.13
     std::string root = "";  // before every folder that is not named by a variable
-    const char* (*variable)(const char* name) = [](const char* name) -> const
-        char* { return std::getenv(name); };
+    const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }
 };
@@ -54,8 +53,7 @@ inline bool newer(const std::string& a, const std::string& b) {
 inline std::vector<std::string> versions_of(const std::string& name, const std::string& folder) {
     std::vector<std::string> names;
     std::error_code ignored;
-    for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end;
-         entry.increment(ignored)) {
+    for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
         const std::string found = entry->path().filename().string();
         const bool version = found == name || found.compare(0, name.size() + 1, name + ".") == 0;
         if (version && entry->is_directory(ignored)) names.push_back(found);
@@ -90,10 +88,8 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
     }
     places.push_back(search.file());
 
-    std::vector<std::string> toolkits = {value_of("CUDA_HOME"), value_of("CUDA_PATH"),
-                                         search.root + "/usr/local/cuda"};
-    for (const std::string& folder :
-         detail::versions_of(text("cuda-", search.major), search.root + "/usr/local"))
+    std::vector<std::string> toolkits = {value_of("CUDA_HOME"), value_of("CUDA_PATH"), search.root + "/usr/local/cuda"};
+    for (const std::string& folder : detail::versions_of(text("cuda-", search.major), search.root + "/usr/local"))
         toolkits.push_back(folder);
     toolkits.push_back(search.root + "/opt/cuda");
     for (const std::string& toolkit : toolkits)
@@ -151,8 +147,7 @@ inline CublasOpened open_cublas(const CublasSearch& search) {
     return {nullptr, "",
             text("no ", search.file(), " can be opened", failed,
                  places.size() > 1 ? text("; ", absent, " other places do not have it") : std::string(),
-                 "; install cuBLAS of CUDA ", search.major,
-                 ", or name the file or its folder in MASQUERADE_CUBLAS")};
+                 "; install cuBLAS of CUDA ", search.major, ", or name the file or its folder in MASQUERADE_CUBLAS")};
 }
 
 }  // namespace masquerade

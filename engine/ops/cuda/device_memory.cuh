@@ -24,8 +24,7 @@ class Upload {
     const char* send() {
         char* to = static_cast<char*>(memory_.reserve(bytes_));
         if (bytes_ > 0)
-            check(cudaMemcpyAsync(to, from_, bytes_, cudaMemcpyHostToDevice, cuda_stream()),
-                  "sending a table");
+            check(cudaMemcpyAsync(to, from_, bytes_, cudaMemcpyHostToDevice, cuda_stream()), "sending a table");
         return to;
     }
 

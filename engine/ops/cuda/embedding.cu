@@ -47,8 +47,7 @@ __device__ inline Place place_of(const int* ids, std::int64_t n, int shift, std:
 }
 
 // counts[digit * tiles + tile] = rows of the tile with that digit
-__global__ void __launch_bounds__(32)
-    count_digits_kernel(const int* ids, std::int64_t n, int shift, int* counts) {
+__global__ void __launch_bounds__(32) count_digits_kernel(const int* ids, std::int64_t n, int shift, int* counts) {
     __shared__ int found[digits];
     const int lane = int(threadIdx.x);
     for (int d = lane; d < digits; d += 32) found[d] = 0;
@@ -89,9 +88,8 @@ __global__ void __launch_bounds__(scanned_at_once) scan_kernel(int* counts, std:
 }
 
 // The rows in the order of their digits; a null `rows` are 0, 1, 2 ...
-__global__ void __launch_bounds__(32)
-    scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift, const int* counts,
-                   int* sorted_ids, int* sorted_rows) {
+__global__ void __launch_bounds__(32) scatter_kernel(const int* ids, const int* rows, std::int64_t n, int shift,
+                                                     const int* counts, int* sorted_ids, int* sorted_rows) {
     __shared__ int next[digits];
     const int lane = int(threadIdx.x);
     for (int d = lane; d < digits; d += 32) next[d] = counts[std::int64_t(d) * gridDim.x + blockIdx.x];
@@ -126,8 +124,7 @@ Sorted sort(const int* ids, std::int64_t n, std::int64_t V) {
         const int shift = pass * digit_bits;
         launch<count_digits_kernel>(unsigned(tiles), 32, 0, from.ids, n, shift, counts);
         launch<scan_kernel>(1, scanned_at_once, 0, counts, tiles * digits);
-        launch<scatter_kernel>(unsigned(tiles), 32, 0, from.ids, from.rows, n, shift, counts, to_ids,
-                               to_rows);
+        launch<scatter_kernel>(unsigned(tiles), 32, 0, from.ids, from.rows, n, shift, counts, to_ids, to_rows);
         from = {to_ids, to_rows};
         pass++;
     } while ((V - 1) >> (pass * digit_bits) > 0);
@@ -191,8 +188,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     int* starts = workspace<Starts, int>(V + 1);
     for_each_point(V + 1, Start{sorted.ids, n, starts});
     for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(V * parts,
-                     SumRows<S>{dy.as<S>(), starts, sorted.rows, dw.view.as<float>(), dw.add, C, parts});
+        for_each_row(V * parts, SumRows<S>{dy.as<S>(), starts, sorted.rows, dw.view.as<float>(), dw.add, C, parts});
     });
 }
 

@@ -13,8 +13,8 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 
-// to = from (+ bias), stored or added: rows of n numbers, a step apart each. from null: 0, the product of no columns and
-// no rows.
+// to = from (+ bias), stored or added: rows of n numbers, a step apart each. from null: 0, the product of no columns
+// and no rows.
 template <class From, class To>
 struct Copy {
     const From* from;
@@ -49,8 +49,8 @@ DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     if (f.dtype == DType::f32) return f;
     float* wide = workspace<Tag>(rows * columns);
     const std::int64_t n = f.transposed ? rows : columns;
-    for_each_point(rows * columns, Copy<bfloat16, float>{static_cast<const bfloat16*>(f.data), row_step(f, n), nullptr, wide,
-                                                         n, n, false});
+    for_each_point(rows * columns, Copy<bfloat16, float>{static_cast<const bfloat16*>(f.data), row_step(f, n), nullptr,
+                                                         wide, n, n, false});
     return {wide, DType::f32, f.transposed};
 }
 
@@ -88,8 +88,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
 
 void column_sums(const View& x, const Grad& sums) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        launch_column_sums(x.rows(), int(x.columns()), Column<S>{x.as<S>(), x.columns()},
-                           sums.view.as<float>(), sums.add);
+        launch_column_sums(x.rows(), int(x.columns()), Column<S>{x.as<S>(), x.columns()}, sums.view.as<float>(),
+                           sums.add);
     });
 }
 

@@ -33,8 +33,7 @@ inline cudaStream_t& cuda_stream() {
 inline void check(cudaError_t status, const std::string& what) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // or the next call would meet it again
-    throw Error(
-        text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
+    throw Error(text("CUDA: ", what, " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
 // Kernels are launched here and nowhere else: launch<kernel>(blocks, threads of each, bytes of shared memory, what the
@@ -42,13 +41,12 @@ inline void check(cudaError_t status, const std::string& what) {
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
     if (shared_bytes > 48 << 10)
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)),
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   int(shared_bytes)),
               text("asking for ", shared_bytes, " bytes of shared memory for ", name_of_kernel<kernel>()));
     kernel<<<blocks, threads, shared_bytes, cuda_stream()>>>(arguments...);
-    check(cudaGetLastError(),
-          text("starting ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",", blocks.z,
-               ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
+    check(cudaGetLastError(), text("starting ", name_of_kernel<kernel>(), " on (", blocks.x, ",", blocks.y, ",",
+                                   blocks.z, ") blocks of (", threads.x, ",", threads.y, ",", threads.z, ") threads"));
 }
 
 // The bytes of shared memory that the launch asked for, from the first on, 128 bytes aligned; the same for every T.
@@ -60,8 +58,7 @@ __device__ T* dynamic_shared() {
 #else
 template <auto kernel, class... Arguments>
 void launch(dim3 blocks, dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
-    emulator::run(name_of_kernel<kernel>().c_str(), blocks, threads, shared_bytes,
-                  [=] { kernel(arguments...); });
+    emulator::run(name_of_kernel<kernel>().c_str(), blocks, threads, shared_bytes, [=] { kernel(arguments...); });
 }
 template <class T>
 T* dynamic_shared() {

@@ -40,8 +40,7 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
 // to[c] = the sum over rows n of term(n, c), in the order of the CPU: rows in chunks of 64, then the chunks. A block
 // has 32 columns; each of its 32 warps sums a chunk, and the first adds what they found, in order.
 template <class A, class F>
-__global__ void __launch_bounds__(1024)
-    column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
+__global__ void __launch_bounds__(1024) column_sums_kernel(std::int64_t rows, int columns, F term, A* to, bool add) {
     constexpr int chunk = 64, chunks = 32;
     __shared__ A parts[chunks][32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = blockIdx.x * 32 + lane;

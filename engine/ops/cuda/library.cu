@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stamp, ops and runtime that the CUDA library hands over. If a file of the library defines an op in namespace cuda,
-// the op fills its own slot: the names here are weak, and null where nobody defines them.
+// The stamp, ops and runtime that the CUDA library hands over. If a file of the library defines an op in namespace
+// cuda, the op fills its own slot: the names here are weak, and null where nobody defines them.
 #include "engine/ops/library.h"
 
 #include "engine/ops/cuda/missing.h"
@@ -34,7 +34,7 @@ const OpTable table = {
 extern "C" __attribute__((visibility("default"))) const masquerade::CudaLibrary* masquerade_cuda();
 
 const masquerade::CudaLibrary* masquerade_cuda() {
-    static const masquerade::CudaLibrary library = {masquerade::this_stamp(), &masquerade::table,
-                                                    masquerade::has, masquerade::cuda::runtime()};
+    static const masquerade::CudaLibrary library = {masquerade::this_stamp(), &masquerade::table, masquerade::has,
+                                                    masquerade::cuda::runtime()};
     return &library;
 }

@@ -50,8 +50,8 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View turns, i
     rotary_forward(y, positions, turns, columns, y);
 }
 
-void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx,
-                            Grad dw, Grad db) {
+void linear_rotary_backward(View dy, View x, View w, Ints positions, View turns, int columns, Grad dx, Grad dw,
+                            Grad db) {
     View back = dy;
     back.data = workspace<TurnedBack, char>(std::int64_t(dy.bytes()));
     rotary_backward(dy, positions, turns, columns, Grad{back, false});

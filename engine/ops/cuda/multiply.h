@@ -3,8 +3,8 @@
 //
 // multiply() is taken from elsewhere: in namespace cuda it is cuBLASLt's (engine/ops/cuda/cublas.cu); in namespace
 // fibers, where the tests run kernels on the CPU, a plain loop answers (tests/emulator/multiply.cpp). tiled_multiply()
-// is the engine's own (tiled_multiply.cu) and chosen by gemm.cu: by the rule, or where multiply() refuses a shape. These
-// two, and what is above them, are one source for both namespaces.
+// is the engine's own (tiled_multiply.cu) and chosen by gemm.cu: by the rule, or where multiply() refuses a shape.
+// These two, and what is above them, are one source for both namespaces.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace masquerade {
 
-// A matrix to be read: whole rows, which follow each other or, where `row` is not 0, begin that far apart; transposed: the
-// rows that lie there are its columns.
+// A matrix to be read: whole rows, which follow each other or, where `row` is not 0, begin that far apart; transposed:
+// the rows that lie there are its columns.
 struct DeviceFactor {
     const void* data;
     DType dtype;
@@ -57,8 +57,7 @@ inline void expect_known(const Multiplication& p) {
     const bool bf16 = p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16 &&
                       (p.c.dtype == DType::f32 || (p.c.dtype == DType::bf16 && !p.bias));
     if ((!f32 && !bf16) || p.m <= 0 || p.n <= 0 || p.k <= 0)
-        throw Error(text("no kernel makes ", name_of(p),
-                         "; expected f32 throughout, or bf16 in f32 or, without a ",
+        throw Error(text("no kernel makes ", name_of(p), "; expected f32 throughout, or bf16 in f32 or, without a ",
                          "bias, in bf16, and sizes above 0"));
 }
 

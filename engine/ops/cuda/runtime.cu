@@ -71,8 +71,7 @@ void release(void* data) noexcept { cudaFree(data); }
 
 // Waits for all work on the stream. While a step is only being captured, the host cannot wait for results: an Error.
 void wait(const char* for_what) {
-    if (capturing())
-        throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
+    if (capturing()) throw Error(text("CUDA: ", for_what, " while a step is captured as a graph; launch it first"));
     check(cudaStreamSynchronize(stream()), text("work before ", for_what));
     forget_staged();
 }
@@ -116,8 +115,7 @@ DeviceEvent* note_moment() {
 double seconds_between(DeviceEvent* from, DeviceEvent* to) {
     float milliseconds = 0;
     check(cudaEventSynchronize(event_of(to)), "work before an event");
-    check(cudaEventElapsedTime(&milliseconds, event_of(from), event_of(to)),
-          "reading the time between two events");
+    check(cudaEventElapsedTime(&milliseconds, event_of(from), event_of(to)), "reading the time between two events");
     return 1e-3 * double(milliseconds);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of tiles that lie in shared memory, summed in registers of the block's 128 threads: the one place where
-// attention multiplies matrices. Tiles of float go through the CUDA cores, tiles of bf16 through the tensor cores, which
-// multiply exactly and add in float. Every sum runs along its depth in order: no atomics, one result.
+// attention multiplies matrices. Tiles of float go through the CUDA cores, tiles of bf16 through the tensor cores,
+// which multiply exactly and add in float. Every sum runs along its depth in order: no atomics, one result.
 #pragma once
 #include "engine/math/scalar.h"
 #include "engine/ops/cuda/kernel.cuh"
@@ -18,8 +18,10 @@ struct Tile {
     __device__ T& operator()(int i, int j) { return all[i * stride + j]; }
 };
 
-// A tile of float factors as products take it. Of bf16 it is two tiles, what the first one rounds away is in the second:
-// so what is computed between two products is not rounded to 8 bits, and results are rounded once, when they are stored.
+// A tile of float factors as products take it. Of bf16 it is two tiles, what the first one rounds away is in the
+// second:
+// so what is computed between two products is not rounded to 8 bits, and results are rounded once, when they are
+// stored.
 template <class T, int M, int N>
 struct FactorTile {
     Tile<T, M, N> high;
@@ -75,8 +77,7 @@ struct TileSum<float, M, N> {
                 of_a[s] = form == Form::columns ? a[k * a_stride + i + 8 * s] : a[(i + 8 * s) * a_stride + k];
 #pragma unroll
             for (int s = 0; s < B; s++)
-                of_b[s] = form == Form::rows_by_rows ? b[(j + 16 * s) * b_stride + k]
-                                                     : b[k * b_stride + j + 16 * s];
+                of_b[s] = form == Form::rows_by_rows ? b[(j + 16 * s) * b_stride + k] : b[k * b_stride + j + 16 * s];
 #pragma unroll
             for (int s = 0; s < A; s++)
 #pragma unroll
@@ -101,9 +102,8 @@ struct TileSum<float, M, N> {
 // d += a b of the tensor cores, a (16,16), b (16,8), d (16,8). With g = lane / 4 and t = lane % 4, a lane holds
 //     a[0], a[1]  a(g, 2t), a(g + 8, 2t), each with the column behind it in the upper half;  a[2], a[3]  8 columns on
 //     b[0], b[1]  b(2t, g), b(2t + 8, g), each with the row below in the upper half
-//     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)         PTX: mma.sync.m16n8k16, fragments of .bf16
-__device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4],
-                                          const std::uint32_t (&b)[2]) {
+//     d           d(g, 2t), d(g, 2t + 1), d(g + 8, 2t), d(g + 8, 2t + 1)     PTX: mma.sync.m16n8k16, fragments of .bf16
+__device__ inline void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
 #ifdef CUDA_EMULATED
     emulator::multiply_fragments(d, a, b);
 #elif defined(__CUDA_ARCH__)
@@ -162,9 +162,8 @@ struct TileSum<bfloat16, M, N> {
 #pragma unroll
             for (int s = 0; s < 4; s++) {
                 const int row = i + s % 2 * 8, column = k + 2 * t + s / 2 * 8;
-                of_a[s] = form == Form::columns
-                              ? two_of(a[column * a_stride + row], a[(column + 1) * a_stride + row])
-                              : two_of(a + row * a_stride + column);
+                of_a[s] = form == Form::columns ? two_of(a[column * a_stride + row], a[(column + 1) * a_stride + row])
+                                                : two_of(a + row * a_stride + column);
             }
 #pragma unroll
             for (int tile = 0; tile < tiles; tile++) {
@@ -184,7 +183,8 @@ struct TileSum<bfloat16, M, N> {
 
 // The same as add() with factors on the left.
 template <Form form, class Sum, class T, int M, int N, class RightTile>
-__device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n, int depth) {
+__device__ void add_factors(Sum& sum, const FactorTile<T, M, N>& left, const RightTile& right, int m, int n,
+                            int depth) {
     sum.template add<form>(left.high, right, m, n, depth);
     if constexpr (sizeof(T) == 2) sum.template add<form>(left.low, right, m, n, depth);
 }

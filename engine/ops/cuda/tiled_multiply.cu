@@ -61,8 +61,8 @@ __device__ void set_number(Packet& packet, int i, T x) {
         packet.words[i / 2] |= std::uint32_t(x.bits) << i % 2 * 16;
 }
 
-// A factor as it lies in memory: lines that follow each other. A line runs along the depth (`deep`: one for each row of A
-// or column of B), or across it (one for each step of the depth).
+// A factor as it lies in memory: lines that follow each other. A line runs along the depth (`deep`: one for each row of
+// A or column of B), or across it (one for each step of the depth).
 template <class T>
 struct Lines {
     const T* data;
@@ -131,12 +131,11 @@ struct Tiles {
 // One tile (M,N) of C, in chunks of K steps of the depth.
 template <class T, class S, int M, int N, int K>
 __global__ void __launch_bounds__(tile_threads)
-    product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m,
-                   std::int64_t n, std::int64_t depth, bool add) {
+    product_kernel(Lines<T> a, Lines<T> b, S* c, std::int64_t c_step, const float* bias, std::int64_t m, std::int64_t n,
+                   std::int64_t depth, bool add) {
     Tiles<T, M, N, K>& tiles = *dynamic_shared<Tiles<T, M, N, K>>();
     const unsigned across = unsigned((n + N - 1) / N);
-    const std::int64_t row = std::int64_t(blockIdx.x / across) * M,
-                       column = std::int64_t(blockIdx.x % across) * N;
+    const std::int64_t row = std::int64_t(blockIdx.x / across) * M, column = std::int64_t(blockIdx.x % across) * N;
     const int rows = int(m - row < M ? m - row : M), columns = int(n - column < N ? n - column : N);
 
     TileSum<T, M, N> sum;
@@ -173,12 +172,11 @@ template <class T, class S, int M, int N, int K>
 void launch_product(const Multiplication& p) {
     const std::int64_t tiles = tiles_of(p, M, N);
     if (tiles > INT_MAX)
-        throw Error(
-            text("tiled_multiply: ", name_of(p), " has ", tiles, " tiles; expected at most ", INT_MAX));
+        throw Error(text("tiled_multiply: ", name_of(p), " has ", tiles, " tiles; expected at most ", INT_MAX));
     launch<product_kernel<T, S, M, N, K>>(unsigned(tiles), tile_threads, sizeof(Tiles<T, M, N, K>),
                                           lines_of<T>(p.a, p.m, p.k, !p.a.transposed),
-                                          lines_of<T>(p.b, p.n, p.k, p.b.transposed),
-                                          static_cast<S*>(p.c.data), row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
+                                          lines_of<T>(p.b, p.n, p.k, p.b.transposed), static_cast<S*>(p.c.data),
+                                          row_step(p.c, p.n), p.bias, p.m, p.n, p.k, p.c.add);
 }
 
 // Large tiles read less; small ones keep a GPU busy where there are few, and waste less of few rows.

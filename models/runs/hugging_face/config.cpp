@@ -35,12 +35,10 @@ struct Number {
     T low, high;
     std::optional<T> missing = {};  // what a file without the key means; none: it must be there
 };
-constexpr Number<int> whole_numbers[] = {{"vocab_size", &B::vocabulary, 1, 1 << 24},
-                                         {"hidden_size", &B::width, 1, 65536},
-                                         {"num_hidden_layers", &B::layers, 1, 1024},
-                                         {"num_attention_heads", &B::heads, 1, 1024},
-                                         {"intermediate_size", &B::inner, 1, 262144},
-                                         {"type_vocab_size", &B::types, 1, 65536, 2}};
+constexpr Number<int> whole_numbers[] = {
+    {"vocab_size", &B::vocabulary, 1, 1 << 24},  {"hidden_size", &B::width, 1, 65536},
+    {"num_hidden_layers", &B::layers, 1, 1024},  {"num_attention_heads", &B::heads, 1, 1024},
+    {"intermediate_size", &B::inner, 1, 262144}, {"type_vocab_size", &B::types, 1, 65536, 2}};
 constexpr Number<double> real_numbers[] = {{"layer_norm_eps", &B::eps, 0, 1, 1e-12},
                                            {"initializer_range", &B::deviation, 0, 10, 0.02},
                                            {"hidden_dropout_prob", &B::dropout, 0, 0.99, 0.1},
@@ -60,8 +58,9 @@ GeluKind read_gelu(const Field& field) {
     const std::string name = word_in(field, "gelu");
     for (const GeluName& known : gelu_names)
         if (name == known.name) return known.kind;
-    field.fail("gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another "
-               "activation is another model, for which there is no op here");
+    field.fail(
+        "gelu or gelu_python (by erf), or gelu_new, gelu_pytorch_tanh or gelu_fast (by tanh): another "
+        "activation is another model, for which there is no op here");
 }
 
 }  // namespace
@@ -122,11 +121,13 @@ json hugging_face_sizes(const BackboneOptions& b) {
 
 std::string hugging_face_config(const BackboneOptions& b, DType dtype, int pad) {
     if (b.attention != "softmax")
-        throw BadUsage(text("attention is ", b.attention, ": Hugging Face's BERT and RoFormer read every key by softmax, so the weights would mean "
+        throw BadUsage(text("attention is ", b.attention,
+                            ": Hugging Face's BERT and RoFormer read every key by softmax, so the weights would mean "
                             "something else there"));
     if (b.pre_norm)
-        throw BadUsage("pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
-                       "is nothing that could load it; only post-LN stacks are written");
+        throw BadUsage(
+            "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers, so there "
+            "is nothing that could load it; only post-LN stacks are written");
     if (!b.rotary && b.embedding_width() != b.width)
         throw BadUsage(text("the embedding has a width of ", b.embedding, ", the layers of ", b.width,
                             ": Hugging Face's BERT knows one width; only a rotary stack (RoFormer) is written so"));

@@ -29,27 +29,27 @@ struct HuggingFaceTensor {
     Element element;
     Shape shape;
     std::string unreadable;  // its dtype and shape, if no parameter could hold them
-    std::string place;  // of the parameter, with keys or values; empty: nowhere
+    std::string place;       // of the parameter, with keys or values; empty: nowhere
 };
 
 struct HuggingFaceWeights {
     std::vector<HuggingFaceTensor> tensors;  // all of the folder, file by file
-    std::vector<std::string> unused;  // those of them that have no place: pooler, classifiers, other buffers
+    std::vector<std::string> unused;         // those of them that have no place: pooler, classifiers, other buffers
     // false: the folder has none (a BertModel), and the parameters of `head` keep their first values
     bool head = true;
 };
 
 // Reads model.safetensors, or the shards of model.safetensors.index.json, into parameters on any device, which are
 // allocated with `seed` where they are not: F16, BF16, F32 or F64; names with "bert.", "roformer." or neither, norms as
-// weight and bias or gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); it may
-// have other dropouts, other positions if it is rotary, and fewer layers.
-HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
-                                     Parameters& parameters, const TokenChoice& choice = {},
-                                     std::uint64_t seed = 1);
+// weight and bias or gamma and beta. The model is made from the folder's config with V = choice.size(vocab_size); it
+// may have other dropouts, other positions if it is rotary, and fewer layers.
+HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone, Parameters& parameters,
+                                     const TokenChoice& choice = {}, std::uint64_t seed = 1);
 
 // Writes config.json, model.safetensors and vocab.txt, for BertForMaskedLM or RoFormerForMaskedLM; the folder
 // is made where there is none. Parameters beside the stack, as the latents of a UniVAE, have their own names there.
-// BadUsage for a stack that neither is: pre-LN, an attention that is not softmax, or absolute positions with E other than C.
+// BadUsage for a stack that neither is: pre-LN, an attention that is not softmax, or absolute positions with E other
+// than C.
 void save_hugging_face(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                        const Vocabulary& vocabulary);
 // As above, with all that transformers needs to read text as the tokenizer does: tokenizer.json, tokenizer_config.json.

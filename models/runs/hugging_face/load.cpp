@@ -31,8 +31,8 @@ class WeightFiles {
         const nlohmann::json index = read_json(path_);
         auto map = index.is_object() ? index.find("weight_map") : index.end();
         if (map == index.end() || !map->is_object())
-            throw BadInput(text(
-                path_, " has no object \"weight_map\": tensors and the shards they lie in are expected there"));
+            throw BadInput(
+                text(path_, " has no object \"weight_map\": tensors and the shards they lie in are expected there"));
         std::set<std::string> shards;
         for (const auto& [name, shard] : map->items()) {
             const std::string file = shard.is_string() ? shard.get<std::string>() : "";
@@ -44,8 +44,7 @@ class WeightFiles {
         for (const std::string& shard : shards) add(folder + "/" + shard);
         for (const auto& [name, shard] : map->items())
             if (!has(name) || holder(name)->path() != folder + "/" + shard.get<std::string>())
-                throw BadInput(text(path_, " puts ", clipped(name, 200), " into ",
-                                    clipped(shard.get<std::string>()),
+                throw BadInput(text(path_, " puts ", clipped(name, 200), " into ", clipped(shard.get<std::string>()),
                                     ", which does not hold it; copy the folder again"));
     }
     // The file that holds a tensor, or null.
@@ -84,10 +83,9 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
         return !o.rotary ? "bert" : o.rotary_value ? "roformer with rotary_value" : "roformer";
     };
     if (model.pre_norm)
-        throw BadInput(
-            text(path,
-                 " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
-                 "(pre_norm), for which these weights mean nothing"));
+        throw BadInput(text(path,
+                            " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
+                            "(pre_norm), for which these weights mean nothing"));
     same("model_type", std::string(layout(folder)), std::string(layout(model)));
     same("hidden_size", folder.width, model.width);
     same("num_attention_heads", folder.heads, model.heads);
@@ -97,8 +95,8 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
 
 class Loader {
   public:
-    Loader(const std::string& folder, const Backbone& backbone, Parameters& parameters,
-           const TokenChoice& choice, std::uint64_t seed)
+    Loader(const std::string& folder, const Backbone& backbone, Parameters& parameters, const TokenChoice& choice,
+           std::uint64_t seed)
         : config_path_(file_of(folder, "config.json")),
           config_(read_hugging_face_config(folder)),
           model_(backbone.options),
@@ -109,8 +107,8 @@ class Loader {
         check_same(config_path_, config_.backbone, model_);
         choice_.check(config_.backbone.vocabulary, config_.pad);
         if (const int V = choice_.size(config_.backbone.vocabulary); V != model_.vocabulary)
-            throw BadInput(text(config_path_, ": vocab_size is ", config_.backbone.vocabulary, ", of which ",
-                                V, " tokens are chosen; the model has ", model_.vocabulary,
+            throw BadInput(text(config_path_, ": vocab_size is ", config_.backbone.vocabulary, ", of which ", V,
+                                " tokens are chosen; the model has ", model_.vocabulary,
                                 ". Make it with as many, or choose others"));
         find_prefix();
     }
@@ -128,7 +126,8 @@ class Loader {
         parameters_.round();
         for (const auto& file : files_.files())
             for (const StoredTensor& tensor : file->tensors()) {
-                loaded.tensors.push_back({tensor.name, tensor.element, tensor.shape, tensor.unreadable, places_[tensor.name]});
+                loaded.tensors.push_back(
+                    {tensor.name, tensor.element, tensor.shape, tensor.unreadable, places_[tensor.name]});
                 if (loaded.tensors.back().place.empty()) loaded.unused.push_back(tensor.name);
             }
         return loaded;
@@ -141,10 +140,10 @@ class Loader {
                 prefix_ = prefix;
                 return;
             }
-        throw BadInput(text(
-            files_.path(), " has no ", word_embeddings, " among its ", files_.count(),
-            " tensors, neither with \"bert.\" nor with \"roformer.\" before it; the weights of a BERT or "
-            "RoFormer are expected"));
+        throw BadInput(
+            text(files_.path(), " has no ", word_embeddings, " among its ", files_.count(),
+                 " tensors, neither with \"bert.\" nor with \"roformer.\" before it; the weights of a BERT or "
+                 "RoFormer are expected"));
     }
 
     bool has_head() const {
@@ -174,23 +173,21 @@ class Loader {
         if (by_token(name)) shape.size[0] = config_.backbone.vocabulary;
         const std::string found = find(name.name, name.of_head());
         if (found.empty())
-            throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name,
-                                " ", shape, ", which the model needs for ", name.place(),
+            throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name, " ", shape,
+                                ", which the model needs for ", name.place(),
                                 "; do config.json and the weights come from "
                                 "one model?"));
         const TensorFile& file = *files_.holder(found);
         const StoredTensor& tensor = file.at(found);
         if (tensor.shape != shape)
-            throw BadInput(text(file.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape,
-                                " is expected for ", name.place(), ". Set the sizes in ", config_path_,
+            throw BadInput(text(file.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape, " is expected for ",
+                                name.place(), ". Set the sizes in ", config_path_,
                                 " right, or take both files from one "
                                 "model"));
         return found;
     }
 
-    static bool by_token(const HuggingFaceName& name) {
-        return name.name == word_embeddings || name.name == head_bias;
-    }
+    static bool by_token(const HuggingFaceName& name) { return name.name == word_embeddings || name.name == head_bias; }
 
     // The tensor of this name into rows of a parameter, through the choice of tokens where it has a row for each.
     void take(const HuggingFaceName& name) const {
@@ -213,9 +210,8 @@ class Loader {
     // This stack has one matrix for the words it reads and those it writes, and one bias.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
-            throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(),
-                                " has no ", tied_matrix,
-                                " that could be the embedding all the same; only tied models are read"));
+            throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ",
+                                tied_matrix, " that could be the embedding all the same; only tied models are read"));
         check_equal(tied_matrix, prefix_ + word_embeddings);
         check_equal(tied_bias, head_bias);
     }
@@ -241,8 +237,8 @@ class Loader {
 
 }  // namespace
 
-HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone,
-                                     Parameters& parameters, const TokenChoice& choice, std::uint64_t seed) {
+HuggingFaceWeights load_hugging_face(const std::string& folder, const Backbone& backbone, Parameters& parameters,
+                                     const TokenChoice& choice, std::uint64_t seed) {
     return Loader(folder, backbone, parameters, choice, seed).load();
 }
 

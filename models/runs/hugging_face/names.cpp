@@ -3,9 +3,7 @@
 
 namespace masquerade {
 
-std::string HuggingFaceName::place() const {
-    return parts == 1 ? path : path + (part == 0 ? ", keys" : ", values");
-}
+std::string HuggingFaceName::place() const { return parts == 1 ? path : path + (part == 0 ? ", keys" : ", values"); }
 
 View HuggingFaceName::rows(const View& whole) const {
     View some = whole;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The names in Hugging Face's folders: of files, of sizes in config.json and of tensors. For models/runs/hugging_face/*.cpp.
+// The names in Hugging Face's folders: of files, of sizes in config.json and of tensors. For
+// models/runs/hugging_face/*.cpp.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>

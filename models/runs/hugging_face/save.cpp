@@ -41,8 +41,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     for (const HuggingFaceName& name : hugging_face_names(o)) {
         named.insert(name.path);
         const Tensor* parameter = parameters.find(name.path);
-        if (!parameter)
-            throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+        if (!parameter) throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
         here.emplace_back(name.rows(parameters.master(*parameter)));
         tensors.push_back(stored((name.of_head() ? "" : prefix) + name.name, here.back().view()));
     }

@@ -12,12 +12,12 @@ namespace masquerade {
 void TokenChoice::check(int rows, int told) const {
     for (std::size_t i = 0; i < keep.size(); i++)
         if (keep[i] < 0 || keep[i] >= rows)
-            throw BadInput(text("token ", i, " is to be token ", keep[i], " of the model, which has 0 to ",
-                                rows - 1, "; choose among these"));
+            throw BadInput(text("token ", i, " is to be token ", keep[i], " of the model, which has 0 to ", rows - 1,
+                                "; choose among these"));
     const int padding = pad >= 0 ? pad : told;
     if (!keep.empty() && keep[0] != padding)
-        throw BadInput(text("token 0 is to be token ", keep[0], " of the model; it must stay [PAD], token ",
-                            padding, ": put that first"));
+        throw BadInput(text("token 0 is to be token ", keep[0], " of the model; it must stay [PAD], token ", padding,
+                            ": put that first"));
     const int last = kept(rows) - 1;
     for (std::size_t i = 0; i < compounds.size(); i++) {
         const std::string name = text("token ", last + 1 + int(i));
@@ -26,8 +26,8 @@ void TokenChoice::check(int rows, int told) const {
                                 " of 0 to ", last, " that are kept; keep [UNK]"));
         for (int part : compounds[i])
             if (part < 0 || part > last)
-                throw BadInput(text(name, " is to be made of token ", part, "; of 0 to ", last,
-                                    ", the kept ones, is expected"));
+                throw BadInput(
+                    text(name, " is to be made of token ", part, "; of 0 to ", last, ", the kept ones, is expected"));
     }
 }
 
@@ -77,8 +77,7 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
                                 "\" in line ", first_new + 1, "; put all new tokens last"));
         std::vector<int> parts;
         for (int piece : model.encode(continues(token) ? token.substr(2) : token))
-            if (piece != known.unk() && place[std::size_t(piece)] >= 0)
-                parts.push_back(place[std::size_t(piece)]);
+            if (piece != known.unk() && place[std::size_t(piece)] >= 0) parts.push_back(place[std::size_t(piece)]);
         choice.compounds.push_back(std::move(parts));
     }
     return chosen;
@@ -105,8 +104,8 @@ ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string&
         for (int id = 0; id < all.size(); id++) chosen.choice.keep.push_back(id);
         chosen.choice.pad = 0;
     } else if (all.size() > rows) {
-        log_line("note: ", source, ": of the ", all.size(), " tokens of the vocabulary the model knows the first ", rows,
-                 "; the others start as the mean of their pieces");
+        log_line("note: ", source, ": of the ", all.size(), " tokens of the vocabulary the model knows the first ",
+                 rows, "; the others start as the mean of their pieces");
         chosen = wanted_tokens(with_tokens(reader, first_tokens(all, rows)), all);
         chosen.choice.pad = chosen.choice.keep[0];
     }
@@ -135,7 +134,8 @@ void expect_trainable(const Vocabulary& v, const std::string& source, const std:
             throw BadInput(text(source, ": the vocabulary has no ", special_tokens[i],
                                 i == 1 ? ": is it a WordPiece vocabulary?" : "; add it as its last line"));
     if (v.pad() != 0)
-        throw BadInput(text(source, ": the vocabulary has ", v.pad() < 0 ? text("no [PAD]") : text("[PAD] in line ", v.pad() + 1),
+        throw BadInput(text(source, ": the vocabulary has ",
+                            v.pad() < 0 ? text("no [PAD]") : text("[PAD] in line ", v.pad() + 1),
                             "; training needs it in the first line. This makes one that has it there: ", mend));
 }
 

@@ -32,7 +32,8 @@ struct ChosenTokens {
     TokenChoice choice;
 };
 
-// The tokens that simplify() of tokenizer/vocabulary_notes.h keeps: as load_vocab(simplified=True, startswith=first) of bert4keras.
+// The tokens that simplify() of tokenizer/vocabulary_notes.h keeps: as load_vocab(simplified=True, startswith=first) of
+// bert4keras.
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
                                const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
@@ -50,15 +51,16 @@ WordPiece training_tokenizer(HuggingFace read);
 // A tokenizer that reads text in the same way with other tokens: the added tokens among them are recognised as before.
 WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens);
 
-// All tokens of a tokenizer, for a model whose embedding has this number of rows. If there are more rows than tokens, as in
-// an embedding that was padded to a multiple, the first ones are taken; if there are fewer, the other tokens start as
-// the mean of their pieces. Either is logged in one note.
+// All tokens of a tokenizer, for a model whose embedding has this number of rows. If there are more rows than tokens,
+// as in an embedding that was padded to a multiple, the first ones are taken; if there are fewer, the other tokens
+// start as the mean of their pieces. Either is logged in one note.
 ChosenTokens fitted_tokens(const WordPiece& reader, int rows, const std::string& source);
 
 // All tokens that a model with this number of rows knows, [PAD] first. A vocabulary without [PAD] gets one.
 ChosenTokens pad_first(const WordPiece& reader, int rows);
 
-// BadInput if no model can be trained with these tokens: [PAD] must be the first one, and [UNK], [CLS] and [SEP] must be there.
+// BadInput if no model can be trained with these tokens: [PAD] must be the first one, and [UNK], [CLS] and [SEP] must
+// be there.
 // mend: a command that makes a vocabulary with [PAD] first.
 void expect_trainable(const Vocabulary& vocabulary, const std::string& source, const std::string& mend);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A device library without a GPU. Its device computes with the CPU's ops of the program that opened it, or with those that
-// a test hands over. Its memory is closed to everybody else: a read or write outside a call of the library ends the
-// program, as it would on a GPU.
+// A device library without a GPU. Its device computes with the CPU's ops of the program that opened it, or with those
+// that a test hands over. Its memory is closed to everybody else: a read or write outside a call of the library ends
+// the program, as it would on a GPU.
 //
 // MASQUERADE_FAKE_FAULT makes it a bad device: "none" (no device answers), or OP:wrong (it writes nothing), OP:hang (it
-// never ends), OP:crash (it ends the program), several with commas between. MASQUERADE_FAKE_OPEN=1 leaves its memory open:
+// never ends), OP:crash (it ends the program), several with commas between. MASQUERADE_FAKE_OPEN=1 leaves its memory
+// open:
 // opening and closing takes most of a program's time.
 #include "tests/cuda/library/fake.h"
 
@@ -33,8 +34,7 @@ constexpr std::size_t bytes_of_region = std::size_t(1) << 34;  // of addresses a
 FakeControl of_a_program() {
     FakeControl control;
     using Entry = const OpTable* (*)();
-    if (auto ops = reinterpret_cast<Entry>(dlsym(RTLD_DEFAULT, "masquerade_cpu_ops")))
-        control.backing = ops();
+    if (auto ops = reinterpret_cast<Entry>(dlsym(RTLD_DEFAULT, "masquerade_cpu_ops"))) control.backing = ops();
     control.limit = bytes_of_region / 2;
     return control;
 }
@@ -49,9 +49,8 @@ const bool always_open = std::getenv("MASQUERADE_FAKE_OPEN") != nullptr;
 std::map<char*, std::size_t> blocks;  // and their pages' bytes, in one region
 
 char* region() {
-    static void* const begin =
-        mmap(nullptr, bytes_of_region, always_open ? PROT_READ | PROT_WRITE : PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    static void* const begin = mmap(nullptr, bytes_of_region, always_open ? PROT_READ | PROT_WRITE : PROT_NONE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw Error("the fake device: mmap failed");
     madvise(begin, bytes_of_region,
             MADV_HUGEPAGE);  // opened and closed at every op: the fewer pages the better
@@ -218,13 +217,12 @@ const OpTable table = {
 
 EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
     using namespace masquerade;
-    static const CudaLibrary library = {
-        this_stamp(),
-        &table,
-        has,
-        {answer, facts, allocate, release, copy, fill, synchronise, note_moment, seconds_between,
-         forget_moment, begin_graph, launch_graph, abandon_graph,
-         [](ProductRule rule) { control.products = rule; }, [] { return ""; }}};
+    static const CudaLibrary library = {this_stamp(),
+                                        &table,
+                                        has,
+                                        {answer, facts, allocate, release, copy, fill, synchronise, note_moment,
+                                         seconds_between, forget_moment, begin_graph, launch_graph, abandon_graph,
+                                         [](ProductRule rule) { control.products = rule; }, [] { return ""; }}};
     return &library;
 }
 

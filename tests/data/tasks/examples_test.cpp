@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tasks: what an example asks and answers, that nothing held out is trained on, and what the trivial baselines reach.
+// The tasks: what an example asks and answers, that nothing held out is trained on, and what the trivial baselines
+// reach.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -71,7 +72,8 @@ int pieces(const Solved& s, int brightest) {
 
 }  // namespace
 
-TEST_CASE("tasks: of every row, examples are fixed by seed and number, within bounds, and none is held out and trained on") {
+TEST_CASE(
+    "tasks: of every row, examples are fixed by seed and number, within bounds, and none is held out and trained on") {
     for (const TaskKind& kind : task_kinds()) {
         INFO(std::string(kind.name));
         TaskOptions o = task(kind.name);
@@ -100,8 +102,7 @@ TEST_CASE("tasks: of every row, examples are fixed by seed and number, within bo
         for (const auto& tokens : held_out) CHECK(train.count(tokens) == 0);
     }
     CHECK_THROWS_WITH_AS(open_examples(task("lisptops"), 1),
-                         doctest::Contains("no task and no folder lisptops; tasks are listops, "),
-                         BadUsage);
+                         doctest::Contains("no task and no folder lisptops; tasks are listops, "), BadUsage);
     TaskOptions none = task("copy");
     none.length = 1, none.vocabulary = 2;
     CHECK_THROWS_WITH_AS(open_examples(none, 1), doctest::Contains("too few examples"), BadUsage);
@@ -165,11 +166,13 @@ TEST_CASE("tasks: recall asks every key once for its value, near places more oft
         }
         CHECK(int(keys.size()) == o.pairs);
     }
-    CHECK(near > all * 35 / 100);  // one in six, were all places alike; less than the sum of weights, as none serves twice
+    // one in six, were all places alike; less than the sum of weights, as none serves twice
+    CHECK(near > all * 35 / 100);
     CHECK(near < all * 50 / 100);
     const std::vector<Baseline> found = examples->baselines(some(*examples, 1000, true));
-    CHECK(std::abs(reached(found, "majority") - 100 / 32.0) < 0.8);               // 32 values
-    CHECK(std::abs(reached(found, "last") - 100 * (1 / 8.0 + 7 / 8.0 / 32)) < 1);  // one of 8 pairs, or its value by chance
+    CHECK(std::abs(reached(found, "majority") - 100 / 32.0) < 0.8);  // 32 values
+    CHECK(std::abs(reached(found, "last") - 100 * (1 / 8.0 + 7 / 8.0 / 32)) <
+          1);  // one of 8 pairs, or its value by chance
 }
 
 TEST_CASE("tasks: copy and induction ask for what stood there before") {
@@ -207,7 +210,8 @@ TEST_CASE("tasks: pathfinder has two discs, apart or joined equally often, and t
         double far = 0;
         for (int a = 0; a < 1024; a++)
             for (int b = 0; b < a; b++)
-                if (std::min(s.tokens[std::size_t(a) + 1], s.tokens[std::size_t(b) + 1]) == int(examples->vocabulary.size()) - 1)
+                if (std::min(s.tokens[std::size_t(a) + 1], s.tokens[std::size_t(b) + 1]) ==
+                    int(examples->vocabulary.size()) - 1)
                     far = std::max(far, std::hypot(a % 32 - b % 32, a / 32 - b / 32));
         CHECK((far < 4.5) == (s.answers[0] == first_word + 1));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of pairs: targets are right, every length occurs, nothing held out is trained on, and a run finds its pairs again.
+// Tasks of pairs: targets are right, every length occurs, nothing held out is trained on, and a run finds its pairs
+// again.
 #include "data/tasks/pairs.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +49,8 @@ PairOptions words_of(const std::string& task, int length, int words) {
 
 }  // namespace
 
-TEST_CASE("pairs: of every row, pairs are fixed by seed and number, within their sizes, and none is held out and trained on") {
+TEST_CASE(
+    "pairs: of every row, pairs are fixed by seed and number, within their sizes, and none is held out and trained on") {
     CHECK(every_row().size() == 6);
     for (PairOptions o : every_row()) {
         INFO(o.task, " ", o.level);
@@ -191,9 +193,12 @@ TEST_CASE("pairs: a run's record finds its pairs again, and refuses those of ano
     changed.made.seed = 8;
     CHECK_SAYS(message_of<BadInput>([&] { read_again(changed); }), "task sort has changed since the run was started");
     changed.made.words = 1;
-    CHECK_SAYS(message_of<BadUsage>([&] { read_again(changed); }), "needs a length of 0 to 4096 and 2 to 65536 words or 0");
-    CHECK_SAYS(message_of<BadUsage>([&] { find_training_text("a file", "", TextKind::pairs, o); }), "makes its own examples");
-    CHECK_SAYS(message_of<BadUsage>([&] { made_pair(words_of("copy", 1, 2), 0, true); }), "too few pairs to hold some out");
+    CHECK_SAYS(message_of<BadUsage>([&] { read_again(changed); }),
+               "needs a length of 0 to 4096 and 2 to 65536 words or 0");
+    CHECK_SAYS(message_of<BadUsage>([&] { find_training_text("a file", "", TextKind::pairs, o); }),
+               "makes its own examples");
+    CHECK_SAYS(message_of<BadUsage>([&] { made_pair(words_of("copy", 1, 2), 0, true); }),
+               "too few pairs to hold some out");
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(words_of("cpy", 1, 2)); }), "there is no task of pairs cpy");
     o = words_of("star_graph", 1, 2);
     CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "graphs of up to 20 nodes, found 2 words to name them");

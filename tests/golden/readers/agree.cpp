@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What our readers make of files, for agree.py. A path on each line of the input, and an object of JSON on each line of the
-// output: {"refused": message}, or what was read. The argument `own FILE` writes a small safetensors file of our own.
+// What our readers make of files, for agree.py. A path on each line of the input, and an object of JSON on each line of
+// the output: {"refused": message}, or what was read. The argument `own FILE` writes a small safetensors file of our
+// own.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -43,9 +44,13 @@ json answer(const std::string& path, bool tensors) {
 
 int main(int count, char** arguments) {
     if (count == 3) {
-        write_safetensors(arguments[2], {stored("d", std::vector<double>{1.5, -2}), stored("n", std::vector<std::uint64_t>{7})}, {{"step", "3"}});
+        write_safetensors(arguments[2],
+                          {stored("d", std::vector<double>{1.5, -2}), stored("n", std::vector<std::uint64_t>{7})},
+                          {{"step", "3"}});
         return 0;
     }
     for (std::string path; std::getline(std::cin, path);)
-        std::cout << answer(path, path.substr(path.rfind('.')) == ".safetensors").dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+        std::cout << answer(path, path.substr(path.rfind('.')) == ".safetensors")
+                         .dump(-1, ' ', false, json::error_handler_t::replace)
+                  << '\n';
 }

@@ -39,8 +39,10 @@ TEST_CASE("pack: questions keep their rows, and inert documents make multiples")
                     const auto at = std::size_t(m), row = std::size_t(b.asked.rows[at]);
                     CHECK(b.asked.weights[at] == (m < real ? 1 : 0));
                     CHECK(b.scored.document[at] == b.rows.document[row]);
-                    if (m < real) CHECK(b.rows.ids[row] == b.asked.tokens[at]);
-                    else CHECK(b.rows.document[row] > first_filler - 8);
+                    if (m < real)
+                        CHECK(b.rows.ids[row] == b.asked.tokens[at]);
+                    else
+                        CHECK(b.rows.document[row] > first_filler - 8);
                     if (m > 0) CHECK(b.asked.rows[at] > b.asked.rows[at - 1]);
                 }
             }

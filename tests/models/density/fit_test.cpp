@@ -28,8 +28,8 @@ Rows some_rows(int N, int D, bool flat, std::uint64_t seed = 3) {
     Sequence random(seed, "rows");
     for (int n = 0; n < N; n++)
         for (int i = 0; i < D; i++)
-            rows.x.push_back(
-                flat && i == D - 1 ? 0.25f : float((n % 2 ? 1.5 : -1) + (1 + i) * random.uniform_double()));
+            rows.x.push_back(flat && i == D - 1 ? 0.25f
+                                                : float((n % 2 ? 1.5 : -1) + (1 + i) * random.uniform_double()));
     return rows;
 }
 
@@ -112,8 +112,7 @@ TEST_CASE(
                 CAPTURE(strength);
                 const Rows x = some_rows(16, 2, false);
                 MixtureOptions o;
-                o.components = components, o.rounds = rounds, o.strength = strength, o.floor = 0.05,
-                o.seed = 9;
+                o.components = components, o.rounds = rounds, o.strength = strength, o.floor = 0.05, o.seed = 9;
                 const GaussianMixture g = GaussianMixture::fit(x.view(), o);
                 Numbers mean, pool, means, w(std::size_t(components), 1.0 / components);
                 pool_of(x, o.floor, mean, pool);
@@ -141,8 +140,7 @@ TEST_CASE(
                         S[i] = strength * pool[i];
                         for (int n = 0; n < 16; n++)
                             for (std::size_t k = 0; k < w.size(); k++)
-                                S[i] += share[std::size_t(n)][k] *
-                                        (x.at(n, int(i / 2)) - means[2 * k + i / 2]) *
+                                S[i] += share[std::size_t(n)][k] * (x.at(n, int(i / 2)) - means[2 * k + i / 2]) *
                                         (x.at(n, int(i % 2)) - means[2 * k + i % 2]);
                         S[i] /= 16 + strength;
                     }

@@ -26,8 +26,7 @@ View view_of(const std::vector<float>& numbers, std::int64_t columns) {
 std::vector<float> draws(const GaussianMixture& g, int n, std::uint64_t seed, double temperature = 1) {
     std::vector<float> rows;
     for (int i = 0; i < n; i++)
-        for (double x : g.draw(make_stream(seed, "test", 0), std::uint32_t(i), temperature))
-            rows.push_back(float(x));
+        for (double x : g.draw(make_stream(seed, "test", 0), std::uint32_t(i), temperature)) rows.push_back(float(x));
     return rows;
 }
 
@@ -50,12 +49,12 @@ GaussianMixture around_spheres(int M, int D, double deviation, std::uint64_t see
     for (int i = 0; i < M * D; i++) means.push_back(reach * (2 * random.uniform_double() - 1));
     for (int i = 0; i < D; i++)
         for (int j = 0; j <= i; j++)
-            factor[std::size_t(i * D + j)] =
-                deviation * (i == j ? 1 : 0.4 * (2 * random.uniform_double() - 1));
+            factor[std::size_t(i * D + j)] = deviation * (i == j ? 1 : 0.4 * (2 * random.uniform_double() - 1));
     return GaussianMixture(std::vector<double>(std::size_t(M), 1.0 / M), means, factor);
 }
 
-// sum_k log w_k - strength/2 (log det S + trace S^-1) in the space where the covariance of the rows, with the floor, is 1:
+// sum_k log w_k - strength/2 (log det S + trace S^-1) in the space where the covariance of the rows, with the floor, is
+// 1:
 // the log densities of the parameters' priors, up to constants. log p differs by a constant there.
 double log_prior(const GaussianMixture& g, const GaussianMixture& pool, double strength) {
     const std::size_t D = std::size_t(g.dimensions());
@@ -132,8 +131,7 @@ TEST_CASE("mixture: finds a known one again") {
     for (int i = 0; i < 16; i++)
         CHECK(std::fabs(best.factor()[std::size_t(i)] - truth.factor()[std::size_t(i)]) < 0.04);
     std::vector<float> fresh = draws(truth, 4000, 4);
-    double lost =
-        mean_of(truth.log_densities(view_of(fresh, 4))) - mean_of(best.log_densities(view_of(fresh, 4)));
+    double lost = mean_of(truth.log_densities(view_of(fresh, 4))) - mean_of(best.log_densities(view_of(fresh, 4)));
     CHECK(std::fabs(lost) < 0.02);
 }
 
@@ -150,8 +148,7 @@ TEST_CASE("mixture: the density is that of the formula, and integrates to 1") {
         for (std::size_t k = 0; k < 2; k++) {  // L y = x - m by hand
             double y0 = (double(grid[2 * n]) - g.means()[2 * k]) / 0.6;
             double y1 = (double(grid[2 * n + 1]) - g.means()[2 * k + 1] + 0.5 * y0) / 0.4;
-            p += g.weights()[k] * std::exp(-0.5 * (y0 * y0 + y1 * y1)) /
-                 (2 * 3.14159265358979323846 * determinant);
+            p += g.weights()[k] * std::exp(-0.5 * (y0 * y0 + y1 * y1)) / (2 * 3.14159265358979323846 * determinant);
         }
         total += std::exp(log_p[n]) * step * step;
         if (p > 1e-12) furthest = std::max(furthest, std::fabs(log_p[n] - std::log(p)));
@@ -161,8 +158,7 @@ TEST_CASE("mixture: the density is that of the formula, and integrates to 1") {
     CHECK(furthest < 2e-4);
 }
 
-TEST_CASE(
-    "mixture: draws have its weights, means and covariance; the temperature scales how far they stray") {
+TEST_CASE("mixture: draws have its weights, means and covariance; the temperature scales how far they stray") {
     const GaussianMixture g({1.0}, {1, -2}, {0.6, 0, -0.5, 0.4});
     for (double temperature : {1.0, 0.5, 0.0}) {
         std::vector<float> x = draws(g, 20000, 5, temperature);
@@ -216,8 +212,7 @@ TEST_CASE("mixture: the same bits for 1, 2 and 5 threads, and for a row alone") 
 
 TEST_CASE("mixture: widened makes rows that were not fitted likelier, as much as a factor can") {
     const GaussianMixture truth = around_spheres(1, 10, 0.5, 11);
-    std::vector<float> x = draws(truth, 1000, 12), other = draws(truth, 500, 13),
-                       third = draws(truth, 2000, 14);
+    std::vector<float> x = draws(truth, 1000, 12), other = draws(truth, 500, 13), third = draws(truth, 2000, 14);
     MixtureOptions o;
     o.components = 250;
     o.rounds = 2;
@@ -339,6 +334,7 @@ TEST_CASE("mixture: some numbers given the others: what stays, stays, and the wh
                 sums[1][k] += (k < 3 ? y[k] : y[k / 3 - 1] * y[k % 3]) / count;
             }
         }
-        for (int k = 0; k < 9; k++) CHECK(std::fabs(sums[0][k] - sums[1][k]) <= 0.06 * std::fmax(1, std::fabs(sums[0][k])));
+        for (int k = 0; k < 9; k++)
+            CHECK(std::fabs(sums[0][k] - sums[1][k]) <= 0.06 * std::fmax(1, std::fabs(sums[0][k])));
     }
 }

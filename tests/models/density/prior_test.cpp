@@ -54,8 +54,7 @@ std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed)
     for (int i = 0; i < n; i++) {
         double t = 6 * random.uniform_double();
         std::vector<double> z;
-        for (int j = 0; j < D; j++)
-            z.push_back(std::sin(t + j) + 0.15 * double(noise[std::size_t(i * D + j)]));
+        for (int j = 0; j < D; j++) z.push_back(std::sin(t + j) + 0.15 * double(noise[std::size_t(i * D + j)]));
         space.project(z);
         rows.insert(rows.end(), z.begin(), z.end());
     }
@@ -65,7 +64,6 @@ std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed)
 LatentPrior some_prior(const LatentSpace& space, int n = 600) {
     return LatentPrior::fit(space, view_of(codes_of(space, n, 1), space.numbers()), 3);
 }
-
 
 UniVaeSettings small(LatentKind kind, int latent_layers) {
     UniVaeSettings s;
@@ -117,8 +115,7 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
                 REQUIRE(z.size() == 16);
                 for (int l = 0; l < 2 && kind == LatentKind::vmf; l++) {
                     double square = 0;
-                    for (int i = 0; i < 8; i++)
-                        square += z[std::size_t(l * 8 + i)] * z[std::size_t(l * 8 + i)];
+                    for (int i = 0; i < 8; i++) square += z[std::size_t(l * 8 + i)] * z[std::size_t(l * 8 + i)];
                     CHECK(std::fabs(square - 1) < 1e-12);
                 }
                 double nearest = INFINITY;
@@ -148,8 +145,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         LatentPrior prior = some_prior(space);
         prior.save(path, 77);
         LatentPrior again = LatentPrior::load(path, space, 77);
-        for (std::uint32_t line = 0; line < 50; line++)
-            CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
+        for (std::uint32_t line = 0; line < 50; line++) CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
         CHECK(prior.codes().means() == again.codes().means());
         CHECK(again.draw_length(1, 0) == 0);  // none are known
     }
@@ -164,15 +160,15 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         CHECK(prior.draw_length(1, line) == again.draw_length(1, line));
     }
     CHECK(drawn.size() == 3);
-    for (auto [length, share] : {std::pair(3, 0.25), {5, 0.5}, {9, 0.25}}) CHECK(std::fabs(drawn[length] / 4000.0 - share) < 0.03);
+    for (auto [length, share] : {std::pair(3, 0.25), {5, 0.5}, {9, 0.25}})
+        CHECK(std::fabs(drawn[length] / 4000.0 - share) < 0.03);
     LatentSpace space = space_of(LatentKind::none, 2, 8);
     auto refusal = [&](const LatentSpace& s, std::uint64_t model) {
         std::string message = message_of<BadInput>([&] { LatentPrior::load(path, s, model); });
         CHECK_SAYS(message, path);
         return message;
     };
-    CHECK_SAYS(refusal(space_of(LatentKind::none, 4, 4), 77),
-               "2 latent layers of 8 numbers, the model has 4 of 4");
+    CHECK_SAYS(refusal(space_of(LatentKind::none, 4, 4), 77), "2 latent layers of 8 numbers, the model has 4 of 4");
     CHECK_SAYS(refusal(space, 78), "fitted to other weights");
     const std::string whole = read_file(path);
     for (std::size_t at = whole.size() / 2; at < whole.size(); at += whole.size() / 11) {
@@ -204,11 +200,12 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     said["lengths"] = "0 0 0 4294967295";
     write(true);
     CHECK(LatentPrior::load(path, space, 77).draw_length(1, 0) == 3);
-    for (const auto& [lengths, why] : {std::pair{"0 0 2147483648 2147483648", "lengths are of 4294967296 sentences, expected at most 4294967295"},
-                                       {"0 4294967296", "lengths hold 4294967296, expected whole numbers"},
-                                       {"3 -1", "lengths hold -1"},
-                                       {"3 x", "lengths hold x"},
-                                       {"99999999999999999999", "lengths hold 99999999999999999999"}}) {
+    for (const auto& [lengths, why] :
+         {std::pair{"0 0 2147483648 2147483648", "lengths are of 4294967296 sentences, expected at most 4294967295"},
+          {"0 4294967296", "lengths hold 4294967296, expected whole numbers"},
+          {"3 -1", "lengths hold -1"},
+          {"3 x", "lengths hold x"},
+          {"99999999999999999999", "lengths hold 99999999999999999999"}}) {
         said["lengths"] = lengths;
         write(true);
         CHECK_SAYS(refusal(space, 77), why);
@@ -242,8 +239,7 @@ TEST_CASE("prior: few codes, equal codes, one code") {
     CHECK(z[0] > 0.99);
     CHECK(z[8] > 0.99);
     std::vector<float> three(48, 0.5f);
-    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), 1); }),
-               "(N, 16)");
+    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), 1); }), "(N, 16)");
 }
 
 TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without latents or sentences") {
@@ -321,8 +317,7 @@ TEST_CASE("refined: reads what it wrote and writes it again") {
     UniVaeRun run(small(LatentKind::vmf, 2), words());
     UniVaeDecoder decoder(run.model, run.special());
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; i < 70; i++)
-        requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
+    for (std::uint32_t i = 0; i < 70; i++) requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(12)});
     std::vector<Tokens> plain = decoder.write(requests, {}, 1);
     CHECK(decoder.write(requests, {}, 1, 0) == plain);
     const std::vector<DecodeRequest> drawn = requests;

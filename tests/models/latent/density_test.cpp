@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The draws of every kind of latent against its densities and its cost: the table of kinds says which kinds there are. Draws are
-// of a fixed seed, and a mean of n draws may lie 5 of its standard errors beside what it must be.
+// The draws of every kind of latent against its densities and its cost: the table of kinds says which kinds there are.
+// Draws are of a fixed seed, and a mean of n draws may lie 5 of its standard errors beside what it must be.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,7 +53,8 @@ struct Latents {
     }
     const Latent& latent(std::size_t l) const { return *layers[l].latent; }
 
-    // Calls f(layer, sample) layer by layer: what `count` documents have drawn, or, `given` (count, all numbers), these z.
+    // Calls f(layer, sample) layer by layer: what `count` documents have drawn, or, `given` (count, all numbers), these
+    // z.
     template <class F>
     void each(Tape& tape, int count, const LatentNoise* noise, const std::vector<Numbers>* given, F f) const {
         std::vector<LatentSample> below;
@@ -64,8 +65,7 @@ struct Latents {
             Numbers all, z;
             for (int b = 0; b < count; b++) {
                 all.insert(all.end(), y[l].begin(), y[l].end());
-                for (int i = 0; given && i < Z; i++)
-                    z.push_back((*given)[std::size_t(b)][std::size_t(first + i)]);
+                for (int i = 0; given && i < Z; i++) z.push_back((*given)[std::size_t(b)][std::size_t(first + i)]);
             }
             Tensor* from = tape.constant("y", {count, latent(l).inputs()}, DType::f64, all.data());
             LatentSample s = latent(l).sample(tape, from, noise, int(l), below);
@@ -123,8 +123,8 @@ void check_kl(const Latents& latents, int count) {
     tape.end();
 }
 
-// E_q[p / q] = 1 of what the encoder draws, and E_p[q / p] = 1 of what the prior draws: a density that does not integrate to 1,
-// or is not that of the draws, has neither.
+// E_q[p / q] = 1 of what the encoder draws, and E_p[q / p] = 1 of what the prior draws: a density that does not
+// integrate to 1, or is not that of the draws, has neither.
 void check_draws(const Latents& latents, int count) {
     const LatentSpace space(latents.layers);
     for (bool of_prior : {false, true}) {
@@ -159,16 +159,14 @@ struct Case {
 
 TEST_CASE("latent density: the mean of log q/p of every kind is the KL that it costs, in all sizes") {
     for (const LatentKindRow& row : latent_kinds())
-        for (const Case& each :
-             {Case{{2, 2, 2}, 0.5, 1, 0.3}, Case{{3, 3}, 30, 3, 0.3}, Case{{8, 4, 6}, 12, 2, 0.3},
-              Case{{32}, 110, 4, 0.1}, Case{{2}, 2000, 20, 0.1}}) {
+        for (const Case& each : {Case{{2, 2, 2}, 0.5, 1, 0.3}, Case{{3, 3}, 30, 3, 0.3}, Case{{8, 4, 6}, 12, 2, 0.3},
+                                 Case{{32}, 110, 4, 0.1}, Case{{2}, 2000, 20, 0.1}}) {
             if (!row.make(nullptr, "", LatentOptions{row.kind}, nullptr)->has_density()) continue;
             CAPTURE(std::string(row.name));
             CAPTURE(each.sizes[0]);
             for (bool learned : {false, true}) {
                 LatentOptions o;
-                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1,
-                o.flow_width = 4;
+                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1, o.flow_width = 4;
                 if (learned) o.free_bits = 1, o.free_bits_of = "number";
                 check_kl(Latents(o, each.sizes, each.amplitude, each.change), 3000);
             }
@@ -185,8 +183,7 @@ TEST_CASE("latent density: log variances beyond the clamps cost, draw and weigh 
         Latents clamped(o, {2, 2}, 1);
         for (std::size_t l = 0; l < 2; l++)
             for (const auto& [place, beyond] : {std::pair(2, -12.0), {3, 11.0}})
-                latents.y[l][std::size_t(place)] = beyond,
-                clamped.y[l][std::size_t(place)] = beyond < 0 ? -8 : 8;
+                latents.y[l][std::size_t(place)] = beyond, clamped.y[l][std::size_t(place)] = beyond < 0 ? -8 : 8;
         check_kl(latents, 4000);
         const LatentSpace space(latents.layers);
         const LatentNoise noise = space.noise(names(3), 5, 1);
@@ -239,12 +236,11 @@ TEST_CASE(
     "latent density: of every kind, p over q is 1 in the mean of what the encoder draws, and q over p of "
     "what the prior draws") {
     for (const LatentKindRow& row : latent_kinds())
-        for (const Case& each : {Case{{2}, 0.7, 0.6, 0.4}, Case{{3, 2}, 0.8, 0.5, 0.12},
-                                 Case{{5, 5, 4}, 1, 0.5, 0.1}, Case{{16}, 3, 0.6, 0.04}})
+        for (const Case& each : {Case{{2}, 0.7, 0.6, 0.4}, Case{{3, 2}, 0.8, 0.5, 0.12}, Case{{5, 5, 4}, 1, 0.5, 0.1},
+                                 Case{{16}, 3, 0.6, 0.04}})
             for (bool learned : {false, true}) {
                 LatentOptions o;
-                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1,
-                o.flow_width = 3;
+                o.kind = row.kind, o.kappa = each.kappa, o.learn_kappa = learned, o.groups = 1, o.flow_width = 3;
                 const Latents latents(o, each.sizes, each.amplitude, each.change);
                 if (!latents.latent(0).has_density() || latents.latent(0).code_parts() > 0) continue;
                 CAPTURE(std::string(row.name));
@@ -253,8 +249,7 @@ TEST_CASE(
             }
 }
 
-TEST_CASE(
-    "latent density: a kind of codes draws all of them alike, and costs the log of how many there are") {
+TEST_CASE("latent density: a kind of codes draws all of them alike, and costs the log of how many there are") {
     for (const LatentKindRow& row : latent_kinds())
         for (int choices : {2, 5}) {
             LatentOptions o;
@@ -267,8 +262,7 @@ TEST_CASE(
             for (std::size_t l = 0; l < 2; l++) {
                 const Latent& latent = latents.latent(l);
                 CHECK(latent.code_choices() == choices);
-                CHECK(std::abs(latent.constant_kl() - latent.code_parts() * std::log(double(choices))) <=
-                      1e-12);
+                CHECK(std::abs(latent.constant_kl() - latent.code_parts() * std::log(double(choices))) <= 1e-12);
                 parts += latent.code_parts();
             }
             CHECK(std::abs(space.constant_kl() - parts * std::log(double(choices))) <= 1e-12);

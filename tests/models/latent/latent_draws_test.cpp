@@ -111,7 +111,8 @@ TEST_CASE("held-out losses of two sentences are those of each, weighed by tokens
 }
 
 TEST_CASE("held-out losses: the KL of the layers is that of all, along the samples") {
-    for (LatentKind kind : {LatentKind::gaussian, LatentKind::gaussian_chain, LatentKind::flow, LatentKind::vmf, LatentKind::vq}) {
+    for (LatentKind kind :
+         {LatentKind::gaussian, LatentKind::gaussian_chain, LatentKind::flow, LatentKind::vmf, LatentKind::vq}) {
         Parameters p;
         UniVae model(p, tiny_model(kind, false));
         p.allocate(1);
@@ -144,7 +145,10 @@ TEST_CASE("held-out losses: the z of another sentence is never its own, whatever
     for (const LatentSample& l : model.encode(tape, model.batch({sentences[63]}), nullptr)) z.push_back(l.z);
     const UniVaeBatch batch = model.batch({sentences[64]});
     double expected = 0;
-    for (double loss : numbers_of(model.backbone.token_losses(tape, model.backbone.head(tape, model.decode(tape, batch, z)), batch.asked.tokens)->view()))
+    for (double loss :
+         numbers_of(model.backbone
+                        .token_losses(tape, model.backbone.head(tape, model.decode(tape, batch, z)), batch.asked.tokens)
+                        ->view()))
         expected += loss;
     CHECK(std::abs(last - expected) <= 1e-3);
     tape.end();

@@ -26,9 +26,14 @@ TEST_CASE("mean and KL of the von Mises-Fisher distribution have the known value
         int d;
         double kappa, mean, kl;
     };
-    for (Known known : {Known{16, 16, .6277, 3.926}, {16, 32, .7899, 7.582}, {16, 64, .8888, 12.003},
-                        {50, 35, .5171, 7.743}, {32, 13, .3569, 2.173}, {32, 32, .6228, 7.775},
-                        {64, 64, .6204, 15.473}, {50, 80, .7383, 19.515}}) {
+    for (Known known : {Known{16, 16, .6277, 3.926},
+                        {16, 32, .7899, 7.582},
+                        {16, 64, .8888, 12.003},
+                        {50, 35, .5171, 7.743},
+                        {32, 13, .3569, 2.173},
+                        {32, 32, .6228, 7.775},
+                        {64, 64, .6204, 15.473},
+                        {50, 80, .7383, 19.515}}) {
         CAPTURE(known.d);
         CAPTURE(known.kappa);
         SphereDistribution vmf(known.d, known.kappa);
@@ -55,10 +60,9 @@ TEST_CASE("normaliser, mean and KL agree with the Bessel functions") {
             CHECK(std::fabs(vmf.kl() - (vmf.log_density(mean) - vmf.log_uniform_density())) <= 1e-11);
             if (kappa > 500) continue;  // std's Bessel functions overflow
             double order = d / 2.0 - 1;
-            double log_normaliser = order * std::log(kappa) - d / 2.0 * std::log(2 * pi) -
-                                    std::log(std::cyl_bessel_i(order, kappa));
-            if (std::isfinite(log_normaliser))
-                CHECK(std::fabs(vmf.log_normaliser() - log_normaliser) <= 1e-11);
+            double log_normaliser =
+                order * std::log(kappa) - d / 2.0 * std::log(2 * pi) - std::log(std::cyl_bessel_i(order, kappa));
+            if (std::isfinite(log_normaliser)) CHECK(std::fabs(vmf.log_normaliser() - log_normaliser) <= 1e-11);
         }
 }
 
@@ -73,8 +77,8 @@ TEST_CASE("in three dimensions everything has a closed form") {
         double worst = 0;
         for (int i = 1; i < 200; i++)
             for (double share : {i / 200.0, std::pow(0.83, i)})  // down to 1e-16
-                worst = std::fmax(worst, std::fabs(vmf.quantile(share) -
-                                                   (1 + std::log(share + (1 - share) * tiny) / kappa)));
+                worst = std::fmax(worst,
+                                  std::fabs(vmf.quantile(share) - (1 + std::log(share + (1 - share) * tiny) / kappa)));
         CHECK(worst <= 1e-11);
     }
 }
@@ -93,12 +97,15 @@ TEST_CASE("the power-spherical distribution has the moments and the KL of its Be
             CAPTURE(kappa);
             const SphereDistribution power(d, kappa, SphereKind::power_spherical);
             const double b = (d - 1) / 2.0, a = b + kappa;
-            const double log_normaliser = -(a + b) * std::log(2) - b * std::log(pi) - std::lgamma(a) + std::lgamma(a + b);
-            const double kl = log_normaliser + kappa * (std::log(2) + digamma(a) - digamma(a + b)) + log_sphere_surface(d);
+            const double log_normaliser =
+                -(a + b) * std::log(2) - b * std::log(pi) - std::lgamma(a) + std::lgamma(a + b);
+            const double kl =
+                log_normaliser + kappa * (std::log(2) + digamma(a) - digamma(a + b)) + log_sphere_surface(d);
             CHECK(std::fabs(power.mean() - kappa / (a + b)) <= 1e-11);
             CHECK(std::fabs(power.log_normaliser() - log_normaliser) <= 1e-10 * (1 + std::fabs(log_normaliser)));
             CHECK(std::fabs(power.kl() - kl) <= 1e-9 * (1 + kl));
-            CHECK(std::fabs(power.log_density(0.25) - log_normaliser - kappa * std::log(1.25)) <= 1e-10 * (1 + std::fabs(log_normaliser)));
+            CHECK(std::fabs(power.log_density(0.25) - log_normaliser - kappa * std::log(1.25)) <=
+                  1e-10 * (1 + std::fabs(log_normaliser)));
             double m = 0, v = 0;
             const int even = 20000;
             for (int i = 0; i < even; i++) {
@@ -125,24 +132,24 @@ TEST_CASE("in two dimensions without concentration the angle is uniform") {
 TEST_CASE("the quantile inverts the distribution function") {
     // The share below w by Simpson's rule in theta, w = cos theta: a variable the code does not use.
     for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
-    for (int d : {2, 5, 16, 64})
-        for (double kappa : {1.0, 32.0, 1000.0}) {
-            CAPTURE(d);
-            CAPTURE(kappa);
-            SphereDistribution vmf(d, kappa, kind);
-            double log_slice = log_sphere_surface(d - 1);
-            auto density = [&](double theta) {
-                double log_density = log_slice + vmf.log_density(std::cos(theta));
-                return std::exp(log_density) * std::pow(std::sin(theta), d - 2);
-            };
-            for (double share : {0.001, 0.1, 0.5, 0.9, 0.999}) {
-                double top = std::acos(vmf.quantile(share)), above = 0;
-                const int n = 2000;
-                for (int i = 0; i <= n; i++)
-                    above += density(top * i / n) * (i == 0 || i == n ? 1 : i % 2 ? 4 : 2) * top / n / 3;
-                CHECK(std::fabs(above - (1 - share)) <= 1e-8);
+        for (int d : {2, 5, 16, 64})
+            for (double kappa : {1.0, 32.0, 1000.0}) {
+                CAPTURE(d);
+                CAPTURE(kappa);
+                SphereDistribution vmf(d, kappa, kind);
+                double log_slice = log_sphere_surface(d - 1);
+                auto density = [&](double theta) {
+                    double log_density = log_slice + vmf.log_density(std::cos(theta));
+                    return std::exp(log_density) * std::pow(std::sin(theta), d - 2);
+                };
+                for (double share : {0.001, 0.1, 0.5, 0.9, 0.999}) {
+                    double top = std::acos(vmf.quantile(share)), above = 0;
+                    const int n = 2000;
+                    for (int i = 0; i <= n; i++)
+                        above += density(top * i / n) * (i == 0 || i == n ? 1 : i % 2 ? 4 : 2) * top / n / 3;
+                    CHECK(std::fabs(above - (1 - share)) <= 1e-8);
+                }
             }
-        }
 }
 
 TEST_CASE("w and the KL move with log kappa as two distributions a little apart say") {
@@ -154,35 +161,39 @@ TEST_CASE("w and the KL move with log kappa as two distributions a little apart 
                     CAPTURE(kappa);
                     CAPTURE(fineness);
                     const double step = 1e-4;
-                    const SphereDistribution here(d, kappa, kind, fineness), less(d, kappa * std::exp(-step), kind), more(d, kappa * std::exp(step), kind);
+                    const SphereDistribution here(d, kappa, kind, fineness), less(d, kappa * std::exp(-step), kind),
+                        more(d, kappa * std::exp(step), kind);
                     const double kl = (more.kl() - less.kl()) / (2 * step);
                     CHECK(std::fabs(here.kl_by_log_kappa() - kl) <= 1e-6 * std::fmax(1, kl));
                     for (double share : {1e-6, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-6}) {
                         CAPTURE(share);
                         const double w = (more.quantile(share) - less.quantile(share)) / (2 * step);
-                        CHECK(std::fabs(here.at_share(share).by_log_kappa - w) <= (fineness == 8 ? 2e-6 : 2e-4) * std::fmax(0.01, w));
-                        if (fineness == 1) CHECK(std::fabs(here.quantile(share) - SphereDistribution(d, kappa, kind).quantile(share)) <= 1e-5);
+                        CHECK(std::fabs(here.at_share(share).by_log_kappa - w) <=
+                              (fineness == 8 ? 2e-6 : 2e-4) * std::fmax(0.01, w));
+                        if (fineness == 1)
+                            CHECK(std::fabs(here.quantile(share) -
+                                            SphereDistribution(d, kappa, kind).quantile(share)) <= 1e-5);
                     }
                 }
 }
 
 TEST_CASE("the quantile rises from end to end") {
     for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
-    for (int d : {2, 3, 16, 1000})
-        for (double kappa : {0.0, 1e-4, 32.0, 1000.0, 1e8}) {
-            CAPTURE(d);
-            CAPTURE(kappa);
-            SphereDistribution vmf(d, kappa, kind);
-            bool rises = true;
-            double last = -1;
-            for (double l = -45; l <= 45; l += 0.003) {
-                double w = vmf.quantile(1 / (1 + std::exp(-l)));
-                rises = rises && w >= last && w <= 1;
-                last = w;
+        for (int d : {2, 3, 16, 1000})
+            for (double kappa : {0.0, 1e-4, 32.0, 1000.0, 1e8}) {
+                CAPTURE(d);
+                CAPTURE(kappa);
+                SphereDistribution vmf(d, kappa, kind);
+                bool rises = true;
+                double last = -1;
+                for (double l = -45; l <= 45; l += 0.003) {
+                    double w = vmf.quantile(1 / (1 + std::exp(-l)));
+                    rises = rises && w >= last && w <= 1;
+                    last = w;
+                }
+                CHECK(rises);
+                CHECK(vmf.quantile(uniform(0)) < vmf.quantile(uniform(0xffffffff)));
             }
-            CHECK(rises);
-            CHECK(vmf.quantile(uniform(0)) < vmf.quantile(uniform(0xffffffff)));
-        }
 }
 
 TEST_CASE("samples of w have the moments of the distribution") {

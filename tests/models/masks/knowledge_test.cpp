@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// K-BERT, worked out (Liu et al. 2020): a sentence tree, its soft positions, its visible matrix, and how knowledge travels
-// through a stack: a branch is heard by its word alone, and by the rest of the sentence one layer later, from that word.
+// K-BERT, worked out (Liu et al. 2020): a sentence tree, its soft positions, its visible matrix, and how knowledge
+// travels through a stack: a branch is heard by its word alone, and by the rest of the sentence one layer later, from
+// that word.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,16 +25,14 @@ Tree example() {
             {ids("paris"), {ids("capital france")}},
             {ids("then [SEP]")}};
 }
-const std::vector<std::string> example_rows = {"[CLS]",    "marie",   "curie",  "+born", "+warsaw",
-                                               "+found",   "+radium", "worked", "in",    "paris",
-                                               "+capital", "+france", "then",   "[SEP]"};
+const std::vector<std::string> example_rows = {"[CLS]",  "marie", "curie", "+born",    "+warsaw", "+found", "+radium",
+                                               "worked", "in",    "paris", "+capital", "+france", "then",   "[SEP]"};
 
 double difference(const States& a, const States& b) {
     double worst = 0;
     for (std::size_t l = 0; l < b.size(); l++)
         for (std::size_t i = 0; i < b[l].size(); i++)
-            for (std::size_t c = 0; c < b[l][i].size(); c++)
-                worst = std::max(worst, std::abs(a[l][i][c] - b[l][i][c]));
+            for (std::size_t c = 0; c < b[l][i].size(); c++) worst = std::max(worst, std::abs(a[l][i][c] - b[l][i][c]));
     return worst;
 }
 
@@ -41,12 +40,10 @@ double difference(const States& a, const States& b) {
 
 TEST_CASE("k-bert: the rows of a sentence tree, their soft positions and their visible matrix") {
     const Sentences s = laid_out(example());
-    CHECK(s.rows.ids ==
-          ids("[CLS] marie curie born warsaw found radium worked in paris capital france then [SEP]"));
+    CHECK(s.rows.ids == ids("[CLS] marie curie born warsaw found radium worked in paris capital france then [SEP]"));
     CHECK(s.rows.positions == std::vector<int>{0, 1, 2, 3, 4, 3, 4, 3, 4, 5, 6, 7, 6, 7});
     CHECK(laid_out(bare(example())).rows.positions == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
-    const std::vector<std::string> columns = {"[CLS]", "m", "c", "b", "w", "f", "r",
-                                              "w",     "i", "p", "c", "f", "t", "S"};
+    const std::vector<std::string> columns = {"[CLS]", "m", "c", "b", "w", "f", "r", "w", "i", "p", "c", "f", "t", "S"};
     const std::string picture =
         "           C  m  c  b  w  f  r  w  i  p  c  f  t  S\n"
         "\n"
@@ -94,8 +91,7 @@ TEST_CASE("k-bert: after one layer only the words that own branches know of them
             }
 }
 
-TEST_CASE(
-    "k-bert: after n layers a row has heard what lies n steps of the visible matrix away, and nothing else") {
+TEST_CASE("k-bert: after n layers a row has heard what lies n steps of the visible matrix away, and nothing else") {
     const Sentences s = laid_out(example());
     const int N = s.rows.count();
     Model m(small(3), DType::f64);
@@ -135,8 +131,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "k-bert: bits == segments in every type, states and gradients; each alone == in a batch; any threads") {
+TEST_CASE("k-bert: bits == segments in every type, states and gradients; each alone == in a batch; any threads") {
     const int threads_before = threads();
     Tree other = example();
     other[3].branches.push_back(ids("seat louvre"));
@@ -183,9 +178,8 @@ TEST_CASE("k-bert: the gradient of a stack under the visible matrix against the 
     Sentences s = laid_out(example(), 0);
     s.add(bare(example()), 1);
     for (bool pre_norm : {false, true})
-        CHECK(small_pairs::gradient_error<Model>(
-                  small(3, pre_norm), asked(s, s.visible_matrix(), {0, 4, 8, 13, 17}, {7, 8, 9, 10, 11})) <=
-              1e-11);
+        CHECK(small_pairs::gradient_error<Model>(small(3, pre_norm), asked(s, s.visible_matrix(), {0, 4, 8, 13, 17},
+                                                                           {7, 8, 9, 10, 11})) <= 1e-11);
 }
 
 TEST_CASE(

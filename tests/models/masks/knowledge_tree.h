@@ -77,8 +77,7 @@ struct Sentences {
                 q.self = self;
                 q.sees_begin = int(graph.sees.size());
                 for (int key = first_key; key < int(graph.keys.size()); key++)
-                    if (see_each_other(q.begin, graph.keys[std::size_t(key)].begin))
-                        graph.sees.push_back(key);
+                    if (see_each_other(q.begin, graph.keys[std::size_t(key)].begin)) graph.sees.push_back(key);
                 q.sees_end = int(graph.sees.size());
                 graph.queries.push_back(q);
             }
@@ -117,8 +116,7 @@ inline Sentences laid_out(const Tree& tree, int name = 0) {
 
 inline BackboneOptions small(int layers, bool pre_norm = false, bool rotary = true) {
     BackboneOptions o;
-    o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 24, o.layers = layers,
-    o.positions = 16;
+    o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 24, o.layers = layers, o.positions = 16;
     o.pre_norm = pre_norm, o.rotary = rotary, o.deviation = 0.3;
     return o;
 }
@@ -163,9 +161,8 @@ inline Batch asked(const Sentences& s, const SegmentGraph& graph, const std::vec
 
 // As if a word did not see its branches, which see it.
 inline SegmentGraph deaf_words(const Sentences& s) {
-    return bits_mask(s.documents, [&](int i, int j) {
-        return s.see_each_other(i, j) && !(s.in_trunk(i) && !s.in_trunk(j));
-    });
+    return bits_mask(s.documents,
+                     [&](int i, int j) { return s.see_each_other(i, j) && !(s.in_trunk(i) && !s.in_trunk(j)); });
 }
 
 }  // namespace masquerade::knowledge_tree

@@ -91,8 +91,7 @@ int times_seen(const SegmentGraph& graph, int query, int source, int row) {
 Documents random_documents(Sequence& random, int most) {
     Documents documents;
     for (int d = 0, n = 1 + int(random.below(4)); d < n; d++)
-        documents.push_back(
-            {1 + int(random.below(std::uint32_t(most))), int(random.below(std::uint32_t(most) + 1))});
+        documents.push_back({1 + int(random.below(std::uint32_t(most))), int(random.below(std::uint32_t(most) + 1))});
     return documents;
 }
 
@@ -118,8 +117,7 @@ struct Rows {
         for (T& x : data) x = T(random.uniform() - 0.5f);
     }
     Rows(const Rows& from, const std::vector<int>& take) : C(from.C) {
-        for (int row : take)
-            data.insert(data.end(), from.data.begin() + row * C, from.data.begin() + (row + 1) * C);
+        for (int row : take) data.insert(data.end(), from.data.begin() + row * C, from.data.begin() + (row + 1) * C);
     }
     int count() const { return int(data.size()) / C; }
     View view() { return {data.data(), dtype_of<T>, Device::cpu, {count(), C}, "rows"}; }
@@ -166,7 +164,8 @@ void check_univae(Sequence& random) {
     std::vector<int> cls_in_a;
     for (int row : cls)
         cls_in_a.push_back(int(std::lower_bound(sources.begin(), sources.end(), row) - sources.begin()));
-    CHECK(same_bits(attend(Rows<T>(q, cls), kv_a, none, only_queries(full_mask(a), cls_in_a)), rows(encoded, cls_in_a)));
+    CHECK(
+        same_bits(attend(Rows<T>(q, cls), kv_a, none, only_queries(full_mask(a), cls_in_a)), rows(encoded, cls_in_a)));
 
     CHECK(same_bits(attend(q_b, kv_z, kv_b, latent_mask(b)), rows(upper, targets)));
     CHECK(same_bits(attend(q_b, kv_b, none, causal_mask(b)), rows(lower, targets)));
@@ -207,8 +206,7 @@ TEST_CASE("mask: every named mask is its predicate, on packed batches") {
             MaskDetails more = random_details(random, tokens);
             for (const Token& t : tokens) {
                 (t.s ? b : a).push_back(t);
-                if (t.p == documents[t.document].source + documents[t.document].target - 1 && t.s)
-                    newest.push_back(t);
+                if (t.p == documents[t.document].source + documents[t.document].target - 1 && t.s) newest.push_back(t);
             }
             const std::vector<Token>*queries = &tokens, *keys = &tokens;
             int source = 0;
@@ -230,8 +228,8 @@ TEST_CASE("mask: every named mask is its predicate, on packed batches") {
                     const Token& to = (*keys)[j];
                     bool sees = from.document == to.document && predicate(mask.name, from, to, more);
                     if (times_seen(graph, i, source, j) != int(sees) && wrong++ == 0)
-                        first = text("document ", from.document, ": ", name_of(from), " ", sees ? "does not see " : "sees ",
-                                     name_of(to));
+                        first = text("document ", from.document, ": ", name_of(from), " ",
+                                     sees ? "does not see " : "sees ", name_of(to));
                     (sees ? seen : unseen)++;
                 }
                 for (int d = 0; source == 1 && d < graph.documents; d++)
@@ -263,8 +261,8 @@ TEST_CASE("mask: a window holds inside segments, or over all of them") {
                 if (i.document != j.document) continue;
                 int source = documents[i.document].source, away = std::abs(i.p - j.p);
                 bool near = (away <= window.radius * window.dilation && away % window.dilation == 0) ||
-                            (window.stride > 0 && away % window.stride == 0) ||
-                            i.p - i.s * source < window.globals || j.p - j.s * source < window.globals;
+                            (window.stride > 0 && away % window.stride == 0) || i.p - i.s * source < window.globals ||
+                            j.p - j.s * source < window.globals;
                 bool sees = j.c <= i.c && (near || (i.s != j.s && !window.all));
                 wrong += times_seen(graph, i.row, 0, j.row) != int(sees);
             }
@@ -288,7 +286,8 @@ TEST_CASE("mask: a document's picture, for a debugger, has the rows of that docu
           "q2         ██ ██ ·  ·\n"
           "q3         ██ ██ ██ ·\n"
           "q4         ██ ██ ██ ██\n");
-    CHECK(std::string(draw_document(causal_mask({{100, 0}}), 0)) == "a picture of 100 keys does not fit 80 columns; at most 69\n");
+    CHECK(std::string(draw_document(causal_mask({{100, 0}}), 0)) ==
+          "a picture of 100 keys does not fit 80 columns; at most 69\n");
 }
 
 TEST_CASE("mask: pictures") {
@@ -307,8 +306,10 @@ TEST_CASE("mask: pictures") {
             CAPTURE(mask.name);
             int columns = 0;
             for (char c : draw_mask(mask.name, size, size)) {
-                if (c == '\n') columns = 0;
-                else columns += (c & 0xc0) != 0x80;  // not the continuation of a UTF-8 character
+                if (c == '\n')
+                    columns = 0;
+                else
+                    columns += (c & 0xc0) != 0x80;  // not the continuation of a UTF-8 character
                 CHECK(columns <= 80);
             }
         }
@@ -341,7 +342,7 @@ TEST_CASE("mask: asked only for some rows, a row sees what it sees among all") {
         for (std::size_t m = 0; m < rows.size(); m++)
             for (int key = 0; key < rows_of(documents); key++)
                 CHECK(times_seen(some, int(m), 0, key) == times_seen(all, rows[m], 0, key));
-        CHECK_THROWS_WITH_AS(only_queries(all, {rows_of(documents)}),
-                             doctest::Contains("is in no query segment"), Error);
+        CHECK_THROWS_WITH_AS(only_queries(all, {rows_of(documents)}), doctest::Contains("is in no query segment"),
+                             Error);
     }
 }

@@ -95,8 +95,9 @@ TEST_CASE("mask in words: what each rule, slice and window lets a token see") {
 
 TEST_CASE("mask in words: as cross-attention, rows of B see what the words say of A") {
     const Documents documents = {{4, 2}, {0, 3}, {1, 1}, {5, 0}, {3, 2}};
-    for (const auto& [words, from, to] : {std::tuple("B causal sees A", 0, 9), std::tuple("A none; B causal window=1 sees A[1:3]", 1, 3),
-                                          std::tuple("A causal; B full", 0, 0)}) {
+    for (const auto& [words, from, to] :
+         {std::tuple("B causal sees A", 0, 9), std::tuple("A none; B causal window=1 sees A[1:3]", 1, 3),
+          std::tuple("A causal; B full", 0, 0)}) {
         const SegmentGraph graph = MaskWords(words).cross(documents);
         std::vector<std::vector<int>> expected, found;
         int key = 0, row = 0;
@@ -164,6 +165,7 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         CAPTURE(words);
         CHECK_THROWS_WITH_AS(MaskWords{words}, doctest::Contains(why), BadUsage);
     }
-    CHECK_THROWS_WITH_AS(MaskWords("A full")({{3, 2}}), doctest::Contains("2 rows of part B, which is not named"), BadUsage);
+    CHECK_THROWS_WITH_AS(MaskWords("A full")({{3, 2}}), doctest::Contains("2 rows of part B, which is not named"),
+                         BadUsage);
     CHECK_NOTHROW(MaskWords("A full")({{3, 0}}));
 }

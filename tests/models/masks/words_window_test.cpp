@@ -65,8 +65,8 @@ TEST_CASE("mask words: every rule, window and slice together lets rows see what 
             for (bool over : {false, true})
                 for (const std::vector<Slice>& seen : slices) {
                     if (over && window.radius < 0) continue;
-                    std::string words = std::string("A full; B ") + rule.words + " " + window.words +
-                                        (over ? " over=all" : "");
+                    std::string words =
+                        std::string("A full; B ") + rule.words + " " + window.words + (over ? " over=all" : "");
                     for (std::size_t i = 0; i < seen.size(); i++)
                         words += (i ? ", " : " sees ") + std::string(seen[i].words);
                     CAPTURE(words);
@@ -90,11 +90,9 @@ TEST_CASE("mask words: every rule, window and slice together lets rows see what 
                             for (int j = 0; j < n; j++) {
                                 const int a = d.source;
                                 bool sees = i < a && j < a;
-                                if (i >= a && j >= a)
-                                    sees = rule.allows(i, j) && window.has(i, j, i - a, j - a);
+                                if (i >= a && j >= a) sees = rule.allows(i, j) && window.has(i, j, i - a, j - a);
                                 for (const Slice& slice : seen)
-                                    if (i >= a && j < a && slice.has(j, a))
-                                        sees = !over || window.has(i, j, i - a, j);
+                                    if (i >= a && j < a && slice.has(j, a)) sees = !over || window.has(i, j, i - a, j);
                                 if (sees) expected.insert({first + i, first + j});
                             }
                         first += n;

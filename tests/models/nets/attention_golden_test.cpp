@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kind of attention, with every option, under every mask that it honours, against sums that were written from the papers'
-// equations in Python (tests/golden/attention). The tables of kinds, masks and settings say what the file must hold.
+// Every kind of attention, with every option, under every mask that it honours, against sums that were written from the
+// papers' equations in Python (tests/golden/attention). The tables of kinds, masks and settings say what the file must
+// hold.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -76,8 +77,7 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
         layers.push_back(
             kind.make(parameters, text("layer.", i), name,
                       {o.width, o.heads, 0.02, o.rotary_value, P, o.attention_options, o.pre_norm, o.eps}));
-    Tensor* slots =
-        kind.packs ? parameters.add("slots", {o.attention_options.slots, C}, {Init::zeros}) : nullptr;
+    Tensor* slots = kind.packs ? parameters.add("slots", {o.attention_options.slots, C}, {Init::zeros}) : nullptr;
     parameters.allocate(1);
     for (const Tensor& p : parameters.all()) {
         const bool features = p.path.size() > 9 && p.path.substr(p.path.size() - 9) == ".features";
@@ -129,9 +129,7 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
     return all;
 }
 
-std::string value_of(const Line& line, const std::string& key) {
-    return Settings(line.settings).config.value(key);
-}
+std::string value_of(const Line& line, const std::string& key) { return Settings(line.settings).config.value(key); }
 
 bool has_word(const std::string& words, const std::string& word) {
     const auto inside = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
@@ -161,12 +159,10 @@ TEST_CASE("attention golden: the file has every kind under every mask that it ho
     const std::vector<Line> all = lines();
     for (const AttentionKind& kind : attention_kinds())
         for (const NamedMask& mask : named_masks()) {
-            if (mask.rows == MaskRows::decoded) continue;  // needs a cache
-            const bool positions =
-                kind.needs_positions && mask.rows == MaskRows::latent;  // of which a latent has none
+            if (mask.rows == MaskRows::decoded) continue;                                  // needs a cache
+            const bool positions = kind.needs_positions && mask.rows == MaskRows::latent;  // of which a latent has none
             const bool honoured =
-                !positions &&
-                kind.refuses(make_mask(mask.name, documents, example_details(documents))).empty();
+                !positions && kind.refuses(make_mask(mask.name, documents, example_details(documents))).empty();
             const bool held = std::any_of(all.begin(), all.end(), [&](const Line& line) {
                 return line.kind == kind.name && line.masks.count(mask.name);
             });
@@ -231,7 +227,8 @@ TEST_CASE(
         }
 }
 
-// The golden file has numbers of its own, so it cannot show whether the features that a kind draws are of the right size.
+// The golden file has numbers of its own, so it cannot show whether the features that a kind draws are of the right
+// size.
 TEST_CASE("attention golden: many features, as they are drawn, give what the kernel gives") {
     constexpr int N = 6, heads = 2, D = C / heads;
     const Documents one = {{N, 0}};
@@ -256,9 +253,7 @@ TEST_CASE("attention golden: many features, as they are drawn, give what the ker
         site.graph = &graph;
         return numbers_of((*attention)(tape, queries, {queries.x, tape.ints(position)}, site)->view());
     };
-    const auto weight = [](const std::string& what, std::int64_t count) {
-        return numbers_of_name(what, count, 0.6);
-    };
+    const auto weight = [](const std::string& what, std::int64_t count) { return numbers_of_name(what, count, 0.6); };
     const auto write = [&](Parameters& p) {  // the same functions in all kinds
         for (const Tensor& t : p.all()) {
             const std::string what = t.path.substr(t.path.find("attention.") + 10);
@@ -275,8 +270,7 @@ TEST_CASE("attention golden: many features, as they are drawn, give what the ker
     };
     const auto apart = [](const std::vector<double>& a, const std::vector<double>& b) {
         double square = 0, all = 0;
-        for (std::size_t i = 0; i < a.size(); i++)
-            square += (a[i] - b[i]) * (a[i] - b[i]), all += b[i] * b[i];
+        for (std::size_t i = 0; i < a.size(); i++) square += (a[i] - b[i]) * (a[i] - b[i]), all += b[i] * b[i];
         return std::sqrt(square / all);
     };
     const std::vector<double> exact = run("softmax", "", write);

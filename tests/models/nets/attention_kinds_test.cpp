@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kind of attention, under every mask by name: what it honours trains, alone == in a batch; what it refuses is said.
+// Every kind of attention, under every mask by name: what it honours trains, alone == in a batch; what it refuses is
+// said.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -49,7 +50,8 @@ TEST_CASE("attention: every kind under every mask of its own tokens: a document 
             CHECK(std::memcmp(x->value, y->value, x->bytes()) == 0);
         }
     }
-    CHECK_SAYS(message_of<BadUsage>([] { find_attention("softmaxx"); }), "there is no attention softmaxx; there are softmax");
+    CHECK_SAYS(message_of<BadUsage>([] { find_attention("softmaxx"); }),
+               "there is no attention softmaxx; there are softmax");
 }
 
 TEST_CASE("attention: a univae takes the kinds that honour its masks, where a key is a latent too, and no others") {
@@ -82,11 +84,14 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
                 tape.begin("step");
                 model.loss(tape, batch, nullptr, 1);
             };
-            if (honoured) CHECK_NOTHROW(step());
-            else CHECK_SAYS(message_of<BadUsage>(step), "does not support");
+            if (honoured)
+                CHECK_NOTHROW(step());
+            else
+                CHECK_SAYS(message_of<BadUsage>(step), "does not support");
             taken += honoured;
         }
     CHECK(taken > 10);
-    CHECK(find_attention("linformer").refusal(make_mask("univae-upper", one), true) == "it knows keys by their positions, and a latent has none");
+    CHECK(find_attention("linformer").refusal(make_mask("univae-upper", one), true) ==
+          "it knows keys by their positions, and a latent has none");
     CHECK(find_attention("linformer").refusal(make_mask("univae-lower", one), false).empty());
 }

@@ -16,8 +16,7 @@ namespace {
 
 BackboneOptions small() {
     BackboneOptions o;
-    o.vocabulary = 20, o.width = 8, o.heads = 2, o.inner = 12, o.layers = 2, o.positions = 9,
-    o.deviation = 0.3;
+    o.vocabulary = 20, o.width = 8, o.heads = 2, o.inner = 12, o.layers = 2, o.positions = 9, o.deviation = 0.3;
     return o;
 }
 
@@ -50,13 +49,11 @@ struct Model {
 
 }  // namespace
 
-TEST_CASE(
-    "backbone: gradients with a narrow embedding, turned values and types against the complex step, 1e-12") {
+TEST_CASE("backbone: gradients with a narrow embedding, turned values and types against the complex step, 1e-12") {
     for (bool rotary_value : {false, true})
         for (int embedding : {0, 6}) {
             BackboneOptions o = small();
-            o.embedding = embedding, o.rotary_value = rotary_value, o.types = 3,
-            o.dropout = o.attention_dropout = 0.2;
+            o.embedding = embedding, o.rotary_value = rotary_value, o.types = 3, o.dropout = o.attention_dropout = 0.2;
             Model real(o, DType::f64), imaginary(o, DType::c128);
             Tensor* loss = real.loss();
             real.parameters.start_gradients();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two stacks: the layer, the gradient of the whole; nothing leaks; a document alone == in any batch, however memory is laid
-// out.
+// Two stacks: the layer, the gradient of the whole; nothing leaks; a document alone == in any batch, however memory is
+// laid out.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,11 +19,10 @@ int other_than(int id) { return id == 7 ? 8 : 7; }
 
 TEST_CASE("two stacks: paths; without cross-attention a layer has none") {
     Model m(small(true, true));
-    for (const char* path :
-         {"embedding.token.weight", "encoder.layer.1.norm2.bias", "encoder.final_norm.weight",
-          "decoder.layer.2.cross.query.weight", "decoder.layer.2.cross.key_value.bias",
-          "decoder.layer.2.cross.output.weight", "decoder.layer.2.norm_cross.weight",
-          "decoder.final_norm.weight", "head.dense.weight", "head.bias"})
+    for (const char* path : {"embedding.token.weight", "encoder.layer.1.norm2.bias", "encoder.final_norm.weight",
+                             "decoder.layer.2.cross.query.weight", "decoder.layer.2.cross.key_value.bias",
+                             "decoder.layer.2.cross.output.weight", "decoder.layer.2.norm_cross.weight",
+                             "decoder.final_norm.weight", "head.dense.weight", "head.bias"})
         CHECK(m.parameters.find(path));
     int embeddings = 0;
     for (const Tensor& p : m.parameters.all()) {
@@ -58,8 +57,7 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
         Model m(small(pre_norm, false), DType::f64);
         Sequence random(4, "parameters");  // at first all norms are alike
         const View p = m.parameters.values();
-        for (std::int64_t i = 0; i < p.count(); i++)
-            p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
+        for (std::int64_t i = 0; i < p.count(); i++) p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
         m.tape.begin("layer");
         const Block& block = m.model.decoder.layers[1];
         auto linear = [&](const std::string& name) {
@@ -75,8 +73,7 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
         };
         const LayerNorm norm1 = norm_of("norm1"), norm2 = norm_of("norm2"), norm_cross = norm_of("norm_cross");
         Tensor* e = m.model.encode(m.tape, batch.source, batch.source_graph);
-        Pass pass =
-            m.model.decoder_pass(m.tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
+        Pass pass = m.model.decoder_pass(m.tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
         pass.encoder = e;
         Tensor* x = m.model.decoder.embed(m.tape, batch.rows);
         const Rows found = m.rows(block(m.tape, x, pass));
@@ -87,7 +84,8 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
             return linear(name + ".output")(m.tape, a, "out");
         };
         auto feeds = [&](Tensor* h) {
-            return linear("ffn.down")(m.tape, gelu(m.tape, linear("ffn.up")(m.tape, h, "up"), GeluKind::erf, "gelu"), "down");
+            return linear("ffn.down")(m.tape, gelu(m.tape, linear("ffn.up")(m.tape, h, "up"), GeluKind::erf, "gelu"),
+                                      "down");
         };
         auto norm = [&](const LayerNorm& n, Tensor* h) { return n(m.tape, h, "norm"); };
         auto plus = [&](Tensor* a, Tensor* b) { return add(m.tape, a, b, "sum"); };
@@ -123,7 +121,8 @@ TEST_CASE("two stacks: under a mask in words a row hears what the words let thro
     } rows[] = {{"", 2, [](int, int) { return true; }, longest},
                 {"A full window=1; B causal window=1 sees A[0]", 1, [](int p, int) { return p <= 1; }, 1},
                 {"A full window=1; B causal window=1 sees A[0]", 2, [](int p, int) { return p <= 2; }, 2},
-                {"A none; B causal | layers 1: B causal sees A[1:3], A[-1]", 2, [](int p, int n) { return p == 1 || p == 2 || p == n - 1; }, longest},
+                {"A none; B causal | layers 1: B causal sees A[1:3], A[-1]", 2,
+                 [](int p, int n) { return p == 1 || p == 2 || p == n - 1; }, longest},
                 {"A full window=1; B none sees A | layers 1: B none", 2, [](int, int) { return true; }, 0},
                 {"A full; B causal", 2, [](int, int) { return false; }, longest}};
     for (const auto& row : rows) {
@@ -149,7 +148,8 @@ TEST_CASE("two stacks: under a mask in words a row hears what the words let thro
                 const Rows after = m.logits(other);
                 for (std::size_t e = 0; e < text.size(); e++)
                     for (int r = batch.asked.begin[e]; r < batch.asked.begin[e + 1]; r++) {
-                        const int back = r - batch.asked.begin[e] - (t + 1);  // from the row to the one that is fed the token
+                        // from the row to the one that is fed the token
+                        const int back = r - batch.asked.begin[e] - (t + 1);
                         const bool hears = e == d && (t < 0 ? row.source(place, n) : back >= 0 && back <= row.back);
                         CHECK((before[std::size_t(r)] != after[std::size_t(r)]) == hears);
                     }
@@ -168,7 +168,9 @@ TEST_CASE("two stacks: words that say the usual masks change no bit, and their g
     Model m(small(true, true));
     const Batch usual = find_objective("seq2seq", true).batch(pointers_to(text), 1, options(), 16);
     CHECK(m.logits(batch("A full; B causal sees A")) == m.logits(usual));
-    CHECK(gradient_error<Model>(small(true, true), batch("A causal window=2; B causal | layers 0: B causal window=1 sees A[0], A[2:]")) <= 1e-11);
+    CHECK(gradient_error<Model>(small(true, true),
+                                batch("A causal window=2; B causal | layers 0: B causal window=1 sees A[0], A[2:]")) <=
+          1e-11);
 }
 
 TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the sentence is heard") {
@@ -192,8 +194,7 @@ TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the s
             for (std::size_t e = 0; e < text.size(); e++)
                 for (int row = batch.asked.begin[e]; row < batch.asked.begin[e + 1]; row++) {
                     const bool hidden = place >= first && place < first + length;
-                    const bool hears =
-                        e == d && (!hidden || batch.rows.positions[std::size_t(row)] >= place);
+                    const bool hears = e == d && (!hidden || batch.rows.positions[std::size_t(row)] >= place);
                     CHECK((before[std::size_t(row)] != after[std::size_t(row)]) == hears);
                 }
         }
@@ -240,8 +241,7 @@ TEST_CASE("two stacks: a document alone == in any batch, padded or not, at any n
     set_threads(threads_before);
 }
 
-TEST_CASE(
-    "two stacks: with dropout, planned memory and recomputed layers change no bit of loss and gradients") {
+TEST_CASE("two stacks: with dropout, planned memory and recomputed layers change no bit of loss and gradients") {
     EncoderDecoderOptions o = small(false, true);
     o.stack.dropout = o.stack.attention_dropout = 0.2;
     std::vector<std::vector<float>> seen;
@@ -256,8 +256,7 @@ TEST_CASE(
             std::vector<float> bits;
             for (std::uint32_t step = 0; step < 3; step++) {
                 const std::vector<Sentence> text = pairs(4, 17);
-                const Batch batch =
-                    find_objective("mass", true).batch(pointers_to(text), 0, options(), 32);
+                const Batch batch = find_objective("mass", true).batch(pointers_to(text), 0, options(), 32);
                 tape.begin(batch.bucket, 1, step, true);
                 Tensor* loss = model.loss(tape, batch).total;
                 parameters.start_gradients();

@@ -27,8 +27,7 @@ constexpr double eps = 1e-12;
 struct Matrix {
     Shape shape;
     std::unique_ptr<float[]> numbers, gradient;
-    explicit Matrix(const Shape& s)
-        : shape(s), numbers(new float[s.count()]()), gradient(new float[s.count()]()) {}
+    explicit Matrix(const Shape& s) : shape(s), numbers(new float[s.count()]()), gradient(new float[s.count()]()) {}
     operator View() const { return View{numbers.get(), DType::f32, Device::cpu, shape, "value"}; }
     View d() const { return View{gradient.get(), DType::f32, Device::cpu, shape, "gradient"}; }
     Grad stored() const { return Grad{d(), false}; }
@@ -45,8 +44,7 @@ struct Weight {
 
 struct LinearWeights {
     Weight w, b;
-    LinearWeights(Parameters& p, const std::string& path)
-        : w{p.find(path + ".weight")}, b{p.find(path + ".bias")} {}
+    LinearWeights(Parameters& p, const std::string& path) : w{p.find(path + ".weight")}, b{p.find(path + ".bias")} {}
 };
 
 // The data that all rows have in common: their positions, who sees whom, and the table of rotations.
@@ -64,12 +62,31 @@ struct Layer {
     Matrix inner, active, outer, sum2, mean2, rstd2, y;
 
     Layer(Parameters& p, const std::string& path, int N)
-        : query(p, path + ".attention.query"), key_value(p, path + ".attention.key_value"),
-          output(p, path + ".attention.output"), up(p, path + ".ffn.up"), down(p, path + ".ffn.down"),
-          norm1(p, path + ".norm1"), norm2(p, path + ".norm2"), kv({N, 2 * C}), kv_turned({N, 2 * C}),
-          q({N, C}), q_turned({N, C}), attended({N, C}), lse({N, H}), projected({N, C}), sum1({N, C}),
-          mean1({N}), rstd1({N}), normed1({N, C}), inner({N, F}), active({N, F}), outer({N, C}), sum2({N, C}),
-          mean2({N}), rstd2({N}), y({N, C}) {}
+        : query(p, path + ".attention.query"),
+          key_value(p, path + ".attention.key_value"),
+          output(p, path + ".attention.output"),
+          up(p, path + ".ffn.up"),
+          down(p, path + ".ffn.down"),
+          norm1(p, path + ".norm1"),
+          norm2(p, path + ".norm2"),
+          kv({N, 2 * C}),
+          kv_turned({N, 2 * C}),
+          q({N, C}),
+          q_turned({N, C}),
+          attended({N, C}),
+          lse({N, H}),
+          projected({N, C}),
+          sum1({N, C}),
+          mean1({N}),
+          rstd1({N}),
+          normed1({N, C}),
+          inner({N, F}),
+          active({N, F}),
+          outer({N, C}),
+          sum2({N, C}),
+          mean2({N}),
+          rstd2({N}),
+          y({N, C}) {}
 
     void forward(View x, const Rows& rows) {
         linear_forward(x, key_value.w, key_value.b, kv);
@@ -89,17 +106,14 @@ struct Layer {
 
     // From the gradient of y to that of x, which three ops write: the residual, the query, the keys.
     void backward(const Matrix& x, const Rows& rows) {
-        layernorm_backward(y.d(), sum2, norm2.w, mean2, rstd2, sum2.stored(), norm2.w.stored(),
-                           norm2.b.stored());
+        layernorm_backward(y.d(), sum2, norm2.w, mean2, rstd2, sum2.stored(), norm2.w.stored(), norm2.b.stored());
         add_backward(sum2.d(), normed1.stored(), outer.stored());
         linear_backward(outer.d(), active, down.w, active.stored(), down.w.stored(), down.b.stored());
         gelu_backward(active.d(), inner, GeluKind::erf, inner.stored());
         linear_backward(inner.d(), normed1, up.w, normed1.added(), up.w.stored(), up.b.stored());
-        layernorm_backward(normed1.d(), sum1, norm1.w, mean1, rstd1, sum1.stored(), norm1.w.stored(),
-                           norm1.b.stored());
+        layernorm_backward(normed1.d(), sum1, norm1.w, mean1, rstd1, sum1.stored(), norm1.w.stored(), norm1.b.stored());
         add_backward(sum1.d(), x.stored(), projected.stored());
-        linear_backward(projected.d(), attended, output.w, attended.stored(), output.w.stored(),
-                        output.b.stored());
+        linear_backward(projected.d(), attended, output.w, attended.stored(), output.w.stored(), output.b.stored());
         attention_backward(attended.d(), q_turned, Views{kv_turned}, attended, lse, rows.graph, rows.rule,
                            q_turned.stored(), Grads{kv_turned.stored()});
         rotary_backward(q_turned.d(), rows.positions, rows.turns, C, q.stored());
@@ -117,11 +131,29 @@ struct LanguageModel {
     Matrix h1, token1, bias1;  // the gradients that the loss leaves
 
     LanguageModel(Parameters& p, int N)
-        : token{p.find("embedding.token.weight")}, type{p.find("embedding.type.weight")},
-          head_bias{p.find("head.bias")}, embedding_norm(p, "embedding.norm"), dense(p, "head.dense"),
-          head_norm(p, "head.norm"), words({N, C}), types({N, C}), sum({N, C}), mean({N}), rstd({N}),
-          x({N, C}), hidden({N, C}), active({N, C}), head_mean({N}), head_rstd({N}), h({N, C}), losses({N}),
-          lse({N}), loss({1}), h1({N, C}), token1({V, C}), bias1({V}) {
+        : token{p.find("embedding.token.weight")},
+          type{p.find("embedding.type.weight")},
+          head_bias{p.find("head.bias")},
+          embedding_norm(p, "embedding.norm"),
+          dense(p, "head.dense"),
+          head_norm(p, "head.norm"),
+          words({N, C}),
+          types({N, C}),
+          sum({N, C}),
+          mean({N}),
+          rstd({N}),
+          x({N, C}),
+          hidden({N, C}),
+          active({N, C}),
+          head_mean({N}),
+          head_rstd({N}),
+          h({N, C}),
+          losses({N}),
+          lse({N}),
+          loss({1}),
+          h1({N, C}),
+          token1({V, C}),
+          bias1({V}) {
         for (int i = 0; i < L; i++) layers.emplace_back(p, "layer." + std::to_string(i), N);
     }
 
@@ -130,8 +162,7 @@ struct LanguageModel {
         embedding_forward(type_ids, type, types);
         add_forward(words, types, sum);
         layernorm_forward(sum, embedding_norm.w, embedding_norm.b, eps, x, mean, rstd);
-        for (int i = 0; i < L; i++)
-            layers[std::size_t(i)].forward(i == 0 ? x : layers[std::size_t(i - 1)].y, rows);
+        for (int i = 0; i < L; i++) layers[std::size_t(i)].forward(i == 0 ? x : layers[std::size_t(i - 1)].y, rows);
         linear_forward(layers.back().y, dense.w, dense.b, hidden);
         gelu_forward(hidden, GeluKind::erf, active);
         layernorm_forward(active, head_norm.w, head_norm.b, eps, h, head_mean, head_rstd);
@@ -143,13 +174,12 @@ struct LanguageModel {
     void backward(const Rows& rows, Ints ids, Ints type_ids) {
         loss.gradient[0] = 1;
         cross_entropy_backward(loss.d(), h1, token1, bias1, h.stored(), token.stored(), head_bias.stored());
-        layernorm_backward(h.d(), active, head_norm.w, head_mean, head_rstd, active.stored(),
-                           head_norm.w.stored(), head_norm.b.stored());
+        layernorm_backward(h.d(), active, head_norm.w, head_mean, head_rstd, active.stored(), head_norm.w.stored(),
+                           head_norm.b.stored());
         gelu_backward(active.d(), hidden, GeluKind::erf, hidden.stored());
         linear_backward(hidden.d(), layers.back().y, dense.w, layers.back().y.stored(), dense.w.stored(),
                         dense.b.stored());
-        for (int i = L; i-- > 0;)
-            layers[std::size_t(i)].backward(i == 0 ? x : layers[std::size_t(i - 1)].y, rows);
+        for (int i = L; i-- > 0;) layers[std::size_t(i)].backward(i == 0 ? x : layers[std::size_t(i - 1)].y, rows);
         layernorm_backward(x.d(), sum, embedding_norm.w, mean, rstd, sum.stored(), embedding_norm.w.stored(),
                            embedding_norm.b.stored());
         add_backward(sum.d(), words.stored(), types.stored());
@@ -190,13 +220,10 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
     parameters.allocate(1);
     LanguageModel model(parameters, N);
     std::vector<double> turns = rotary_turns(P, C / H);
-    Matrix table({P, C / H}), weights({N}), m({parameters.length()}), v({parameters.length()}), norm({1}),
-        control({3});
+    Matrix table({P, C / H}), weights({N}), m({parameters.length()}), v({parameters.length()}), norm({1}), control({3});
     for (std::size_t i = 0; i < turns.size(); i++) table.numbers[i] = float(turns[i]);
     std::copy(each.begin(), each.end(), weights.numbers.get());
-    auto list = [](const std::vector<int>& numbers) {
-        return Ints{numbers.data(), std::int64_t(numbers.size())};
-    };
+    auto list = [](const std::vector<int>& numbers) { return Ints{numbers.data(), std::int64_t(numbers.size())}; };
     AttentionRule heads;
     heads.heads = H;
     const Rows common{list(rows.positions), causal, table, heads};
@@ -229,8 +256,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
         tape.backward(loss);
         taped.finish_gradients();
         CHECK(*loss->view().as<float>() == last);
-        CHECK(std::memcmp(taped.gradients().data, parameters.gradients().data, taped.gradients().bytes()) ==
-              0);
+        CHECK(std::memcmp(taped.gradients().data, parameters.gradients().data, taped.gradients().bytes()) == 0);
         tape.end();
         adamw_of_tape.update(t, 0.01f);
         REQUIRE(std::memcmp(taped.values().data, parameters.values().data, taped.values().bytes()) == 0);

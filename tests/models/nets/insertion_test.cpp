@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer: its gradient in every variant; p(c,l) sums to 1 and is what the loss uses; a canvas alone == in any
-// batch; the encoder's keys that are kept change no bit; it learns.
+// The Insertion Transformer: its gradient in every variant; p(c,l) sums to 1 and is what the loss uses; a canvas alone
+// == in any batch; the encoder's keys that are kept change no bit; it learns.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -63,7 +63,9 @@ Whole whole(Inserter& m, const Batch& b) {
     m.tape.end();
     const InsertionOptions& o = m.model.options;
     const std::size_t K = std::size_t(o.mixture), M = std::size_t(b.asked.count);
-    const auto logit = [&](std::size_t l, std::size_t k, int c) { return z[l * K + k][std::size_t(c)] + (bias.empty() ? 0 : bias[0][std::size_t(c)]); };
+    const auto logit = [&](std::size_t l, std::size_t k, int c) {
+        return z[l * K + k][std::size_t(c)] + (bias.empty() ? 0 : bias[0][std::size_t(c)]);
+    };
     const auto pi = [&](std::size_t l, std::size_t k) {
         if (mix.empty()) return 1.0;
         const std::vector<double>& u = mix[o.joint ? 0 : l];
@@ -105,7 +107,8 @@ TEST_CASE("insertion: the gradient of every variant and form against the complex
     for (const Named& form : forms)
         for (bool pre_norm : {false, true})
             for (const InsertionOptions& o : variants(form.form != InsertionForm::two_stacks, pre_norm)) {
-                INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
+                INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ",
+                     o.mixture, " projection ", o.projection);
                 const std::vector<Sentence> text = pairs(3, 2);
                 ObjectiveOptions by = inserting();
                 by.insertion.canvases = 2;
@@ -119,7 +122,8 @@ TEST_CASE("insertion: the gradient of every variant and form against the complex
 TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a decoder scores slots by it") {
     for (const Named& form : forms)
         for (const InsertionOptions& o : variants(form.form != InsertionForm::two_stacks)) {
-            INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture, " projection ", o.projection);
+            INFO(std::string(form.objective), " joint ", o.joint, " bias ", o.contextual_bias, " mixture ", o.mixture,
+                 " projection ", o.projection);
             Inserter m(o, DType::f64);
             const std::vector<Sentence> text = pairs(4, 5);
             const ObjectiveOptions by = inserting();
@@ -137,12 +141,14 @@ TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a dec
                 const Choices& c = b.asked.choices;
                 for (int l = 0; l < b.asked.count; l++)
                     for (int j = c.begin[std::size_t(l)]; j < c.begin[std::size_t(l) + 1]; j++)
-                        loss -= c.shares[std::size_t(j)] * w.both[std::size_t(l)][std::size_t(c.tokens[std::size_t(j)])];
+                        loss -=
+                            c.shares[std::size_t(j)] * w.both[std::size_t(l)][std::size_t(c.tokens[std::size_t(j)])];
                 m.tape.begin("loss");
                 CHECK(number_at(m.model.loss(m.tape, b).total->view(), 0) == doctest::Approx(loss).epsilon(1e-12));
                 m.tape.end();
                 mean += loss / double(text.size());
-                if (form.form == InsertionForm::either_side) continue;  // there a canvas has slots of the source as well
+                // there a canvas has slots of the source as well
+                if (form.form == InsertionForm::either_side) continue;
                 const int first = form.form == InsertionForm::one_stack ? int(text[i].ids.size()) : 0;
                 const Canvas canvas{int(i), {b.rows.ids.begin() + first + 1, b.rows.ids.end() - 1}};
                 const std::vector<SlotScore> scores = decoder.score({&canvas}).at(0);
@@ -188,7 +194,8 @@ TEST_CASE("insertion: a canvas alone == in any batch, padded or not") {
         }
 }
 
-TEST_CASE("insertion: every attention that honours the masks trains and writes: kept keys of the encoder change nothing") {
+TEST_CASE(
+    "insertion: every attention that honours the masks trains and writes: kept keys of the encoder change nothing") {
     for (const AttentionKind& kind : attention_kinds()) {
         INFO(std::string(kind.name));
         InsertionOptions o;
@@ -236,7 +243,8 @@ TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in par
         by.insertion.tau = 0.25;
         by.insertion.canvases = 4;
         const Objective& objective = find(form.objective);
-        const double last = learned(m, form.form == InsertionForm::either_side ? 1500 : 700, [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });
+        const double last = learned(m, form.form == InsertionForm::either_side ? 1500 : 700,
+                                    [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });
         CHECK(last < 2.5);  // of which the entropies of order and place stay
         InsertionDecoder decoder(m.model, objective, form.form, by, {0, 1, 2, 3, 4});
         decoder.read(pointers_to(text));
@@ -246,11 +254,14 @@ TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in par
                 how.parallel = parallel;
                 std::vector<Canvas> starts;
                 for (int i = 0; i < 3; i++) starts.push_back({i, {}});
-                for (int i = 0; i < 3 && begun; i++) starts[std::size_t(i)].tokens = {text[std::size_t(i)].target.end() - 2, text[std::size_t(i)].target.end() - 1};
+                for (int i = 0; i < 3 && begun; i++)
+                    starts[std::size_t(i)].tokens = {text[std::size_t(i)].target.end() - 2,
+                                                     text[std::size_t(i)].target.end() - 1};
                 const std::vector<Written> all = write_canvases(decoder, starts, how);
                 for (std::size_t i = 0; i < text.size(); i++) {
                     std::vector<int> expected(text[i].target.begin(), text[i].target.end() - 1);
-                    INFO("last ", last, " parallel ", parallel, " begun ", begun, " ", all[i].tokens.size(), " of ", expected.size());
+                    INFO("last ", last, " parallel ", parallel, " begun ", begun, " ", all[i].tokens.size(), " of ",
+                         expected.size());
                     CHECK(all[i].tokens == expected);
                     CHECK(all[i].ended);
                     if (parallel) CHECK(all[i].rounds <= fewest_rounds(int(expected.size())) + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nothing flows around a mask: every kind of attention in stacks of layers, under every mask that it honours. A row that cannot
-// hear an input row through the graphs of the layers keeps its bits when that row changes, and has no gradient to it.
+// Nothing flows around a mask: every kind of attention in stacks of layers, under every mask that it honours. A row
+// that cannot hear an input row through the graphs of the layers keeps its bits when that row changes, and has no
+// gradient to it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -36,13 +37,14 @@ Heard after(Heard x, const SegmentGraph& graph, const std::vector<const Heard*>&
                 const KeySegment& keys = graph.keys[std::size_t(k)];
                 for (int j = keys.begin; j < keys.end; j++)
                     if (visible(graph, q, row, k, j))
-                        for (std::size_t c = 0; c < x[0].size(); c++) x[std::size_t(row)][c] |= (*sources[std::size_t(keys.source)])[std::size_t(j)][c];
+                        for (std::size_t c = 0; c < x[0].size(); c++)
+                            x[std::size_t(row)][c] |= (*sources[std::size_t(keys.source)])[std::size_t(j)][c];
             }
     return x;
 }
 
-// Every input row has a type of its own: to change a row is to change its type, and the gradient of the table of types is that of
-// the rows. Type `inputs` is that of a changed row.
+// Every input row has a type of its own: to change a row is to change its type, and the gradient of the table of types
+// is that of the rows. Type `inputs` is that of a changed row.
 struct Net {
     Parameters parameters;
     Arena arena{Device::cpu, Blocks::loose};
@@ -63,7 +65,8 @@ struct Net {
             tape.begin("rows");
             const View h = run(types)->view();
             std::vector<std::vector<float>> all;
-            for (int i = 0; i < N; i++) all.emplace_back(h.as<float>() + i * h.columns(), h.as<float>() + (i + 1) * h.columns());
+            for (int i = 0; i < N; i++)
+                all.emplace_back(h.as<float>() + i * h.columns(), h.as<float>() + (i + 1) * h.columns());
             tape.end();
             return all;
         };
@@ -78,7 +81,10 @@ struct Net {
             types[std::size_t(j)] = inputs;
             const auto changed = rows(types);
             for (int i = 0; i < N; i++)
-                count(i, j, std::memcmp(plain[std::size_t(i)].data(), changed[std::size_t(i)].data(), plain[0].size() * sizeof(float)) != 0, i == j);
+                count(i, j,
+                      std::memcmp(plain[std::size_t(i)].data(), changed[std::size_t(i)].data(),
+                                  plain[0].size() * sizeof(float)) != 0,
+                      i == j);
         }
         const Tensor* table = parameters.find("embedding.type.weight");
         for (int i = 0; i < N; i++) {
@@ -110,7 +116,9 @@ BackboneOptions small(const AttentionKind& kind, int form, int layers, int input
     o.pre_norm = form == 1;
     AttentionOptions& a = o.attention_options;
     a.slots = 3, a.features = 8, a.window = 2, a.stride = 2, a.reach = form == 0 ? 2 : 0;
-    if (form == 1) a.contextual = false, a.tied = a.gate = true, a.pack = LunaPack::softmax, a.feature_map = FeatureKind::trigonometric;
+    if (form == 1)
+        a.contextual = false, a.tied = a.gate = true, a.pack = LunaPack::softmax,
+        a.feature_map = FeatureKind::trigonometric;
     return o;
 }
 
@@ -122,8 +130,8 @@ TokenRows rows_of_types(const Documents& of, const std::vector<int>& types, int 
     return rows;
 }
 
-// A stack under graphs of its layers. From layer `latent` on, inputs of their own, one a document, take the place of the rows
-// [CLS], as UniVAE's latents do; or they are the memory of every layer.
+// A stack under graphs of its layers. From layer `latent` on, inputs of their own, one a document, take the place of
+// the rows [CLS], as UniVAE's latents do; or they are the memory of every layer.
 struct Masked {
     std::string name;
     Documents documents;
@@ -138,7 +146,12 @@ std::vector<Masked> masks() {
         if (mask.rows == MaskRows::decoded || mask.rows == MaskRows::cross) continue;
         const bool source = mask.rows == MaskRows::source, part = source || mask.rows != MaskRows::tokens;
         const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
-        all.push_back({mask.name, source ? sources_of(documents) : part ? targets_of(documents) : documents, {graph, graph}, -1,
+        all.push_back({mask.name,
+                       source ? sources_of(documents)
+                       : part ? targets_of(documents)
+                              : documents,
+                       {graph, graph},
+                       -1,
                        mask.rows == MaskRows::latent});
     }
     const auto add = [&](const std::vector<const char*>& words, int latent) {
@@ -156,7 +169,9 @@ std::vector<Masked> masks() {
     add({"A causal; B causal", "A full; B causal sees A[0], A[-1]", "A anticausal; B strict-causal"}, -1);
     // UniAE: two layers and more that bridge, where B sees a latent in the place of [CLS].
     add({"A full; B causal", "A full; B causal sees A[0]", "A full; B causal sees A[0]"}, 1);
-    add({"A full; B causal", "A full; B causal", "A causal; B causal sees A[0]", "A full; B causal sees A[0]", "A full; B causal sees A[0]"}, 2);
+    add({"A full; B causal", "A full; B causal", "A causal; B causal sees A[0]", "A full; B causal sees A[0]",
+         "A full; B causal sees A[0]"},
+        2);
     add({"A full; B full", "A full; B full sees A[0]", "A full; B full sees A[0]", "A full; B full sees A[0]"}, 1);
     add({"A full; B none", "A full; B none sees A[0]", "A full; B none sees A[0]"}, 1);
     return all;
@@ -168,7 +183,9 @@ struct Stack : Net {
     Backbone stack;
     Stack(const AttentionKind& kind, int form, const Masked& m)
         : Net(rows_of(m.documents) + int(m.documents.size()) * (m.memory || m.latent >= 0)),
-          mask(m), rows(rows_of(m.documents)), extra(inputs - rows),
+          mask(m),
+          rows(rows_of(m.documents)),
+          extra(inputs - rows),
           stack(parameters, small(kind, form, int(m.graphs.size()), inputs)) {
         parameters.allocate(5);
     }
@@ -189,7 +206,8 @@ struct Stack : Net {
             for (std::size_t r = 0; mask.latent >= 0 && int(i) >= mask.latent && r < x.size(); r++)
                 if (which[r] >= 0) x[r] = latents[std::size_t(which[r])];
             const Heard before = x;
-            x = after(x, mask.graphs[i], mask.memory ? std::vector<const Heard*>{&latents, &before} : std::vector<const Heard*>{&before});
+            x = after(x, mask.graphs[i],
+                      mask.memory ? std::vector<const Heard*>{&latents, &before} : std::vector<const Heard*>{&before});
         }
         return x;
     }
@@ -197,12 +215,17 @@ struct Stack : Net {
         const std::vector<int> which = documents_of_cls();
         return Net::walk(stack, hears(), [&](const std::vector<int>& types) {
             const TokenRows& tokens = tape.hold(rows_of_types(mask.documents, types));
-            Tensor* latents = extra ? embedding(tape, tape.ints(tape.hold(std::vector<int>(types.begin() + rows, types.end()))), parameters.find("embedding.type.weight"), "latents") : nullptr;
-            Tensor* x = stack.run(tape, tokens, stack.pass(tape, tokens, mask.graphs[0]), [&](int i, Tensor*& h, Pass& pass) {
-                pass.graph = &mask.graphs[std::size_t(i)];
-                if (mask.memory) pass.memory = latents;
-                if (mask.latent >= 0 && i >= mask.latent) h = replace_rows(tape, h, tape.ints(which), latents, text("replaced.", i));
-            });
+            Tensor* latents =
+                extra ? embedding(tape, tape.ints(tape.hold(std::vector<int>(types.begin() + rows, types.end()))),
+                                  parameters.find("embedding.type.weight"), "latents")
+                      : nullptr;
+            Tensor* x =
+                stack.run(tape, tokens, stack.pass(tape, tokens, mask.graphs[0]), [&](int i, Tensor*& h, Pass& pass) {
+                    pass.graph = &mask.graphs[std::size_t(i)];
+                    if (mask.memory) pass.memory = latents;
+                    if (mask.latent >= 0 && i >= mask.latent)
+                        h = replace_rows(tape, h, tape.ints(which), latents, text("replaced.", i));
+                });
             return stack.head(tape, stack.finish(tape, x));
         });
     }
@@ -210,19 +233,23 @@ struct Stack : Net {
 
 }  // namespace
 
-TEST_CASE("leak: a row hears what the masks of its layers let through and nothing else, by every kind; its gradient too") {
+TEST_CASE(
+    "leak: a row hears what the masks of its layers let through and nothing else, by every kind; its gradient too") {
     const std::vector<Masked> all = masks();
     for (const AttentionKind& kind : attention_kinds())
         for (int form : {0, 1}) {
             CAPTURE(std::string(kind.name));
             CAPTURE(form);
             const Masked one{"AB full", documents, {full_mask(documents)}};
-            const bool hears_all = Stack(kind, form, one).walk().unheard == 0;  // a kind with a pattern of its own does not
+            // a kind with a pattern of its own does not
+            const bool hears_all = Stack(kind, form, one).walk().unheard == 0;
             int walked = 0;
             for (const Masked& mask : all) {
                 CAPTURE(mask.name);
                 if (mask.memory && kind.needs_positions) continue;
-                if (std::any_of(mask.graphs.begin(), mask.graphs.end(), [&](const SegmentGraph& g) { return !kind.refuses(g).empty(); })) continue;
+                if (std::any_of(mask.graphs.begin(), mask.graphs.end(),
+                                [&](const SegmentGraph& g) { return !kind.refuses(g).empty(); }))
+                    continue;
                 const Net::Counts counts = Stack(kind, form, mask).walk();
                 CHECK(counts.leaked == 0);
                 CHECK(counts.heard > 0);
@@ -248,23 +275,28 @@ TEST_CASE("leak: nothing of A but what stands for [CLS] reaches B under UniAE's 
             }
         }
         for (const AttentionKind& kind : attention_kinds())
-            honoured += std::all_of(mask.graphs.begin(), mask.graphs.end(), [&](const SegmentGraph& g) { return kind.refuses(g).empty(); });
+            honoured += std::all_of(mask.graphs.begin(), mask.graphs.end(),
+                                    [&](const SegmentGraph& g) { return kind.refuses(g).empty(); });
     }
     CHECK(honoured > 0);
 }
 
-TEST_CASE("leak: two stacks, every kind: a row of the decoder hears what its masks let through of both, and nothing else") {
+TEST_CASE(
+    "leak: two stacks, every kind: a row of the decoder hears what its masks let through of both, and nothing else") {
     const Documents sources = sources_of(documents), targets = targets_of(documents);
     for (const AttentionKind& kind : attention_kinds())
         for (int form : {0, 1})
-            for (const char* words : {"", "B causal sees A[1:]", "A full window=1; B causal window=1 sees A[0]", "A none; B none sees A[-1]",
+            for (const char* words : {"", "B causal sees A[1:]", "A full window=1; B causal window=1 sees A[0]",
+                                      "A none; B none sees A[-1]",
                                       "layers 1: A full; B causal sees A[0] | layers -1: A full; B causal sees A"}) {
                 CAPTURE(std::string(kind.name));
                 CAPTURE(std::string(words));
                 Batch batch;
-                batch.source_graph = full_mask(sources), batch.graph = causal_mask(targets), batch.cross_graph = cross_mask(documents);
+                batch.source_graph = full_mask(sources), batch.graph = causal_mask(targets),
+                batch.cross_graph = cross_mask(documents);
                 const LayerMasks of_encoder(words, 2, StackRows::encoder), of_decoder(words, 3, StackRows::decoder);
-                batch.source_masks = of_encoder.graphs(sources), batch.masks = of_decoder.graphs(targets), batch.cross_masks = of_decoder.cross(documents);
+                batch.source_masks = of_encoder.graphs(sources), batch.masks = of_decoder.graphs(targets),
+                batch.cross_masks = of_decoder.cross(documents);
                 const int Ns = rows_of(sources), N = rows_of(targets);
                 Net net(Ns + N);
                 EncoderDecoderOptions o;
@@ -272,7 +304,8 @@ TEST_CASE("leak: two stacks, every kind: a row of the decoder hears what its mas
                 o.decoder_layers = 3;
                 Heard read = alone(Ns, net.inputs), x = alone(N, net.inputs, Ns);
                 bool honoured = true;
-                const auto see = [&](const AttentionKind& by, Heard& h, const SegmentGraph& graph, const Heard& source) {
+                const auto see = [&](const AttentionKind& by, Heard& h, const SegmentGraph& graph,
+                                     const Heard& source) {
                     honoured &= by.refuses(graph).empty();
                     h = after(h, graph, {&source});
                 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loss of every objective of tokens: the mean over what is asked, however much the batch is padded and labels are smoothed.
+// The loss of every objective of tokens: the mean over what is asked, however much the batch is padded and labels are
+// smoothed.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -46,8 +47,7 @@ void check_loss(const Objective& objective, const Options& o) {
             const auto losses = m.model.losses(m.tape, batch);
             CHECK(losses.count == int(each.size()));
             for (std::size_t q = 0; q < each.size(); q++)
-                CHECK(std::abs(number_at(losses.each->view(), std::int64_t(q)) - each[q]) <=
-                      1e-12 * (1 + each[q]));
+                CHECK(std::abs(number_at(losses.each->view(), std::int64_t(q)) - each[q]) <= 1e-12 * (1 + each[q]));
             m.tape.end();
         }
 }

@@ -47,7 +47,8 @@ struct Luna {
     Backbone stack;
     Arena arena;
     Tape tape;
-    Luna(const BackboneOptions& o, DType type) : parameters(type), stack(parameters, o), arena(Device::cpu, Blocks::loose), tape(arena, type) {
+    Luna(const BackboneOptions& o, DType type)
+        : parameters(type), stack(parameters, o), arena(Device::cpu, Blocks::loose), tape(arena, type) {
         parameters.allocate(5);
         if (type != DType::f64) return;
         Sequence random(4, "parameters");  // at first all norms are alike
@@ -75,7 +76,8 @@ struct Luna {
     }
     static std::vector<Row> numbers(const Tensor* t) {
         std::vector<Row> all(std::size_t(t->rows()));
-        for (std::int64_t i = 0; i < t->shape.count(); i++) all[std::size_t(i / t->columns())].push_back(number_at(t->view(), i));
+        for (std::int64_t i = 0; i < t->shape.count(); i++)
+            all[std::size_t(i / t->columns())].push_back(number_at(t->view(), i));
         return all;
     }
     std::vector<Row> values(const std::string& path) { return numbers(parameters.find(path)); }
@@ -113,7 +115,8 @@ struct Reference {
         for (double each : x) mean += each / double(x.size());
         for (double each : x) square += (each - mean) * (each - mean) / double(x.size());
         Row y;
-        for (std::size_t i = 0; i < x.size(); i++) y.push_back((x[i] - mean) / std::sqrt(square + m.stack.layers[0].shape.eps) * w[i] + b[i]);
+        for (std::size_t i = 0; i < x.size(); i++)
+            y.push_back((x[i] - mean) / std::sqrt(square + m.stack.layers[0].shape.eps) * w[i] + b[i]);
         return y;
     }
     static Row plus(Row a, const Row& b) {
@@ -159,7 +162,8 @@ struct Reference {
                 std::vector<std::pair<Row, Row>> keys, slots;
                 for (int j : seen) keys.push_back(key_value(a + ".pack_key_value", h[std::size_t(j)]));
                 for (Row& p : P[n]) {
-                    const Row y = attend(linear(a + ".pack_query", pre && contextual ? norm(a + ".norm_packed", p) : p), keys);
+                    const Row y =
+                        attend(linear(a + ".pack_query", pre && contextual ? norm(a + ".norm_packed", p) : p), keys);
                     if (slots.size() < keys.size()) slots.push_back(key_value(a + ".key_value", y));
                     if (contextual) p = pre ? plus(p, y) : norm(a + ".norm_packed", plus(p, y));
                 }
@@ -205,7 +209,8 @@ TEST_CASE("luna: the layers are the formula in loops, where every row packs what
             const std::vector<Row> expected = Reference{m}.run(embedded, graphs), found = m.run(rows, graphs);
             double worst = 0;
             for (std::size_t n = 0; n < found.size(); n++)
-                for (std::size_t c = 0; c < found[n].size(); c++) worst = std::max(worst, std::abs(found[n][c] - expected[n][c]));
+                for (std::size_t c = 0; c < found[n].size(); c++)
+                    worst = std::max(worst, std::abs(found[n][c] - expected[n][c]));
             CHECK(worst < 1e-12);
         }
 }
@@ -226,7 +231,8 @@ TEST_CASE("luna: a document alone has its bits in a batch, dropped out or not") 
                 std::size_t row = 0;
                 for (std::size_t d = 0; d < documents.size(); d++) {
                     const Documents one = {documents[d]};
-                    for (const Row& alone : m.run(Luna::rows(one, int(d)), Luna::graphs(words, one), training)) CHECK(alone == together[row++]);
+                    for (const Row& alone : m.run(Luna::rows(one, int(d)), Luna::graphs(words, one), training))
+                        CHECK(alone == together[row++]);
                 }
                 CHECK((together == plain) == !training);
             }
@@ -239,7 +245,8 @@ TEST_CASE("luna: gradients of one stack and of two against the complex step, wit
         const std::vector<Sentence> text = pairs(3, 2);
         BackboneOptions one = small_luna(form & 1, form & 2, form & 4);
         one.dropout = one.attention_dropout = 0.2;
-        CHECK(gradient_error<MaskedModel>(one, find_objective("mlm").batch(pointers_to(text), 1, options(), 16), 0, true) <= 1e-11);
+        CHECK(gradient_error<MaskedModel>(one, find_objective("mlm").batch(pointers_to(text), 1, options(), 16), 0,
+                                          true) <= 1e-11);
         EncoderDecoderOptions two = two_lunas(form & 1, form & 2, form & 4);
         two.stack.dropout = two.stack.attention_dropout = 0.2;
         const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 1, options(), 16);
@@ -249,10 +256,12 @@ TEST_CASE("luna: gradients of one stack and of two against the complex step, wit
         m.loss_and_gradient(batch);
         for (const Tensor& p : m.parameters.all()) {  // a last layer's P goes nowhere
             CAPTURE(p.path);
-            const bool last = p.path.find("decoder.layer.2.cross.norm_packed") != std::string::npos && !two.stack.pre_norm;
+            const bool last =
+                p.path.find("decoder.layer.2.cross.norm_packed") != std::string::npos && !two.stack.pre_norm;
             bool reached = false;
             for (std::int64_t i = 0; i < p.shape.count(); i++) reached |= number_at(p.grad_view(), i) != 0;
-            if (p.path.find("packed") != std::string::npos || p.path.find("slots") != std::string::npos) CHECK(reached != last);
+            if (p.path.find("packed") != std::string::npos || p.path.find("slots") != std::string::npos)
+                CHECK(reached != last);
         }
     }
 }
@@ -283,7 +292,8 @@ TEST_CASE("luna: causal parts, windows and bits are refused in words; rotary pos
     CHECK(luna_refuses(full_mask(d)).empty());
     CHECK(luna_refuses(cross_mask(d)).empty());
     for (const char* name : {"lm", "unilm", "uniae", "plm", "lm-reverse"})
-        CHECK_SAYS(luna_refuses(make_mask(name, d, example_details(d))), "no causal segment: slots pack what all rows of a segment see; use luna_causal");
+        CHECK_SAYS(luna_refuses(make_mask(name, d, example_details(d))),
+                   "no causal segment: slots pack what all rows of a segment see; use luna_causal");
     CHECK_SAYS(luna_refuses(make_mask("window", d)), "no window");
     CHECK_SAYS(luna_refuses(make_mask("k-bert", d, example_details(d))), "whose rows see different keys");
     BackboneOptions o = small_luna(false, true, false);
@@ -291,7 +301,8 @@ TEST_CASE("luna: causal parts, windows and bits are refused in words; rotary pos
     const std::vector<Sentence> text = pairs(2, 2);
     const Batch batch = find_objective("unilm").batch(pointers_to(text), 0, options());
     m.tape.begin("refused");
-    CHECK_SAYS(message_of<BadUsage>([&] { m.model.hidden(m.tape, batch); }), "attention luna does not support this mask: no causal segment");
+    CHECK_SAYS(message_of<BadUsage>([&] { m.model.hidden(m.tape, batch); }),
+               "attention luna does not support this mask: no causal segment");
     o.rotary = true;
     Parameters p;
     CHECK_SAYS(message_of<BadUsage>([&] { Backbone(p, o); }), "no place for rotary");
@@ -317,7 +328,8 @@ TEST_CASE("luna: of 6 and 6 layers of width 512, matrices have 18 C^2 more than 
 
 TEST_CASE("luna: of two stacks, cached == teacher-forced logits, bit for bit") {
     for (int form = 0; form < 8; form++)
-        for (const char* words : {"", "layers 1: B causal sees A[0] | layers -1: B causal sees A", "B causal sees A[1:]"}) {
+        for (const char* words :
+             {"", "layers 1: B causal sees A[0] | layers -1: B causal sees A", "B causal sees A[1:]"}) {
             CAPTURE(form);
             CAPTURE(std::string(words));
             small_stacks::Model m(two_lunas(form & 1, form & 2, form & 4));
@@ -339,11 +351,14 @@ TEST_CASE("luna: prefixes branch; two pairs are learned by heart and written aga
     small_stacks::Model m(o);
     check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, pairs(2, 5));
     const std::vector<Sentence> text = pairs(2, 9);
-    CHECK(learned(m, 200, [&](std::uint32_t step) { return find_objective("seq2seq", true).batch(pointers_to(text), step, options()); }) < 0.05);
+    CHECK(learned(m, 200, [&](std::uint32_t step) {
+              return find_objective("seq2seq", true).batch(pointers_to(text), step, options());
+          }) < 0.05);
     Seq2SeqDecoder decoder(m.model, 0, 1, longest);
     check_written(decoder, 2, text);
     BackboneOptions one = small_luna(false, true, false);
     one.deviation = 0.1, one.width = 16;
     MaskedModel masked(one);
-    CHECK(learned(masked, 200, [&](std::uint32_t) { return find_objective("mlm").batch(pointers_to(text), 1, options()); }) < 0.3);
+    CHECK(learned(masked, 200,
+                  [&](std::uint32_t) { return find_objective("mlm").batch(pointers_to(text), 1, options()); }) < 0.3);
 }

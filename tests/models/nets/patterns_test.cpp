@@ -29,7 +29,8 @@ const Pattern patterns[] = {
 
 BackboneOptions small(const std::string& attention, int layers) {
     BackboneOptions o;
-    o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 12, o.layers = layers, o.positions = 48, o.deviation = 0.3;
+    o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 12, o.layers = layers, o.positions = 48,
+    o.deviation = 0.3;
     o.attention = attention;
     AttentionOptions& a = o.attention_options;
     a.window = 3, a.dilation = 2, a.globals = 2, a.stride = 4;
@@ -42,7 +43,9 @@ struct Stack {
     Backbone stack;
     Arena arena{Device::cpu, Blocks::loose};
     Tape tape{arena, DType::f32};
-    Stack(const std::string& attention, int layers) : stack(parameters, small(attention, layers)) { parameters.allocate(5); }
+    Stack(const std::string& attention, int layers) : stack(parameters, small(attention, layers)) {
+        parameters.allocate(5);
+    }
     std::vector<std::vector<float>> operator()(const TokenRows& rows, const SegmentGraph& graph) {
         tape.begin("rows");
         const Tensor* x = stack.run(tape, rows, graph);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lsh and sinkhorn as parts of a model: what is asked of their ops, gradients, who hears whom, and a last layer of some rows.
+// lsh and sinkhorn as parts of a model: what is asked of their ops, gradients, who hears whom, and a last layer of some
+// rows.
 #include <doctest/doctest.h>
 
 #include "models/masks/mask.h"
@@ -66,7 +67,8 @@ TEST_CASE("sorted attention: a row of lsh hears less than all, of sinkhorn all; 
     const Documents one = {{40, 0}};
     const SegmentGraph graph = full_mask(one);
     std::map<std::string, std::vector<double>> rows;
-    for (const auto& [kind, chunk] : {std::pair("lsh", 4), std::pair("sinkhorn", 4), std::pair("sinkhorn", 40), std::pair("softmax", 4)}) {
+    for (const auto& [kind, chunk] :
+         {std::pair("lsh", 4), std::pair("sinkhorn", 4), std::pair("sinkhorn", 40), std::pair("softmax", 4)}) {
         BackboneOptions o = sorted(kind, false, chunk);
         o.layers = 1;
         Parameters parameters;
@@ -82,11 +84,14 @@ TEST_CASE("sorted attention: a row of lsh hears less than all, of sinkhorn all; 
             const std::vector<double> now = numbers_of(stack.run(tape, tokens, graph));
             std::vector<double>& first = rows[text(kind, chunk)];
             if (changed < 0) first = now;
-            for (std::size_t i = 0; i < 40; i++) heard += !std::equal(now.begin() + 16 * i, now.begin() + 16 * i + 16, first.begin() + 16 * i);
+            for (std::size_t i = 0; i < 40; i++)
+                heard += !std::equal(now.begin() + 16 * i, now.begin() + 16 * i + 16, first.begin() + 16 * i);
         }
         CAPTURE(heard);
-        if (text(kind) == "lsh") CHECK((heard > 200 && heard < 1200));
-        else CHECK(heard == 1600);
+        if (text(kind) == "lsh")
+            CHECK((heard > 200 && heard < 1200));
+        else
+            CHECK(heard == 1600);
     }
     CHECK(rows["sinkhorn40"] == rows["softmax4"]);
     CHECK(rows["sinkhorn4"] != rows["softmax4"]);
@@ -100,7 +105,8 @@ const Record& record_of(Tape& tape, const Backbone& stack, const std::string& op
     for (int i = 0; i < 18; i++) tokens.push(5 + 7 * i % 31, 0, i < 11 ? i : i - 11, i >= 11);
     tape.begin("record");
     stack.run(tape, tokens, tape.hold(full_mask({{11, 0}, {7, 0}})));
-    const auto found = std::find_if(tape.records().begin(), tape.records().end(), [&](const Record& r) { return r.op == op; });
+    const auto found =
+        std::find_if(tape.records().begin(), tape.records().end(), [&](const Record& r) { return r.op == op; });
     REQUIRE(found != tape.records().end());
     return *found;
 }
@@ -114,7 +120,8 @@ TEST_CASE("lsh: keys are queries of length 1, values are not") {
     for (std::int64_t i = 0; i < q.count(); i += 8) {  // the heads
         double square = 0;
         for (int d = 0; d < 8; d++) square += q.as<double>()[i + d] * q.as<double>()[i + d];
-        for (int d = 0; d < 8; d++) CHECK(std::abs(k.as<double>()[i + d] - q.as<double>()[i + d] / std::sqrt(square)) < 1e-15);
+        for (int d = 0; d < 8; d++)
+            CHECK(std::abs(k.as<double>()[i + d] - q.as<double>()[i + d] / std::sqrt(square)) < 1e-15);
         CHECK(std::abs(v.as<double>()[i] - k.as<double>()[i]) > 1e-6);
     }
 }
@@ -122,12 +129,14 @@ TEST_CASE("lsh: keys are queries of length 1, values are not") {
 TEST_CASE("sinkhorn: a row looks at its block and at what is sorted there, each whole") {
     Model m(sorted("sinkhorn", true, 4), DType::f64);
     const Record& r = record_of(m.tape, m.model.backbone, "attention");
-    const double *q = r.x(0).as<double>(), *own = r.x(1).as<double>(), *sorted = r.x(2).as<double>(), *y = r.y(0).as<double>();
+    const double *q = r.x(0).as<double>(), *own = r.x(1).as<double>(), *sorted = r.x(2).as<double>(),
+                 *y = r.y(0).as<double>();
     for (int i = 0; i < 18; i++)
         for (int head = 0; head < 2; head++) {
             const int first = i < 11 ? 0 : 11, end = i < 11 ? 11 : 18, u = (i - first) / 4;
             std::vector<const double*> rows;  // keys; 16 numbers on, values
-            for (int j = first + 4 * u; j < std::min(first + 4 * u + 4, end); j++) rows.push_back(own + j * 32 + head * 8);
+            for (int j = first + 4 * u; j < std::min(first + 4 * u + 4, end); j++)
+                rows.push_back(own + j * 32 + head * 8);
             for (int t = 0; t < 4; t++) rows.push_back(sorted + ((i < 11 ? 0 : 3) + u) * 4 * 32 + t * 32 + head * 8);
             double total = 0, sum[8] = {};
             for (const double* row : rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UniLM: cached == teacher-forced bit for bit, whatever continues what; the gradient of the whole model; learning by heart
-// and writing it again; mixtures of objectives; starting from another run's weights.
+// UniLM: cached == teacher-forced bit for bit, whatever continues what; the gradient of the whole model; learning by
+// heart and writing it again; mixtures of objectives; starting from another run's weights.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -83,11 +83,13 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
         for (bool pre_norm : {false, true})
             for (bool rotary : {false, true})
                 for (int start : {-1, 16})
-                    for (const auto& [name, mask] : {std::pair("unilm", ""), std::pair("lm-target", ""),
-                                                     std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
-                                                     std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
-                                                     std::pair("lm-target", "layers 1:2: AB causal")})
-                        if (!rotary || attention.rotates) check_cached(of_kind(attention.name, pre_norm, rotary), name, mask, start);
+                    for (const auto& [name, mask] :
+                         {std::pair("unilm", ""), std::pair("lm-target", ""),
+                          std::pair("unilm", "A full; B causal | layers 1: A full; B causal sees A[0]"),
+                          std::pair("unilm", "A causal; B causal window=2 sees A[1:-1]"),
+                          std::pair("lm-target", "layers 1:2: AB causal")})
+                        if (!rotary || attention.rotates)
+                            check_cached(of_kind(attention.name, pre_norm, rotary), name, mask, start);
 }
 
 TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way that a kind has") {
@@ -191,18 +193,18 @@ TEST_CASE("unilm: patterns of attention backward: by distances alone") {
     for (const char* kind : {"window", "strided"}) check_cached_backward(of_kind(kind, false, true));
     check_cached_backward<NearRow>(of_kind("lambda", false, false));
     for (const char* kind : {"longformer", "fixed", "local"})
-        CHECK_THROWS_WITH_AS(check_cached_backward(of_kind(kind, false, true)), doctest::Contains("that one is written last"), BadUsage);
+        CHECK_THROWS_WITH_AS(check_cached_backward(of_kind(kind, false, true)),
+                             doctest::Contains("that one is written last"), BadUsage);
 }
 
 TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, false));
-    check_branches([&] { return UniLmDecoder(m.model, backward_reading()); }, 3,
-                   endings_of(texts_with_endings(2)));
+    check_branches([&] { return UniLmDecoder(m.model, backward_reading()); }, 3, endings_of(texts_with_endings(2)));
 }
 
-// UniAE in words: all that the target learns of the source passes through [CLS], and the target of the lower layer sees nothing
-// of it. In one layer [CLS] has read nothing; in two a token of the source is heard by every row that is asked, and only by way
-// of [CLS].
+// UniAE in words: all that the target learns of the source passes through [CLS], and the target of the lower layer sees
+// nothing of it. In one layer [CLS] has read nothing; in two a token of the source is heard by every row that is asked,
+// and only by way of [CLS].
 TEST_CASE("unilm: masks in words stand layer by layer in place of the objective's own") {
     const std::vector<Sentence> text = pairs(2, 4);
     auto logits = [&](int layers, const char* words, int changed) {
@@ -221,7 +223,8 @@ TEST_CASE("unilm: masks in words stand layer by layer in place of the objective'
         return numbers;
     };
     const char* uniae = "A full; B causal | layers -1: A full; B causal sees A[0]";
-    auto hears = [&](int layers, const char* words) {  // whether the row of the second token of a target hears source token 1
+    // whether the row of the second token of a target hears source token 1
+    auto hears = [&](int layers, const char* words) {
         const std::vector<double> before = logits(layers, words, -1), after = logits(layers, words, 1);
         return !std::equal(before.begin() + V, before.begin() + 2 * V, after.begin() + V);
     };
@@ -281,8 +284,8 @@ TEST_CASE("unilm: a mixture takes each objective by its weight, the same one at 
 }
 
 TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in turn") {
-    // In double: any change of a formula, an initial value, a random number or the order of the data moves them. When that
-    // is meant, print them anew.
+    // In double: any change of a formula, an initial value, a random number or the order of the data moves them. When
+    // that is meant, print them anew.
     const std::vector<double> frozen = {4.45445, 3.7462,  3.81111, 3.98191, 3.50479,
                                         3.52536, 3.36406, 3.56311, 3.61011, 3.64108};
     const std::vector<Sentence> text = pairs(30, 13);

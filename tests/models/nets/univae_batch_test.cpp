@@ -36,17 +36,14 @@ struct Model {
     std::vector<Sentence> text = {{{2, 7, 3}, 40, {}}, {{2, 8, 9, 3}, 41, {}}};
     std::vector<const Sentence*> both = {&text[0], &text[1]};
 
-    explicit Model(bool free_length = false) : univae(parameters, options(free_length)) {
-        parameters.allocate(7);
-    }
+    explicit Model(bool free_length = false) : univae(parameters, options(free_length)) { parameters.allocate(7); }
 
     std::vector<std::vector<double>> points(const UniVaeBatch& batch) {
         tape.begin("encode");
         std::vector<std::vector<double>> z;
         for (const LatentSample& s : univae.encode(tape, batch, nullptr)) {
             z.emplace_back();
-            for (std::int64_t i = 0; i < s.z->shape.count(); i++)
-                z.back().push_back(number_at(s.z->view(), i));
+            for (std::int64_t i = 0; i < s.z->shape.count(); i++) z.back().push_back(number_at(s.z->view(), i));
         }
         tape.end();
         return z;
@@ -120,8 +117,7 @@ TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs not
     CHECK(b.documents == 2);
 }
 
-TEST_CASE(
-    "univae batch: the loss is the mean over targets, with the KL of real documents, full or inert tail") {
+TEST_CASE("univae batch: the loss is the mean over targets, with the KL of real documents, full or inert tail") {
     Model model;
     for (int pad_to : {1, 16}) {
         const UniVaeBatch b = model.univae.batch(model.both, pad_to);

@@ -121,43 +121,48 @@ UniVaeOptions small(const LatentOptions& latent, bool pre_norm, bool rotary) {
 
 TEST_CASE("univae: joint == split == cached logits, == in double") {
     for (const AttentionKind& attention : attention_kinds())
-    for (const LatentOptions& latent : kinds)
-        for (bool pre_norm : {false, true})
-            for (bool rotary : {true, false})
-                for (const auto& [sampled, lower, upper] :
-                     {std::tuple(true, "", ""), std::tuple(false, "", ""),
-                      std::tuple(true, "A full window=1; B causal window=2", "A full; B causal window=1 sees A[0]"),
-                      std::tuple(false, "A causal; B causal", "A full window=2 dilation=2 globals=1; B causal window=2 sees A[0]")}) {
-                    CAPTURE(std::string(attention.name));
-                    if ((rotary && !attention.rotates) || attention.needs_positions || latent.free_bits > 0) continue;
-                    UniVaeOptions o = small(latent, pre_norm, rotary);
-                    o.backbone.attention = attention.name;
-                    o.backbone.attention_options.window = o.backbone.attention_options.stride = o.backbone.attention_options.reach = 3;
-                    o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
-                    if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
-                    if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes
-                        o.latent_at = sampled ? std::vector{1, 3} : std::vector{1, 2};
-                        o.latent_sizes = {4, 8};
-                    }
-                    CAPTURE(o.mask);
-                    Model m(o, DType::f64);
-                    auto text = sentences(5, 11, 50, 3);
-                    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
-                    if (o.mask.find("window") != std::string::npos && !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty()) continue;
-                    if (!attention.refuses(causal_mask({{3, 3}})).empty()) continue;
-                    LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
-                    const LatentNoise* draw = sampled ? &noise : nullptr;
-                    m.tape.begin("a");
-                    auto latents = m.model.encode(m.tape, batch, draw);
-                    Tensor* split = m.model.backbone.logits(
-                        m.tape,
-                        m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
-                    Tensor* joint = m.model.backbone.logits(
-                        m.tape, m.model.backbone.head(m.tape, m.model.joint(m.tape, batch, draw)));
-                    CHECK(same_bits(split->view(), joint->view()));
+        for (const LatentOptions& latent : kinds)
+            for (bool pre_norm : {false, true})
+                for (bool rotary : {true, false})
+                    for (const auto& [sampled, lower, upper] :
+                         {std::tuple(true, "", ""), std::tuple(false, "", ""),
+                          std::tuple(true, "A full window=1; B causal window=2", "A full; B causal window=1 sees A[0]"),
+                          std::tuple(false, "A causal; B causal",
+                                     "A full window=2 dilation=2 globals=1; B causal window=2 sees A[0]")}) {
+                        CAPTURE(std::string(attention.name));
+                        if ((rotary && !attention.rotates) || attention.needs_positions || latent.free_bits > 0)
+                            continue;
+                        UniVaeOptions o = small(latent, pre_norm, rotary);
+                        o.backbone.attention = attention.name;
+                        o.backbone.attention_options.window = o.backbone.attention_options.stride =
+                            o.backbone.attention_options.reach = 3;
+                        o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
+                        if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
+                        if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes
+                            o.latent_at = sampled ? std::vector{1, 3} : std::vector{1, 2};
+                            o.latent_sizes = {4, 8};
+                        }
+                        CAPTURE(o.mask);
+                        Model m(o, DType::f64);
+                        auto text = sentences(5, 11, 50, 3);
+                        UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+                        if (o.mask.find("window") != std::string::npos &&
+                            !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty())
+                            continue;
+                        if (!attention.refuses(causal_mask({{3, 3}})).empty()) continue;
+                        LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
+                        const LatentNoise* draw = sampled ? &noise : nullptr;
+                        m.tape.begin("a");
+                        auto latents = m.model.encode(m.tape, batch, draw);
+                        Tensor* split = m.model.backbone.logits(
+                            m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+                        Tensor* joint =
+                            m.model.backbone.logits(m.tape,
+                                                    m.model.backbone.head(m.tape, m.model.joint(m.tape, batch, draw)));
+                        CHECK(same_bits(split->view(), joint->view()));
 
-                    CHECK(cached_equals(m.model, text, batch, latents, split));
-                }
+                        CHECK(cached_equals(m.model, text, batch, latents, split));
+                    }
 }
 
 TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12 in double") {
@@ -172,8 +177,7 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
             m.tape.begin(joint ? "joint" : "split");
             Tensor* x = joint ? m.model.joint(m.tape, batch, &noise)
                               : m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
-            Tensor* weights =
-                m.tape.constant("weights", {x->rows()}, DType::f64, batch.asked.weights.data());
+            Tensor* weights = m.tape.constant("weights", {x->rows()}, DType::f64, batch.asked.weights.data());
             Tensor* h = m.model.backbone.head(m.tape, x);
             m.parameters.start_gradients();
             m.tape.backward(m.model.backbone.loss(m.tape, h, batch.asked.tokens, weights, "loss"));
@@ -246,7 +250,8 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
 // Two layers, the upper one with a latent: [CLS] has read for one layer, a row of the decoder half hears two.
 TEST_CASE("univae: under a mask in words a half hears what the words let through, and nothing else") {
     for (const auto& [words, heard_by_cls, back] :
-         {std::tuple("", 99, 99), std::tuple("A full window=1; B causal window=1 | layers 1: A full; B causal window=1 sees A[0]", 1, 2),
+         {std::tuple("", 99, 99),
+          std::tuple("A full window=1; B causal window=1 | layers 1: A full; B causal window=1 sees A[0]", 1, 2),
           std::tuple("A causal; B causal window=0 | layers 1: A full; B causal window=2 sees A[0]", 0, 2)}) {
         CAPTURE(std::string(words));
         UniVaeOptions o = small(LatentKind::none, false, true);
@@ -263,10 +268,12 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
             UniVaeBatch other = batch;
             other.source.ids[std::size_t(row)] = 49 - other.source.ids[std::size_t(row)];
             const Tensor* z_other = points(m.model.encode(m.tape, other, nullptr))[0];
-            const int document = batch.source.document[std::size_t(row)] - 100, place = batch.source.positions[std::size_t(row)];
+            const int document = batch.source.document[std::size_t(row)] - 100,
+                      place = batch.source.positions[std::size_t(row)];
             for (int d = 0; d < 3; d++) {
                 bool same = true;
-                for (int i = 0; i < 6; i++) same &= number_at(z[0]->view(), d * 6 + i) == number_at(z_other->view(), d * 6 + i);
+                for (int i = 0; i < 6; i++)
+                    same &= number_at(z[0]->view(), d * 6 + i) == number_at(z_other->view(), d * 6 + i);
                 CHECK(same == !(d == document && place <= heard_by_cls));
             }
         }
@@ -276,7 +283,8 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
             const Tensor* changed = m.model.decode(m.tape, other, z);
             for (int r = 0; r < batch.rows.count(); r++) {
                 bool same = true;
-                for (int c = 0; c < 16; c++) same &= number_at(h->view(), r * 16 + c) == number_at(changed->view(), r * 16 + c);
+                for (int c = 0; c < 16; c++)
+                    same &= number_at(h->view(), r * 16 + c) == number_at(changed->view(), r * 16 + c);
                 const bool one = batch.rows.document[std::size_t(r)] == batch.rows.document[std::size_t(row)];
                 CHECK(same == !(one && r >= row && r - row <= back));
             }
@@ -286,18 +294,19 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
 }
 
 TEST_CASE("univae: masks in words that bypass the latents, or cannot be written under, are refused") {
-    for (const auto& [words, why] : {std::pair("A full; B causal sees A", "below the latents"),
-                                     std::pair("A full; B causal", "in a layer with a latent"),
-                                     std::pair("A full; B causal sees A[0]", "below the latents"),
-                                     std::pair("layers 2:: A full; B causal sees A[:2]", "in a layer with a latent"),
-                                     std::pair("layers 2:: A full; B causal sees A[0], A[1]", "in a layer with a latent"),
-                                     std::pair("layers 3:: A full; B causal sees A[-1]", "in a layer with a latent"),
-                                     std::pair("layers 2:: A full; B full sees A[0]", "in a layer with a latent"),
-                                     std::pair("layers 2:: A full; B causal window=1 over=all sees A[0]", "in a layer with a latent"),
-                                     std::pair("layers 0:2: A full sees B; B causal", "below the latents"),
-                                     std::pair("layers 0:2: AB causal", "below the latents"),
-                                     std::pair("layers 0:1: B causal", "below the latents"),
-                                     std::pair("layers 0:0: A full; B full", "written token by token")}) {
+    for (const auto& [words, why] :
+         {std::pair("A full; B causal sees A", "below the latents"),
+          std::pair("A full; B causal", "in a layer with a latent"),
+          std::pair("A full; B causal sees A[0]", "below the latents"),
+          std::pair("layers 2:: A full; B causal sees A[:2]", "in a layer with a latent"),
+          std::pair("layers 2:: A full; B causal sees A[0], A[1]", "in a layer with a latent"),
+          std::pair("layers 3:: A full; B causal sees A[-1]", "in a layer with a latent"),
+          std::pair("layers 2:: A full; B full sees A[0]", "in a layer with a latent"),
+          std::pair("layers 2:: A full; B causal window=1 over=all sees A[0]", "in a layer with a latent"),
+          std::pair("layers 0:2: A full sees B; B causal", "below the latents"),
+          std::pair("layers 0:2: AB causal", "below the latents"),
+          std::pair("layers 0:1: B causal", "below the latents"),
+          std::pair("layers 0:0: A full; B full", "written token by token")}) {
         CAPTURE(std::string(words));
         UniVaeOptions o = small(LatentKind::vmf, false, true);
         o.mask = words;
@@ -311,8 +320,8 @@ TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
     UniVaeBatch batch = m.model.batch(pointers_to(text), 16);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
-    Tensor* logits = m.model.backbone.logits(
-        m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
+    Tensor* logits =
+        m.model.backbone.logits(m.tape, m.model.backbone.head(m.tape, m.model.decode(m.tape, batch, points(latents))));
     CHECK(cached_equals(m.model, text, batch, latents, logits));
 }
 

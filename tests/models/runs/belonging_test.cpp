@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files that are good each by itself and do not belong together: of every family, every file of a run in the place of another
-// run's, another step's or another seed's is refused by name. Runs without ties, as older versions wrote them, load as before.
+// Files that are good each by itself and do not belong together: of every family, every file of a run in the place of
+// another run's, another step's or another seed's is refused by name. Runs without ties, as older versions wrote them,
+// load as before.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 // Trains two steps, each with a checkpoint.
-void train(const ModelKind& kind, std::uint64_t seed, const std::string& path, std::optional<WordPiece::Options> tokenizer = {}) {
+void train(const ModelKind& kind, std::uint64_t seed, const std::string& path,
+           std::optional<WordPiece::Options> tokenizer = {}) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     settings->train.seed = seed;
     settings->train.save_every = 1;
@@ -88,12 +90,17 @@ TEST_CASE("belonging: of every family, a file of another run, step or seed is re
         const char *from, *to, *said;  // from: in the other run, where it begins with "/"
     };
     const Case cases[] = {
-        {"/step-000002/state.safetensors", "step-000002/state.safetensors", "state.safetensors belongs to other weights"},
-        {"step-000001/state.safetensors", "step-000002/state.safetensors", "state.safetensors belongs to other weights"},
-        {"/step-000002/model.safetensors", "step-000002/model.safetensors", "config.json is not the one that was saved with the weights"},
-        {"step-000001/model.safetensors", "step-000002/model.safetensors", "holds the weights of step 1; those of step 2 are expected"},
+        {"/step-000002/state.safetensors", "step-000002/state.safetensors",
+         "state.safetensors belongs to other weights"},
+        {"step-000001/state.safetensors", "step-000002/state.safetensors",
+         "state.safetensors belongs to other weights"},
+        {"/step-000002/model.safetensors", "step-000002/model.safetensors",
+         "config.json is not the one that was saved with the weights"},
+        {"step-000001/model.safetensors", "step-000002/model.safetensors",
+         "holds the weights of step 1; those of step 2 are expected"},
         {"/step-000001/model.safetensors", "step-000001/model.safetensors", "step-000001/config.json is not the one"},
-        {"/step-000002/config.json", "step-000002/config.json", "config.json is not the one that was saved with the weights"},
+        {"/step-000002/config.json", "step-000002/config.json",
+         "config.json is not the one that was saved with the weights"},
         {"/step-000002", "step-000002", "config.json was saved in the run "},
         {"/step-000001", "step-000001", "step-000001/config.json was saved in the run "},
         {"step-000001", "step-000002", "holds the weights of step 1"},
@@ -110,13 +117,15 @@ TEST_CASE("belonging: of every family, a file of another run, step or seed is re
             fs::remove_all(mixed);
             fs::copy(run, mixed, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
             fs::remove_all(mixed + "/" + c.to);
-            fs::copy(c.from[0] == '/' ? other + c.from : run + "/" + c.from, mixed + "/" + c.to, fs::copy_options::recursive);
+            fs::copy(c.from[0] == '/' ? other + c.from : run + "/" + c.from, mixed + "/" + c.to,
+                     fs::copy_options::recursive);
             CHECK_SAYS(refusal(kind, mixed), c.said);
         }
     }
 }
 
-TEST_CASE("belonging: runs of older versions, which have no ties, load and go on; their sizes are still those of the file") {
+TEST_CASE(
+    "belonging: runs of older versions, which have no ties, load and go on; their sizes are still those of the file") {
     for (const ModelKind& kind : model_kinds()) {
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
@@ -127,9 +136,11 @@ TEST_CASE("belonging: runs of older versions, which have no ties, load and go on
         CHECK(refusal(kind, run) == "");
         CHECK(bits_of(kind.load(run, true, Device::cpu)->parameters.values()) == bits_of(before->parameters.values()));
         nlohmann::json config = read_json(step + "/config.json");
-        for (const auto& [key, value] : {std::pair{"width", 65536}, {"inner", 262144}, {"layers", 1024}}) config[kind.name][key] = value;
+        for (const auto& [key, value] : {std::pair{"width", 65536}, {"inner", 262144}, {"layers", 1024}})
+            config[kind.name][key] = value;
         write_file(step + "/config.json", config.dump());
-        CHECK_SAYS(refusal(kind, run), "65536) is expected. Was it made with other settings?");  // terabytes that no file bears out
+        // terabytes that no file bears out
+        CHECK_SAYS(refusal(kind, run), "65536) is expected. Was it made with other settings?");
     }
 }
 
@@ -177,8 +188,10 @@ TEST_CASE("belonging: weights that are not finite are refused wherever a file be
             save_hugging_face(folder.path, *model->bert(), model->parameters, model->tokenizer.vocabulary());
             CHECK(message_of<BadInput>([&] { Start::open(folder.path); }) == "");
             fill(folder.file("model.safetensors"), "bert.encoder.layer.0.output.dense.bias", Element::f64, huge.data());
-            fill(folder.file("model.safetensors"), "roformer.encoder.layer.0.output.dense.bias", Element::f64, huge.data());
-            CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.path); }), "holds 1e+300 as number 0 of 0 to 15; weights are finite, and at most 3.4e38 in float");
+            fill(folder.file("model.safetensors"), "roformer.encoder.layer.0.output.dense.bias", Element::f64,
+                 huge.data());
+            CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.path); }),
+                       "holds 1e+300 as number 0 of 0 to 15; weights are finite, and at most 3.4e38 in float");
         }
         RunFolder resumed = RunFolder::open(run + "/step-000001");
         const std::unique_ptr<Task> task = model->task(text_for(model->common().wants(kind.reads)));

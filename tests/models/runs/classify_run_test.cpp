@@ -31,7 +31,8 @@ ClassifySettings tiny_classify(const std::string& task) {
 
 std::vector<char> trained(const ClassifySettings& s, const std::string& path, std::int64_t steps) {
     const bool again = std::filesystem::exists(path);
-    const auto run = again ? load_run<ClassifyRun>(path, true) : std::make_unique<ClassifyRun>(s, learn_vocabulary(s, {}));
+    const auto run =
+        again ? load_run<ClassifyRun>(path, true) : std::make_unique<ClassifyRun>(s, learn_vocabulary(s, {}));
     RunFolder folder = again ? RunFolder::resume(path) : RunFolder::create(path);
     if (!again) {
         folder.write("run.json", "{}");
@@ -63,7 +64,8 @@ TEST_CASE("classify run: stopped and resumed has the bits of straight, for tasks
         std::filesystem::create_directory(files.file(kind));
         for (int i = 0; i < 40; i++) files.write(text(kind, "/", i), text(kind, " text ", i, kind));
     }
-    for (const std::string& task : {std::string("listops_mini"), std::string("recall"), std::string("copy"), files.path}) {
+    for (const std::string& task :
+         {std::string("listops_mini"), std::string("recall"), std::string("copy"), files.path}) {
         INFO(task);
         const ClassifySettings s = tiny_classify(task);
         const TemporaryFolder folder;
@@ -75,7 +77,8 @@ TEST_CASE("classify run: stopped and resumed has the bits of straight, for tasks
     const TemporaryFolder folder;
     trained(tiny_classify(files.path), folder.file("run"), 2);
     files.write("a/1", "another size by far");
-    CHECK_THROWS_WITH_AS(trained(tiny_classify(files.path), folder.file("run"), 4), doctest::Contains("have changed"), BadInput);
+    CHECK_THROWS_WITH_AS(trained(tiny_classify(files.path), folder.file("run"), 4), doctest::Contains("have changed"),
+                         BadInput);
 }
 
 TEST_CASE("classify run: a file that is edited is noticed, where it is trained on and where it is measured") {
@@ -133,7 +136,8 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     const ClassifySettings l = tiny_classify("listops_mini");
     const ClassifyRun lists(l, learn_vocabulary(l, {}));
     CHECK(!lists.batch(lists.examples(0, 9, false), 0, 64).scored_graph.queries.empty());
-    CHECK_THROWS_WITH_AS(ClassifyRun(l, learn_vocabulary(s, {})), doctest::Contains("is not that of task listops_mini"), BadInput);
+    CHECK_THROWS_WITH_AS(ClassifyRun(l, learn_vocabulary(s, {})), doctest::Contains("is not that of task listops_mini"),
+                         BadInput);
 }
 
 TEST_CASE("classify run: a change where the mask does not look changes no answer") {

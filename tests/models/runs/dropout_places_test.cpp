@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Every place that drops: of every family, objective, kind of attention and kind of latents, seen through the records of its
-// tape, so that a new place is tested by being there.
-//   counts        each place drops the share that the settings say, no more and no less, in pre-LN layers as in post-LN ones
-//   independence  no two rows of a place, no two places, steps or seeds drop the same channels; no two heads, rows or places
-//                 the same keys
+// Every place that drops: of every family, objective, kind of attention and kind of latents, seen through the records
+// of its tape, so that a new place is tested by being there.
+//   counts        each place drops the share that the settings say, in pre-LN layers as in post-LN ones
+//   independence  no two rows of a place, no two places, steps or seeds drop the same channels; no two heads, rows or
+//                 places the same keys
 //   invariance    the losses of a sentence are the same bits beside any other sentences
 #include <doctest/doctest.h>
 
@@ -25,8 +25,8 @@ namespace {
 constexpr int width = 64, heads = 2, head_size = width / heads;
 constexpr double hidden_rate = 0.5, key_rate = 0.25;
 
-// The channels that a place drops: bit c of a row's mask is set if channel c is dropped. The rows that fill up a batch have one
-// name and stand last: they drop alike, and all but one are left out.
+// The channels that a place drops: bit c of a row's mask is set if channel c is dropped. The rows that fill up a batch
+// have one name and stand last: they drop alike, and all but one are left out.
 struct Place {
     std::string name;
     std::vector<std::uint64_t> masks;  // of each row
@@ -40,8 +40,9 @@ struct Seen {
     std::vector<float> left;
 };
 
-// Sees the records of a forward. In attention it sets the queries to 0 and the value of key i to the unit vector i of the head,
-// so that a row shows which of its keys are dropped. `losses`: of the questions or documents that weigh something.
+// Sees the records of a forward. In attention it sets the queries to 0 and the value of key i to the unit vector i of
+// the head, so that a row shows which of its keys are dropped. `losses`: of the questions or documents that weigh
+// something.
 struct XRay : Observer {
     bool into_attention = true;
     std::vector<Place> places;
@@ -49,7 +50,9 @@ struct XRay : Observer {
     std::multiset<float> losses;
     int embeddings = 0, dropped_embeddings = 0;
 
-    static bool attends(const Record& r) { return r.op == std::string("attention") || r.op == std::string("lsh_attention"); }
+    static bool attends(const Record& r) {
+        return r.op == std::string("attention") || r.op == std::string("lsh_attention");
+    }
 
     void before(const Record& r, bool backward) override {
         if (backward || !into_attention || !attends(r)) return;
@@ -59,7 +62,8 @@ struct XRay : Observer {
         const std::int64_t part = head_size / std::int64_t(end - begin);  // of the head, for each source
         for (std::size_t s = begin; s < end; s++) {
             const Tensor& kv = *r.in[s];
-            const std::int64_t columns = kv.columns(), first = columns - width;  // of keys and values, or of values alone
+            // of keys and values, or of values alone
+            const std::int64_t columns = kv.columns(), first = columns - width;
             const auto place = [&](std::int64_t row) { return std::int64_t(s - begin) * part + row % part; };
             float* numbers = static_cast<float*>(kv.value);
             for (std::int64_t row = 0; row < kv.rows(); row++)
@@ -71,7 +75,9 @@ struct XRay : Observer {
     void after(const Record& r, bool backward) override {
         if (backward) return;
         const std::string op = r.op;
-        const auto ends = [&](const std::string& end) { return r.path.size() >= end.size() && r.path.substr(r.path.size() - end.size()) == end; };
+        const auto ends = [&](const std::string& end) {
+            return r.path.size() >= end.size() && r.path.substr(r.path.size() - end.size()) == end;
+        };
         embeddings += ends("embedding.norm"), dropped_embeddings += ends("embedding.dropout");
         if (op == "dropout") note(r.path, r.in[0], nullptr, r.out[0]);
         if (op == "residual_norm") note(r.path, r.in[1], r.in[0], r.out[1]);
@@ -81,9 +87,11 @@ struct XRay : Observer {
         }
         if (op == "cross_entropy")
             for (std::int64_t m = 0; m < r.out[1]->shape.count(); m++)
-                if (static_cast<const float*>(r.in[3]->value)[m] != 0) losses.insert(static_cast<const float*>(r.out[1]->value)[m]);
+                if (static_cast<const float*>(r.in[3]->value)[m] != 0)
+                    losses.insert(static_cast<const float*>(r.out[1]->value)[m]);
         if (op == "slot_loss")
-            for (std::int64_t b = 0; b < r.out[0]->shape.count(); b++) losses.insert(static_cast<const float*>(r.out[0]->value)[b]);
+            for (std::int64_t b = 0; b < r.out[0]->shape.count(); b++)
+                losses.insert(static_cast<const float*>(r.out[0]->value)[b]);
     }
 
   private:
@@ -98,12 +106,14 @@ struct XRay : Observer {
             for (std::int64_t c = 0; c < C && c < 64; c++) mask |= std::uint64_t(to[c] == (from ? from[c] : 0.0f)) << c;
             place.masks.push_back(mask);
         }
-        while (place.masks.size() > 1 && place.masks[place.masks.size() - 2] == place.masks.back()) place.masks.pop_back();
+        while (place.masks.size() > 1 && place.masks[place.masks.size() - 2] == place.masks.back())
+            place.masks.pop_back();
         places.push_back(std::move(place));
     }
 };
 
-std::unique_ptr<RunSettings> settings_of(const ModelKind& kind, const std::vector<std::pair<std::string, std::string>>& given) {
+std::unique_ptr<RunSettings> settings_of(const ModelKind& kind,
+                                         const std::vector<std::pair<std::string, std::string>>& given) {
     auto settings = tiny(kind);
     Config keys;
     settings->declare(keys);
@@ -144,8 +154,8 @@ Vocabulary vocabulary_for(const RunSettings& settings) {
 }
 
 // The forwards of the first steps of training, with the random numbers of `seed`, all with the weights of a fresh run.
-XRay forwards(const ModelKind& kind, const RunSettings& settings, const TrainingText& text, bool into_attention, int steps = 1,
-              std::uint64_t seed = 1) {
+XRay forwards(const ModelKind& kind, const RunSettings& settings, const TrainingText& text, bool into_attention,
+              int steps = 1, std::uint64_t seed = 1) {
     const auto run = kind.fresh(settings, vocabulary_for(settings), DType::f32, Device::cpu);
     const auto task = run->task(text);
     XRay ray;
@@ -167,8 +177,8 @@ double off(double found, double expected, double count) {
 }
 constexpr double most_off = 6;
 
-// `twins`: a row may drop as one other row of its place does. The query row of a permutation language model has the name of its
-// token's content row, the document and the position of both.
+// `twins`: a row may drop as one other row of its place does. The query row of a permutation language model has the
+// name of its token's content row, the document and the position of both.
 void check_hidden(const std::vector<XRay>& passes, bool twins) {
     struct Row {
         const Place* place;
@@ -184,7 +194,8 @@ void check_hidden(const std::vector<XRay>& passes, bool twins) {
             for (std::size_t row = 0; row < place.masks.size(); row++) {
                 const std::uint64_t mask = place.masks[row];
                 dropped += __builtin_popcountll(mask);
-                for (int k = 0; k < 3; k++) same[k] += __builtin_popcountll(~(mask ^ (mask << (1 << 2 * k) | mask >> (64 - (1 << 2 * k)))));
+                for (int k = 0; k < 3; k++)
+                    same[k] += __builtin_popcountll(~(mask ^ (mask << (1 << 2 * k) | mask >> (64 - (1 << 2 * k)))));
                 const auto [at, fresh] = known.insert({mask, {&place, row}});
                 if (fresh) continue;
                 Row& other = at->second;
@@ -209,21 +220,24 @@ void check_keys(const XRay& pass, const XRay& whole) {
         REQUIRE(a.left.size() == w.left.size());
         std::int64_t rows = a.rows;
         for (const Place& place : pass.places)
-            if (std::int64_t(place.rows) == a.rows && place.name.substr(0, place.name.find('.')) == a.name.substr(0, a.name.find('.')))
+            if (std::int64_t(place.rows) == a.rows &&
+                place.name.substr(0, place.name.find('.')) == a.name.substr(0, a.name.find('.')))
                 rows = std::int64_t(place.masks.size());
         double count = 0, gone = 0, both = 0, heads_agree = 0, next = 0, rows_agree = 0, others = 0, others_agree = 0;
         for (std::int64_t row = 0; row < rows; row++)
             for (int c = 0; c < head_size; c++) {
                 const auto i = std::size_t(row * width + c), j = i + head_size, below = i + width;
                 // Several keys may stand in one column; those that stand alone are counted.
-                const float share = *std::min_element(&w.left[std::size_t(row * width)], &w.left[std::size_t(row * width)] + width,
-                                                      [](float x, float y) { return (x == 0 ? 2 : x) < (y == 0 ? 2 : y); });
+                const float share =
+                    *std::min_element(&w.left[std::size_t(row * width)], &w.left[std::size_t(row * width)] + width,
+                                      [](float x, float y) { return (x == 0 ? 2 : x) < (y == 0 ? 2 : y); });
                 if (w.left[i] == 0 || w.left[i] > 1.5f * share) continue;
                 count++, gone += dropped(a, i);
                 both++, heads_agree += dropped(a, i) == dropped(a, j);
                 if (row + 1 < rows && w.left[below] > 0) next++, rows_agree += dropped(a, i) == dropped(a, below);
                 const Seen& other = pass.attentions[(n + 1) % pass.attentions.size()];
-                if (&other != &a && other.rows == a.rows && whole.attentions[(n + 1) % pass.attentions.size()].left[i] > 0)
+                if (&other != &a && other.rows == a.rows &&
+                    whole.attentions[(n + 1) % pass.attentions.size()].left[i] > 0)
                     others++, others_agree += dropped(a, i) == dropped(other, i);
             }
         REQUIRE(count > 0);
@@ -251,7 +265,8 @@ void check(const ModelKind& kind, std::vector<std::pair<std::string, std::string
         INFO("pre_norm=", std::string(pre_norm));
         const auto settings = [&](double hidden, double keys) {
             auto with = given;
-            with.insert(with.end(), {{"pre_norm", pre_norm}, {"dropout", text(hidden)}, {"attention_dropout", text(keys)}});
+            with.insert(with.end(),
+                        {{"pre_norm", pre_norm}, {"dropout", text(hidden)}, {"attention_dropout", text(keys)}});
             return settings_of(kind, with);
         };
         const auto both = settings(hidden_rate, key_rate), hidden = settings(hidden_rate, 0);
@@ -260,23 +275,30 @@ void check(const ModelKind& kind, std::vector<std::pair<std::string, std::string
         try {
             passes.push_back(forwards(kind, *hidden, text, false, 2));
         } catch (const BadUsage& refusal) {
-            CHECK(std::string(refusal.what()).find("attention ") != std::string::npos);  // it cannot honour the family's masks
+            // it cannot honour the family's masks
+            CHECK(std::string(refusal.what()).find("attention ") != std::string::npos);
             return;
         }
         passes.push_back(forwards(kind, *hidden, text, false, 1, 2));
-        const auto objective = std::find(given.begin(), given.end(), std::pair<std::string, std::string>("objective", "plm"));
+        const auto objective =
+            std::find(given.begin(), given.end(), std::pair<std::string, std::string>("objective", "plm"));
         check_hidden(passes, objective != given.end());
-        if (pre_norm[0] == 'f') check_keys(forwards(kind, *both, text, true, 2), forwards(kind, *hidden, text, true, 2));
-        for (const Place& place : passes[0].places) {  // by layer: names of records differ, where a norm is part of them
+        if (pre_norm[0] == 'f')
+            check_keys(forwards(kind, *both, text, true, 2), forwards(kind, *hidden, text, true, 2));
+        // by layer: names of records differ, where a norm is part of them
+        for (const Place& place : passes[0].places) {
             const std::size_t layer = place.name.find("layer.");
-            const std::string scope = layer == std::string::npos ? place.name : place.name.substr(0, place.name.find('.', layer + 6));
+            const std::string scope =
+                layer == std::string::npos ? place.name : place.name.substr(0, place.name.find('.', layer + 6));
             counts[pre_norm[0] == 't'][scope]++;
         }
         CHECK(passes[0].embeddings > 0);
         CHECK(passes[0].dropped_embeddings == passes[0].embeddings);
         if (text.train.empty()) continue;
         const auto seen = forwards(kind, *both, text, false).losses,
-                   beside = forwards(kind, *both, eight(kind, *both, "who is the one that sees what he does not"), false).losses;
+                   beside =
+                       forwards(kind, *both, eight(kind, *both, "who is the one that sees what he does not"), false)
+                           .losses;
         REQUIRE(seen.size() >= 4);
         CHECK(common(seen, beside) >= 4);
         CHECK(common(seen, forwards(kind, *both, text, false, 1, 2).losses) < 4);
@@ -294,7 +316,9 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
         for (const std::string& objective : kind.objectives)
             if (keys.has("objective")) check(kind, {{"objective", objective}});
         for (const AttentionKind& attention : attention_kinds()) {
-            std::vector<std::pair<std::string, std::string>> given = {{"attention", attention.name}, {"chunk", "4"}, {"slots", "3"}};
+            std::vector<std::pair<std::string, std::string>> given = {{"attention", attention.name},
+                                                                      {"chunk", "4"},
+                                                                      {"slots", "3"}};
             if (!attention.rotates) given.emplace_back("rotary", "false");
             if (std::string(kind.name) == "unilm") given.emplace_back("objective", "mlm");
             check(kind, given);

@@ -9,8 +9,7 @@ using namespace masquerade;
 namespace {
 
 std::string refused(
-    const std::string& folder,
-    const std::function<void(BackboneOptions&)>& change = [](BackboneOptions&) {}) {
+    const std::string& folder, const std::function<void(BackboneOptions&)>& change = [](BackboneOptions&) {}) {
     return message_of<BadInput>([&] { LoadedModel(folder, DType::f32, {}, change); });
 }
 
@@ -66,8 +65,7 @@ TEST_CASE("hugging face: configs of other models") {
                "hidden_act is 3, expected a string");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c = json::array({1}); }),
                "the whole is a list of 1, expected an object");
-    for (const char* size :
-         {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
+    for (const char* size : {"-32", "0", "1e300", "32.5", "\"32\"", "18446744073709551615", "65537", "[[32]]", "{}"})
         CHECK_SAYS(config_refused("bert_unilm", [&](json& c) { c["hidden_size"] = json::parse(size); }),
                    ", expected a whole number from 1 to 65536");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["num_hidden_layers"] = 1 << 30; }),
@@ -79,8 +77,7 @@ TEST_CASE("hugging face: configs of other models") {
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
                "aaa...\", expected gelu or");
     // of no consequence to an encoder
-    CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) ==
-          "");
+    CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) == "");
 }
 
 TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
@@ -136,8 +133,7 @@ TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
                               ? StoredTensor{t.name, Element::u64, t.shape, numbers.data()}
                               : t);
     write_safetensors(whole.file("model.safetensors"), tensors);
-    CHECK_SAYS(refused(whole.path),
-               "roformer.embeddings.LayerNorm.bias (16) holds U64; real numbers are expected");
+    CHECK_SAYS(refused(whole.path), "roformer.embeddings.LayerNorm.bias (16) holds U64; real numbers are expected");
 }
 
 // Sizes that nothing bears out ask for no memory: shapes are compared first.
@@ -150,13 +146,11 @@ TEST_CASE("hugging face: a model is not made before its tensors fit, and none of
         return message_of<BadInput>([&] { load_hugging_face(folder.path, backbone, parameters); });
     };
     CHECK(load() == "");
-    folder.config([](nlohmann::json& c) {
-        c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024;
-    });
+    folder.config(
+        [](nlohmann::json& c) { c["hidden_size"] = c["intermediate_size"] = 65535, c["num_hidden_layers"] = 1024; });
     CHECK_SAYS(load(), "word_embeddings.weight is (48,24); (48,65535) is expected");
-    folder.config([](nlohmann::json& c) {
-        c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2;
-    });
+    folder.config(
+        [](nlohmann::json& c) { c["hidden_size"] = 24, c["intermediate_size"] = 40, c["num_hidden_layers"] = 2; });
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
     CHECK_SAYS(refused(folder.path),
                "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
@@ -171,10 +165,9 @@ TEST_CASE("hugging face: shards that are not whole") {
     nlohmann::json map = read_json(index);
     map["weight_map"]["bert.pooler.dense.weight"] = "model-00001-of-00003.safetensors";
     folder.write("model.safetensors.index.json", map.dump());
-    CHECK_SAYS(refused(folder.path),
-               index +
-                   " puts bert.pooler.dense.weight into model-00001-of-00003.safetensors, which "
-                   "does not hold it; copy the folder again");
+    CHECK_SAYS(refused(folder.path), index +
+                                         " puts bert.pooler.dense.weight into model-00001-of-00003.safetensors, which "
+                                         "does not hold it; copy the folder again");
     map["weight_map"]["bert.pooler.dense.weight"] = 3;
     folder.write("model.safetensors.index.json", map.dump());
     CHECK_SAYS(refused(folder.path),
@@ -206,8 +199,7 @@ TEST_CASE("hugging face: models that were made otherwise than the folder says") 
     CHECK_SAYS(refused(bert, [](O& o) { o.width = 12; }), "hidden_size is 24, the model's is 12;");
     CHECK_SAYS(refused(bert, [](O& o) { o.vocabulary = 50; }),
                "vocab_size is 48, of which 48 tokens are chosen; the model has 50. Make it with as many");
-    CHECK_SAYS(refused(bert, [](O& o) { o.types = 3; }),
-               "token_type_embeddings.weight is (2,24); (3,24) is expected");
+    CHECK_SAYS(refused(bert, [](O& o) { o.types = 3; }), "token_type_embeddings.weight is (2,24); (3,24) is expected");
     CHECK(refused(bert, [](O& o) { o.layers = 1; }) == "");  // its first layer
     CHECK(refused(roformer, [](O& o) { o.positions = 64; }) == "");
 }
@@ -229,18 +221,17 @@ TEST_CASE("hugging face: stacks that it does not have") {
     };
     CHECK_SAYS(said([](BackboneOptions& o) { o.pre_norm = true; }),
                "pre_norm is true: Hugging Face has neither a BERT nor a RoFormer with pre-LN layers");
-    CHECK_SAYS(said([](BackboneOptions& o) { o.attention = "window"; }), "attention is window: Hugging Face's BERT and RoFormer read every key");
+    CHECK_SAYS(said([](BackboneOptions& o) { o.attention = "window"; }),
+               "attention is window: Hugging Face's BERT and RoFormer read every key");
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
                "the embedding has a width of 6, the layers of 8: Hugging Face's BERT knows one width");
-    CHECK_SAYS(said([](BackboneOptions&) {}),
-               "the vocabulary has 6 tokens, the model 5; a row for every token");
+    CHECK_SAYS(said([](BackboneOptions&) {}), "the vocabulary has 6 tokens, the model 5; a row for every token");
     folder.write("file", "");
     Parameters p;
     BackboneOptions o;
     o.vocabulary = 5, o.width = 8, o.heads = 2, o.inner = 8, o.layers = 1;
     const Backbone backbone(p, o);
     p.allocate(1);
-    CHECK_SAYS(
-        message_of<BadInput>([&] { save_hugging_face(folder.file("file"), backbone, p, Vocabulary({"a"})); }),
-        "cannot");
+    CHECK_SAYS(message_of<BadInput>([&] { save_hugging_face(folder.file("file"), backbone, p, Vocabulary({"a"})); }),
+               "cannot");
 }

@@ -17,17 +17,17 @@ struct Golden {
     bool head;
     std::vector<std::string> unused;
 };
-const std::vector<Golden> goldens = {
-    {"bert_google",
-     true,
-     {"bert.embeddings.position_ids", "bert.pooler.dense.bias", "bert.pooler.dense.weight",
-      "cls.seq_relationship.bias", "cls.seq_relationship.weight"}},
-    {"bert_bare", false, {"pooler.dense.bias", "pooler.dense.weight"}},
-    {"bert_unilm", true, {}},
-    {"bert_shards", true, {}},
-    {"roformer_char", true, {"roformer.encoder.embed_positions.weight"}},
-    {"roformer_narrow", true, {}},
-    {"roformer_value", true, {}}};
+const std::vector<Golden> goldens = {{"bert_google",
+                                      true,
+                                      {"bert.embeddings.position_ids", "bert.pooler.dense.bias",
+                                       "bert.pooler.dense.weight", "cls.seq_relationship.bias",
+                                       "cls.seq_relationship.weight"}},
+                                     {"bert_bare", false, {"pooler.dense.bias", "pooler.dense.weight"}},
+                                     {"bert_unilm", true, {}},
+                                     {"bert_shards", true, {}},
+                                     {"roformer_char", true, {"roformer.encoder.embed_positions.weight"}},
+                                     {"roformer_narrow", true, {}},
+                                     {"roformer_value", true, {}}};
 
 // Inputs and results of transformers: rows of all sentences, and the graph in which each sees its own.
 struct Expected {
@@ -119,8 +119,7 @@ TEST_CASE("hugging face: what a folder holds beside the model is listed, and wha
             if (t.name == name) return t.place;
         return "not there";
     };
-    CHECK(place("bert.encoder.layer.1.attention.self.value.bias") ==
-          "layer.1.attention.key_value.bias, values");
+    CHECK(place("bert.encoder.layer.1.attention.self.value.bias") == "layer.1.attention.key_value.bias, values");
     CHECK(place("bert.encoder.layer.0.output.LayerNorm.gamma") == "layer.0.norm2.weight");
     CHECK(place("cls.predictions.decoder.weight") == "as bert.embeddings.word_embeddings.weight");
     CHECK(place("bert.embeddings.position_ids") == "");
@@ -161,8 +160,7 @@ TEST_CASE("hugging face: a config says all that a model is made of") {
         CHECK(read_hugging_face_config(folder.path).backbone.gelu == kind);
     }
     folder.config([](nlohmann::json& c) {
-        for (const char* key :
-             {"max_position_embeddings", "embedding_size", "rotary_value", "type_vocab_size"})
+        for (const char* key : {"max_position_embeddings", "embedding_size", "rotary_value", "type_vocab_size"})
             c.erase(key);
         c["pad_token_id"] = nullptr;
     });
@@ -185,8 +183,7 @@ TEST_CASE("hugging face: saved and loaded again, every bit is the same") {
             save_hugging_face(saved, model.backbone, model.parameters, vocabulary);
             const LoadedModel back(saved, type);
             CHECK(back.weights.head);
-            CHECK(back.weights.unused.size() ==
-                  (model.backbone.options.rotary ? 1 : 0));  // the table of positions
+            CHECK(back.weights.unused.size() == (model.backbone.options.rotary ? 1 : 0));  // the table of positions
             CHECK(same_bits(model.parameters, back.parameters));
             save_hugging_face(again, back.backbone, back.parameters, Vocabulary::load(saved + "/vocab.txt"));
             for (const char* name : {"config.json", "model.safetensors", "vocab.txt"})
@@ -202,8 +199,7 @@ TEST_CASE("hugging face: the table of positions that is written is transformers'
     const char* name = "roformer.encoder.embed_positions.weight";
     float ours[12 * 8], theirs[12 * 8];
     auto read = [&](const std::string& path, float* to) {
-        TensorFile(path + "/model.safetensors")
-            .convert_to(name, View{to, DType::f32, Device::cpu, {12, 8}, name});
+        TensorFile(path + "/model.safetensors").convert_to(name, View{to, DType::f32, Device::cpu, {12, 8}, name});
     };
     read(folder.path, ours);
     read(golden_folder("roformer_char"), theirs);
@@ -211,11 +207,9 @@ TEST_CASE("hugging face: the table of positions that is written is transformers'
 }
 
 TEST_CASE("hugging face: weights go into bf16 storage through their masters") {
-    const LoadedModel model(golden_folder("roformer_narrow"), DType::bf16),
-        plain(golden_folder("roformer_narrow"));
+    const LoadedModel model(golden_folder("roformer_narrow"), DType::bf16), plain(golden_folder("roformer_narrow"));
     CHECK(same_bits(model.parameters, plain.parameters));
     const Tensor* token = model.parameters.find("embedding.token.weight");
     for (std::int64_t i = 0; i < token->shape.count(); i++)
-        CHECK(float(token->view().as<bfloat16>()[i]) ==
-              float(bfloat16(model.master(token->path).as<float>()[i])));
+        CHECK(float(token->view().as<bfloat16>()[i]) == float(bfloat16(model.master(token->path).as<float>()[i])));
 }

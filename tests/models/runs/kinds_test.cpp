@@ -28,10 +28,12 @@ TEST_CASE("families: a name or an objective leads to the family, and an objectiv
     CHECK(&kind_of({"layers=2"}) == &model_kinds().front());
     CHECK(std::string(kind_of({"mass"}).name) == "seq2seq");
     CHECK(std::string(kind_of({"lm"}).name) == "unilm");
-    CHECK_SAYS(message_of<BadUsage>([] { find_model("lmm"); }), "there is no model lmm; there are univae, unilm, seq2seq");
+    CHECK_SAYS(message_of<BadUsage>([] { find_model("lmm"); }),
+               "there is no model lmm; there are univae, unilm, seq2seq");
 }
 
-TEST_CASE("families: an attention that cannot rotate takes the table of positions by itself, and is refused where rotary is asked for") {
+TEST_CASE(
+    "families: an attention that cannot rotate takes the table of positions by itself, and is refused where rotary is asked for") {
     for (const ModelKind& kind : model_kinds())
         for (const AttentionKind& attention : attention_kinds()) {
             CAPTURE(std::string(kind.name));
@@ -46,7 +48,9 @@ TEST_CASE("families: an attention that cannot rotate takes the table of position
             keys.set("rotary", "true");
             keys.set("attention", attention.name);
             if (attention.rotates || (attention.needs_positions && std::string(kind.name) == "univae")) continue;
-            const auto fresh = [&] { kind.fresh(*settings, learn_vocabulary(*settings, text_for(kind)), DType::f32, Device::cpu); };
+            const auto fresh = [&] {
+                kind.fresh(*settings, learn_vocabulary(*settings, text_for(kind)), DType::f32, Device::cpu);
+            };
             CHECK_SAYS(message_of<BadUsage>(fresh), "has no place for rotary positions; leave rotary out");
         }
 }
@@ -56,7 +60,9 @@ TEST_CASE("families: a vocabulary of special tokens, and segment ids without a r
         CAPTURE(std::string(kind.name));
         const auto settings = tiny(kind);
         const auto fresh = [&](Vocabulary v) { kind.fresh(*settings, std::move(v), DType::f32, Device::cpu); };
-        CHECK_SAYS(message_of<BadInput>([&] { fresh(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})); }),
+        CHECK_SAYS(message_of<BadInput>([&] {
+                       fresh(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
+                   }),
                    "the vocabulary holds 5 special tokens alone");
         Config keys;
         settings->declare(keys);
@@ -83,7 +89,10 @@ TEST_CASE("families: what is lost of a text is said before training, by the sett
         if (t.train.empty()) continue;  // makes its examples itself: tests/terminal.sh has files that are cut
         std::vector<std::string> words(t.train);
         words.insert(words.end(), t.train_targets.begin(), t.train_targets.end());
-        for (int i = 0; i < 3; i++) { const std::vector<std::string> once = words; words.insert(words.end(), once.begin(), once.end()); }
+        for (int i = 0; i < 3; i++) {
+            const std::vector<std::string> once = words;
+            words.insert(words.end(), once.begin(), once.end());
+        }
         const auto warnings = [&] {
             const auto run = kind.fresh(*settings, train_vocabulary(words, 400), DType::f32, Device::cpu);
             return run->task(t)->warnings();
@@ -99,8 +108,12 @@ TEST_CASE("families: what is lost of a text is said before training, by the sett
             const std::vector<std::string> one = warnings();
             REQUIRE(one.size() == 1);
             const LineLimit limit = targets ? settings->target_limit() : settings->source_limit();
-            CHECK(one[0] == text("note: 1 of 200 ", targets ? "targets" : t.train_targets.empty() ? "lines" : "sources", " (0.5 %) have more than ",
-                                 limit.tokens, " tokens and lose their end; a larger ", limit.setting, " keeps it"));
+            CHECK(one[0] == text("note: 1 of 200 ",
+                                 targets                   ? "targets"
+                                 : t.train_targets.empty() ? "lines"
+                                                           : "sources",
+                                 " (0.5 %) have more than ", limit.tokens, " tokens and lose their end; a larger ",
+                                 limit.setting, " keeps it"));
             CHECK(keys.has(limit.setting));
             lines[5] = before;
             for (int i = 0; i < 20; i++) std::swap(lines[std::size_t(i)], words.emplace_back(text("\u4e2d\u6587", i)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Another legal value of any setting, by its type. A setting that is added has one by itself, or the test says which line is
-// missing here.
+// Another legal value of any setting, by its type. A setting that is added has one by itself, or the test says which
+// line is missing here.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -15,45 +15,46 @@ namespace masquerade {
 
 // Another legal value, where neither the next number nor the next word is one.
 inline std::string special_value(const std::string& model, const std::string& key) {
-    if (key == "objective") return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
+    if (key == "objective")
+        return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
     if (key == "length" && model == "classify") return "72";
     if (key == "task") return model == "classify" ? "recall" : "sort";
-    for (auto [name, value] :
-         std::initializer_list<std::pair<const char*, const char*>>{{"attention", "strided"},
-                                                                    {"buckets", "8"},
-                                                                    {"groups", "4"},
-                                                                    {"words", "12"},
-                                                                    {"keep", "3"},
-                                                                    {"latent_deviation", "0.5"},
-                                                                    {"width", "32"},
-                                                                    {"heads", "4"},
-                                                                    {"latent_layers", "1"},
-                                                                    {"latent_size", "8,6"},
-                                                                    {"latent_at", "1"},
-                                                                    {"recompute", "*layer.*"},
-                                                                    {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
-                                                                    {"vocabulary", "150"},
-                                                                    {"prior_sentences", "50"},
-                                                                    {"level", "hard"},
-                                                                    {"dashes", "9"},
-                                                                    {"seed", "18446744073709551615"},
-                                                                    {"batch_tokens", "150"},
-                                                                    {"max_length", "12"},
-                                                                    {"kappa", "30"},
-                                                                    {"free_bits_of", "batch"},
-                                                                    {"norm_eps", "0.001"},
-                                                                    {"eps", "0.001"},
-                                                                    {"optimiser", "apollo"},
-                                                                    {"deviation", "0.1"},
-                                                                    {"positions", "40"},
-                                                                    {"redraw", "2"},
-                                                                    {"order", "frequency"},
-                                                                    {"content_location", "joint"},
-                                                                    {"finalization", "sequence"},
-                                                                    {"types", "3"},
-                                                                    {"embedding", "8"},
-                                                                    {"source_type", "1"},
-                                                                    {"target_type", "0"}})
+    for (auto [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"attention", "strided"},
+             {"buckets", "8"},
+             {"groups", "4"},
+             {"words", "12"},
+             {"keep", "3"},
+             {"latent_deviation", "0.5"},
+             {"width", "32"},
+             {"heads", "4"},
+             {"latent_layers", "1"},
+             {"latent_size", "8,6"},
+             {"latent_at", "1"},
+             {"recompute", "*layer.*"},
+             {"mask", "A full window=3; B causal window=4 | layers 1:: A full; B causal sees A[0]"},
+             {"vocabulary", "150"},
+             {"prior_sentences", "50"},
+             {"level", "hard"},
+             {"dashes", "9"},
+             {"seed", "18446744073709551615"},
+             {"batch_tokens", "150"},
+             {"max_length", "12"},
+             {"kappa", "30"},
+             {"free_bits_of", "batch"},
+             {"norm_eps", "0.001"},
+             {"eps", "0.001"},
+             {"optimiser", "apollo"},
+             {"deviation", "0.1"},
+             {"positions", "40"},
+             {"redraw", "2"},
+             {"order", "frequency"},
+             {"content_location", "joint"},
+             {"finalization", "sequence"},
+             {"types", "3"},
+             {"embedding", "8"},
+             {"source_type", "1"},
+             {"target_type", "0"}})
         if (key == name) return value;
     return "";
 }
@@ -70,7 +71,8 @@ inline bool accepts(Config& keys, const std::string& key, const std::string& val
 // Sets another value than the one that is there.
 inline void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
-    std::vector<std::string> others = {special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", "elu", "relu"};
+    std::vector<std::string> others = {
+        special, now == "true" ? "false" : "true", "gaussian", "tanh", "bf16", "cyclical", "elu", "relu"};
     char* end = nullptr;
     const double number = std::strtod(now.c_str(), &end);
     if (end != now.c_str() && *end == '\0')

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run that was stopped and resumed from the disk has the bits of a run without a stop, for a value of every setting of
-// every family that is not the default. The table of settings is the list, so a new setting is tested by being declared.
+// A run that was stopped and resumed from the disk has the bits of a run without a stop, for a value of every setting
+// of every family that is not the default. The table of settings is the list, so a new setting is tested by being
+// declared.
 #include <doctest/doctest.h>
 
 #include "data/text.h"
@@ -37,9 +38,7 @@ void train(const ModelKind& kind, const RunSettings& settings, const std::string
     trainer.run(never);
 }
 
-std::string checkpoint(const std::string& run, const char* file) {
-    return read_bytes(run + "/step-000006/" + file);
-}
+std::string checkpoint(const std::string& run, const char* file) { return read_bytes(run + "/step-000006/" + file); }
 
 }  // namespace
 
@@ -51,21 +50,24 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
         for (const std::string& key : all.keys()) changes.emplace_back(key, "");
         for (const AttentionKind& attention : attention_kinds())
-            if (!(attention.needs_positions && std::string(kind.name) == "univae")) changes.emplace_back("attention", attention.name);
+            if (!(attention.needs_positions && std::string(kind.name) == "univae"))
+                changes.emplace_back("attention", attention.name);
         for (const auto& [key, value] : changes) {
             if (key == "attention" && value.empty()) continue;
             INFO(std::string(kind.name), " ", key);
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
-            settings->train.save_every =
-                3;  // or the best of two held-out losses may be one that the other run did not see
+            // or the best of two held-out losses may be one that the other run did not see
+            settings->train.save_every = 3;
             if (key == "latent_projection") keys.set("latent_size", "16");
             if (key == "redraw") keys.set("attention", "performer");
             if (key == "reach") keys.set("attention", "lambda");
             if (key.rfind("free_bits", 0) == 0) keys.set("latent", "gaussian"), keys.set("free_bits", "2");
-            if (value.empty()) change(keys, kind.name, key);
-            else keys.set(key, value);
+            if (value.empty())
+                change(keys, kind.name, key);
+            else
+                keys.set(key, value);
             INFO("= ", keys.value(key));
             const TemporaryFolder folder;
             const std::string straight = folder.file("straight"), halves = folder.file("halves");
@@ -89,8 +91,10 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             CHECK(found.value(key) == keys.value(key));
             for (const Tensor& p : loaded->parameters.all()) {
                 if (key != "redraw" || p.path.find(".features") == std::string::npos) continue;
-                const std::vector<double> drawn = random_features(int(p.rows()), 2, int(p.columns()) / 2, {}, settings->train.seed, p.path, 2);
-                for (std::size_t i = 0; i < drawn.size(); i++) REQUIRE(number_at(p.view(), std::int64_t(i)) == float(drawn[i]));
+                const std::vector<double> drawn =
+                    random_features(int(p.rows()), 2, int(p.columns()) / 2, {}, settings->train.seed, p.path, 2);
+                for (std::size_t i = 0; i < drawn.size(); i++)
+                    REQUIRE(number_at(p.view(), std::int64_t(i)) == float(drawn[i]));
             }
             if (key == "attention") CHECK(found.value("rotary") == (find_attention(value).rotates ? "true" : "false"));
         }
@@ -111,10 +115,12 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
             const TemporaryFolder folder;
             const std::string path = folder.file("run");
             train(kind, *settings, path, 6);
-            const auto mean = kind.load(path + "/step-000005", false, Device::cpu), last = kind.load(path, false, Device::cpu);
+            const auto mean = kind.load(path + "/step-000005", false, Device::cpu),
+                       last = kind.load(path, false, Device::cpu);
             mean->average_checkpoints(3);
             std::vector<std::unique_ptr<Run>> steps;
-            for (const char* step : {"/step-000003", "/step-000004", "/step-000005"}) steps.push_back(kind.load(path + step, false, Device::cpu));
+            for (const char* step : {"/step-000003", "/step-000004", "/step-000005"})
+                steps.push_back(kind.load(path + step, false, Device::cpu));
             int differ = 0;
             for (const Tensor& p : mean->parameters.all())
                 for (std::int64_t i = 0; i < p.shape.count(); i++) {
@@ -134,6 +140,7 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                            "the mean of several checkpoints (--average) has no fitted prior: leave out one of the two");
             last->average_checkpoints(1);
             CHECK_SAYS(message_of<BadUsage>([&] { mean->average_checkpoints(5); }),
-                       "a mean of 5 checkpoints is asked for, and " + path + " has 4 up to step 5; ./train keep=5 keeps more");
+                       "a mean of 5 checkpoints is asked for, and " + path +
+                           " has 4 up to step 5; ./train keep=5 keeps more");
         }
 }

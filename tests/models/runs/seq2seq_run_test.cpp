@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of two stacks: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read again
-// writes as it wrote.
+// A run of two stacks: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read
+// again writes as it wrote.
 #include <doctest/doctest.h>
 
 #include "tests/models/runs/tiny_training.h"
@@ -49,8 +49,7 @@ TEST_CASE("seq2seq run: a task makes its pairs, room for them and its words; a r
     CHECK(s.max_length == 169);
 }
 
-TEST_CASE(
-    "seq2seq run: what it was trained on says what it needs, what it can write and which losses it has") {
+TEST_CASE("seq2seq run: what it was trained on says what it needs, what it can write and which losses it has") {
     const TrainingText text = questions();
     const Vocabulary words = train_vocabulary(text.train, 200);
     TrainingText alone = text;
@@ -72,8 +71,8 @@ TEST_CASE(
     CHECK(losses[0].loss.tokens == std::int64_t(held_out[0].target.size() + held_out[1].target.size()));
     CHECK(std::abs(losses[0].loss.per_token / std::log(words.size()) - 1) <= 0.05);  // untrained
     CHECK(both.losses({&held_out[0]}, false).size() == 1);
-    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words),
-                         doctest::Contains("there are seq2seq, mass"), BadUsage);
+    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words), doctest::Contains("there are seq2seq, mass"),
+                         BadUsage);
 }
 
 TEST_CASE("seq2seq run: masks in words are refused before there is a run, and say what can be written") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// No setting is ignored. For every setting of every family two values are tried where the setting acts, and the two runs must
-// differ: in their weights, or in the one thing that the table `elsewhere` names. A help text that begins with kinds ("of luna
-// and linformer: ...") is held to it: the setting acts with these kinds of attention, latents, optimisers, objectives and tasks,
-// and with no other kind of the same table. The tables of settings and kinds are the list, so what is added is tested by
-// being declared.
+// No setting is ignored. For every setting of every family two values are tried where the setting acts, and the two
+// runs must differ: in their weights, or in the one thing that the table `elsewhere` names. A help text that begins
+// with kinds ("of luna and linformer: ...") is held to it: the setting acts with these kinds of attention, latents,
+// optimisers, objectives and tasks, and with no other kind of the same table. The tables of settings and kinds are the
+// list, so what is added is tested by being declared.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -74,7 +74,8 @@ TrainingText some_text(TextKind wanted, const PairOptions* made) {
     t = text_for(wanted);
     for (std::size_t i = 0; i < t.train.size(); i += 2)
         for (char& c : t.train[i]) c = char(std::toupper(static_cast<unsigned char>(c)));
-    for (std::vector<std::string>* lines : {&t.held_out, &t.held_out_targets}) lines->resize(std::min<std::size_t>(lines->size(), 4));
+    for (std::vector<std::string>* lines : {&t.held_out, &t.held_out_targets})
+        lines->resize(std::min<std::size_t>(lines->size(), 4));
     return t;
 }
 
@@ -175,7 +176,9 @@ Choice named_kinds(const std::vector<Choice>& choices, const std::string& help) 
         end = std::min(help.find("; ", begin), help.size());
         const Names words = begins_with(help.substr(begin, end - begin));
         for (const Choice& choice : choices) {
-            const auto known = [&](const std::string& word) { return std::count(choice.kinds.begin(), choice.kinds.end(), word) > 0; };
+            const auto known = [&](const std::string& word) {
+                return std::count(choice.kinds.begin(), choice.kinds.end(), word) > 0;
+            };
             if (words.empty() || !std::all_of(words.begin(), words.end(), known)) continue;
             found.key = choice.key;
             found.kinds.insert(found.kinds.end(), words.begin(), words.end());
@@ -190,7 +193,8 @@ std::string folder_of_files() {
     static const TemporaryFolder folder;
     for (const std::string label : {"one", "two"}) {
         std::filesystem::create_directories(folder.file(label));
-        for (int i = 0; i < 24; i++) folder.write(text(label, "/", i, ".txt"), label + std::string(std::size_t(8 + i), char('a' + i)));
+        for (int i = 0; i < 24; i++)
+            folder.write(text(label, "/", i, ".txt"), label + std::string(std::size_t(8 + i), char('a' + i)));
     }
     return folder.path;
 }
@@ -230,12 +234,11 @@ Values context_of(const std::string& key) {
 // The part of what a run leaves in which a setting shows; the weights are the same. All others show in the weights.
 std::string shows_in(const std::string& key) {
     static const std::map<std::string, std::string> elsewhere = {
-        {"save_every", "files"},   {"keep", "files"},        {"prior_sentences", "files"},
-        {"held_out", "held-out"},  {"recompute", "memory"},  {"plan_memory", "memory"},
-        {"tf32", "nothing"},           // of a GPU: tests/cuda
-        {"deterministic", "nothing"},  // of a GPU
-        {"graph", "nothing"},          // of a GPU
-        {"keep_tokens", "nothing"},    // ./train reads it, with --init: tests/targets.sh
+        {"save_every", "files"},      {"keep", "files"},         {"prior_sentences", "files"}, {"held_out", "held-out"},
+        {"recompute", "memory"},      {"plan_memory", "memory"}, {"tf32", "nothing"},  // of a GPU: tests/cuda
+        {"deterministic", "nothing"},                                                  // of a GPU
+        {"graph", "nothing"},                                                          // of a GPU
+        {"keep_tokens", "nothing"},  // ./train reads it, with --init: tests/targets.sh
     };
     const auto found = elsewhere.find(key);
     return found == elsewhere.end() ? "weights" : found->second;
@@ -294,7 +297,9 @@ Acts acts(Runs& runs, Values context, const std::string& key) {
     return found;
 }
 
-bool has(const std::string& words, const std::string& word) { return (" " + words + " ").find(" " + word + " ") != std::string::npos; }
+bool has(const std::string& words, const std::string& word) {
+    return (" " + words + " ").find(" " + word + " ") != std::string::npos;
+}
 
 // The context of a setting with a kind of its help, as far as the family has these settings.
 Values in_context(const Config& keys, const std::string& key, const Choice& choice, const std::string& kind) {
@@ -330,20 +335,23 @@ TEST_CASE("settings: every one of every family acts where its help says that it 
             }
             INFO("it shows in: ", where);
             if (acted == 0) {
-                CHECK(named.key == "attention");  // no kind of attention that it is of stands under the masks of the family
+                // no kind of attention that it is of stands under the masks of the family
+                CHECK(named.key == "attention");
                 CHECK(refused > 0);
                 continue;
             }
             const std::string expected = shows_in(key);
             CHECK(has(where, "weights") == (expected == "weights"));
-            if (expected == "nothing") CHECK(where == "");
-            else CHECK(has(where, expected));
+            if (expected == "nothing")
+                CHECK(where == "");
+            else
+                CHECK(has(where, expected));
         }
     }
 }
 
-// A kind that ignores a setting of its own family is found above; one that takes up a setting of others, or a help text that
-// leaves a kind out, here. Every mask of mlm is full, which no kind of attention refuses.
+// A kind that ignores a setting of its own family is found above; one that takes up a setting of others, or a help text
+// that leaves a kind out, here. Every mask of mlm is full, which no kind of attention refuses.
 TEST_CASE("settings: those of some kinds act with these alone, those of all with every one") {
     const std::set<std::string> of_all = {"dropout", "heads", "pre_norm", "rotary_value"};
     const std::map<std::string, Names> families = {{"attention", {"unilm"}},
@@ -358,7 +366,8 @@ TEST_CASE("settings: those of some kinds act with these alone, those of all with
             Config keys;
             settings->declare(keys);
             const std::vector<Choice> choices = choices_of(kind);
-            const auto choice = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.key == chooses; });
+            const auto choice =
+                std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.key == chooses; });
             Runs runs(kind);
             int acted = 0;
             for (const std::string& key : keys.keys()) {
@@ -369,7 +378,8 @@ TEST_CASE("settings: those of some kinds act with these alone, those of all with
                     if (one == "pathfinder") continue;  // its pictures take a second; they are tried above
                     INFO(family, " ", key, " with ", chooses, "=", one);
                     Values context = in_context(keys, key, {chooses, {}}, one);
-                    if (chooses == "attention") context.insert(context.end(), {{"objective", "mlm"}, {"layers", "2"}, {"inner", "8"}});
+                    if (chooses == "attention")
+                        context.insert(context.end(), {{"objective", "mlm"}, {"layers", "2"}, {"inner", "8"}});
                     const Acts found = acts(runs, context, key);
                     INFO("it shows in: ", found.where);
                     const bool own = all || std::count(named.kinds.begin(), named.kinds.end(), one) > 0;

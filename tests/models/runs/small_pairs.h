@@ -70,16 +70,15 @@ struct Small {
     }
 };
 
-// The gradient along a random direction d against the complex step, Im L(p + i h d) / h: what they differ by, relative to
-// the larger of 1 and it. `training`: with dropout.
+// The gradient along a random direction d against the complex step, Im L(p + i h d) / h: what they differ by, relative
+// to the larger of 1 and it. `training`: with dropout.
 template <class Model, class Options, class Batch>
 double gradient_error(const Options& o, const Batch& batch, double smoothing = 0, bool training = false) {
     Model real(o, DType::f64), imaginary(o, DType::c128);
     real.tape.begin("real", 1, 1, training);
     real.loss_and_gradient(batch, smoothing);
     Sequence random(3, "direction");
-    const View p = real.parameters.values(), g = real.parameters.gradients(),
-               c = imaginary.parameters.values();
+    const View p = real.parameters.values(), g = real.parameters.gradients(), c = imaginary.parameters.values();
     const double h = 1e-40;
     double expected = 0;
     for (std::int64_t i = 0; i < p.count(); i++) {
@@ -113,8 +112,8 @@ inline std::vector<float> row_of(const float* logits, std::size_t row) {
     return {logits + row * V, logits + (row + 1) * V};
 }
 
-// Sources write token by token, and some leave: the logits of each step are rows of `forced`, bit for bit. Source s is fed
-// token(s, t) at step t, none if that is negative, and row(s, t) is the one that it must have.
+// Sources write token by token, and some leave: the logits of each step are rows of `forced`, bit for bit. Source s is
+// fed token(s, t) at step t, none if that is negative, and row(s, t) is the one that it must have.
 template <class Rows, class Token, class Row>
 void check_steps(NextToken& decoder, int sources, int steps, Token token, Row row, const Rows& forced) {
     std::map<int, int> before;  // source -> its row of the step before
@@ -137,16 +136,19 @@ void check_steps(NextToken& decoder, int sources, int steps, Token token, Row ro
 }
 // The same where each source writes its target after `begin`, and leaves at the end of it.
 template <class Rows, class Batch>
-void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& text, const Batch& batch, const Rows& forced) {
+void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& text, const Batch& batch,
+                   const Rows& forced) {
     const auto token = [&](int s, int t) {
         const std::vector<int>& target = text[std::size_t(s)].target;
         return t >= int(target.size()) ? -1 : t == 0 ? begin : target[std::size_t(t) - 1];
     };
-    check_steps(decoder, int(text.size()), longest, token, [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + t; }, forced);
+    check_steps(
+        decoder, int(text.size()), longest, token, [&](int s, int t) { return batch.asked.begin[std::size_t(s)] + t; },
+        forced);
 }
 
-// Prefixes of two sources branch, die and swap; each has the logits it has in a decoder of its own, of which `make` gives
-// new ones.
+// Prefixes of two sources branch, die and swap; each has the logits it has in a decoder of its own, of which `make`
+// gives new ones.
 template <class Make>
 void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
     // (source, tokens) of every row of every step, with the row that it continues
@@ -165,8 +167,7 @@ void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
     decoder.step({{0, -1, begin}, {1, -1, begin}});
     for (const std::vector<Prefix>& step : steps) {
         std::vector<NextToken::Row> rows;
-        for (const Prefix& prefix : step)
-            rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
+        for (const Prefix& prefix : step) rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
         const float* logits = decoder.step(rows);
         std::vector<std::vector<float>> together;
         for (std::size_t i = 0; i < step.size(); i++) together.push_back(row_of(logits, i));

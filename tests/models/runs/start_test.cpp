@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A new run that starts with the weights of another: of its own kind all of them; in two stacks each computes what the one
-// stack did that it comes from; other sizes and other models are refused.
+// A new run that starts with the weights of another: of its own kind all of them; in two stacks each computes what the
+// one stack did that it comes from; other sizes and other models are refused.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -53,8 +53,7 @@ std::vector<float> numbers_of(const Tensor* t) {
 }
 
 // The output of a stack without cross-attention for these rows, before its head or after it.
-std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const SegmentGraph& graph,
-                           bool head) {
+std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const SegmentGraph& graph, bool head) {
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
     tape.begin("read");
@@ -109,16 +108,14 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
     bert.model.positions = 64;
     bert.model.types = 3;
     UniLmRun first(bert, train_vocabulary(questions().train, 200));
-    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters,
-                      first.tokenizer.vocabulary());
+    save_hugging_face(folder.file("bert"), first.model.backbone, first.parameters, first.tokenizer.vocabulary());
     const auto start = Start::open(folder.file("bert"));
     std::string said;
     const auto second = started<UniLmRun>(*start, tiny_unilm("unilm"), said);
     CHECK(second->settings.model.types == 3);
     CHECK(bits_of(second->parameters.values()) == bits_of(first.parameters.values()));
-    CHECK_SAYS(message_of<BadInput>([&] {
-                   started<UniLmRun>(*start, tiny_unilm("unilm"), said, [](auto& s) { s.max_length = 60; });
-               }),
+    CHECK_SAYS(message_of<BadInput>(
+                   [&] { started<UniLmRun>(*start, tiny_unilm("unilm"), said, [](auto& s) { s.max_length = 60; }); }),
                "knows 64 positions, and max_length, max_target and positions ask for 72");
 }
 
@@ -133,17 +130,20 @@ TEST_CASE("start: between two kinds of attention goes what means the same; all e
         for (const AttentionKind& ours : attention_kinds()) {
             INFO(std::string(theirs.name), " to ", std::string(ours.name));
             std::string said;
-            const auto run = started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = ours.name; });
+            const auto run =
+                started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = ours.name; });
             const UniLmRun untouched(run->settings, start->vocabulary());
             const bool same = std::string(theirs.weights) == ours.weights;
             for (const Tensor& own : run->parameters.all()) {
-                const bool of_attention = own.path.find("attention.") != own.path.npos || own.path.find("packed") != own.path.npos ||
-                                          own.path == "embedding.slots";
+                const bool of_attention = own.path.find("attention.") != own.path.npos ||
+                                          own.path.find("packed") != own.path.npos || own.path == "embedding.slots";
                 const Parameters& from = of_attention && !same ? untouched.parameters : given.run().parameters;
                 REQUIRE(from.find(own.path));
-                CHECK_MESSAGE(bits_of(run->parameters.master(own)) == bits_of(from.master(*from.find(own.path))), own.path);
+                CHECK_MESSAGE(bits_of(run->parameters.master(own)) == bits_of(from.master(*from.find(own.path))),
+                              own.path);
             }
-            CHECK(said == text("all 2 layers, embedding, head", same ? "" : text("; new: attention (", ours.name, " in place of ", theirs.name, ")")));
+            CHECK(said == text("all 2 layers, embedding, head",
+                               same ? "" : text("; new: attention (", ours.name, " in place of ", theirs.name, ")")));
         }
     }
 }
@@ -160,9 +160,8 @@ TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
     CHECK(pairs->settings.objective == "seq2seq");
     CHECK(pairs->writes());
     CHECK_FALSE(pairs->model.options.rotary_cross);
-    CHECK_SAYS(message_of<BadInput>([&] {
-                   started<Seq2SeqRun>(*start, s, said, [](auto& c) { c.model.rotary_cross = true; });
-               }),
+    CHECK_SAYS(message_of<BadInput>(
+                   [&] { started<Seq2SeqRun>(*start, s, said, [](auto& c) { c.model.rotary_cross = true; }); }),
                "has rotary_cross=false, this model true");
 }
 
@@ -186,7 +185,8 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     const Vocabulary &known = few.run().tokenizer.vocabulary(), &all = run->tokenizer.vocabulary();
     CHECK(all.size() == 5 + 56 + 1);
     CHECK(all.id("|") == 61);
-    const std::vector<float> before = rows_of(few.run(), "embedding.token.weight"), after = rows_of(*run, "embedding.token.weight");
+    const std::vector<float> before = rows_of(few.run(), "embedding.token.weight"),
+                             after = rows_of(*run, "embedding.token.weight");
     double of_known = 0, of_new = 0;
     for (int id = 0; id < all.size(); id++) {
         const int old = known.id(all.token(id));
@@ -207,7 +207,8 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
     Seq2SeqSettings fewer = s;
     fewer.made.words = 20;
     const auto again = Start::open(few.path());
-    CHECK_SAYS(message_of<BadInput>([&] { again->extend(fewer.words(), "star_graph"); }), "the vocabulary is not that of task star_graph");
+    CHECK_SAYS(message_of<BadInput>([&] { again->extend(fewer.words(), "star_graph"); }),
+               "the vocabulary is not that of task star_graph");
 }
 
 // Pre-LN: there cross-attention adds to x and nothing norms it, so without it the decoder must be the language model.
@@ -264,8 +265,7 @@ TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its s
 
     started<Seq2SeqRun>(*Start::open(golden + "bert_bare"), wanted, said);
     CHECK_SAYS(said, "layers, embedding; new: cross-attention, head");
-    const auto narrow =
-        started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow"), wanted, said);
+    const auto narrow = started<Seq2SeqRun>(*Start::open(golden + "roformer_narrow"), wanted, said);
     CHECK(narrow->model.encoder.options.embedding_width() < narrow->model.encoder.options.width);
 }
 
@@ -278,8 +278,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
         const std::string message = message_of<BadInput>(
             [&] { started<UniLmRun>(*to_unilm, UniLmSettings(), said, [&](auto& s) { change(s.model); }); });
         CHECK(message == message_of<BadInput>([&] {
-                  started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said,
-                                      [&](auto& s) { change(s.model.stack); });
+                  started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said, [&](auto& s) { change(s.model.stack); });
               }));
         return message;
     };
@@ -296,8 +295,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     CHECK_SAYS(refused([](BackboneOptions& o) { o.eps = 1e-5; }), "has norm_eps=1e-12, this model 1e-05");
     CHECK_SAYS(refused([](BackboneOptions& o) { o.layers = 3; }), "has 2 layers to give, and layers is 3");
     CHECK_SAYS(message_of<BadInput>([&] {
-                   started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said,
-                                       [](auto& s) { s.model.decoder_layers = 4; });
+                   started<Seq2SeqRun>(*to_two, Seq2SeqSettings(), said, [](auto& s) { s.model.decoder_layers = 4; });
                }),
                "has 2 layers to give, and decoder_layers is 4; choose at most 2");
 
@@ -315,11 +313,14 @@ TEST_CASE("start: every run of one stack goes to Hugging Face and back, every la
             const std::unique_ptr<RunSettings> settings = tiny(kind);
             Config keys;
             settings->declare(keys);
-            if (keys.has("latent")) keys.set("latent", latent.name);
-            else if (&latent != &latent_kinds()[0]) continue;
+            if (keys.has("latent"))
+                keys.set("latent", latent.name);
+            else if (&latent != &latent_kinds()[0])
+                continue;
             if (kind.reads == TextKind::none) continue;
             CAPTURE(masquerade::text(kind.name, " ", latent.name));
-            const std::unique_ptr<Run> run = kind.fresh(*settings, train_vocabulary(text_for(kind).train, 200), DType::f32, Device::cpu);
+            const std::unique_ptr<Run> run =
+                kind.fresh(*settings, train_vocabulary(text_for(kind).train, 200), DType::f32, Device::cpu);
             if (!run->bert()) continue;
             TemporaryFolder folder;
             save_hugging_face(folder.path, *run->bert(), run->parameters, run->tokenizer.vocabulary());
@@ -329,8 +330,10 @@ TEST_CASE("start: every run of one stack goes to Hugging Face and back, every la
             const HuggingFaceWeights weights = load_hugging_face(folder.path, stack, parameters);
             std::set<std::string> beside;
             for (const Tensor& t : run->parameters.all())
-                if (!parameters.find(t.path)) beside.insert(t.path);
-                else CHECK(bits_of(parameters.master(*parameters.find(t.path))) == bits_of(run->parameters.master(t)));
+                if (!parameters.find(t.path))
+                    beside.insert(t.path);
+                else
+                    CHECK(bits_of(parameters.master(*parameters.find(t.path))) == bits_of(run->parameters.master(t)));
             CHECK(beside.empty() == !keys.has("latent"));
             CHECK(weights.unused.size() == beside.size() + (config.backbone.rotary ? 1 : 0));  // the table of positions
             TensorFile file(folder.file("model.safetensors"));
@@ -354,7 +357,8 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
         TemporaryFolder folder;
         const std::unique_ptr<RunSettings> settings = tiny(from);
         const TrainingText text = text_for(from);
-        const std::unique_ptr<Run> first = from.fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
+        const std::unique_ptr<Run> first =
+            from.fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
         RunFolder runs = RunFolder::create(folder.file("run"));
         runs.write("run.json", "{}");
         first->save_tokenizer(runs);
@@ -383,14 +387,16 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
                 const std::string said = start->give_weights(*second);
                 CHECK((said.find("tokens") != said.npos) == keep);
                 // Every word has the row that it had.
-                const Tensor *words = first->parameters.find("embedding.token.weight"), *same = second->parameters.find("embedding.token.weight");
+                const Tensor *words = first->parameters.find("embedding.token.weight"),
+                             *same = second->parameters.find("embedding.token.weight");
                 const Vocabulary &all = first->tokenizer.vocabulary(), &some = second->tokenizer.vocabulary();
                 CHECK((some.size() < all.size()) == keep);
                 const std::int64_t E = words->columns();
                 for (int id = 0; id < some.size(); id++)
                     CHECK(number_at(second->parameters.master(*same), id * E) ==
                           number_at(first->parameters.master(*words), all.id(some.token(id)) * E));
-                const std::string layer = second->stacks().decoder ? "decoder.layer.1.norm1.weight" : "layer.1.norm1.weight",
+                const std::string layer = second->stacks().decoder ? "decoder.layer.1.norm1.weight"
+                                                                   : "layer.1.norm1.weight",
                                   theirs = first->stacks().decoder ? layer : "layer.1.norm1.weight";
                 CHECK(bits_of(second->parameters.master(*second->parameters.find(layer))) ==
                       bits_of(first->parameters.master(*first->parameters.find(theirs))));
@@ -410,7 +416,8 @@ TEST_CASE("start: a UniVAE keeps the latents of another, and makes those of anot
     CHECK(bits_of(same->parameters.values()) == bits_of(vae.model.parameters.values()));
     CHECK(said.find("new") == said.npos);
     // Twice as many numbers of In: a mean and a variance.
-    const auto other = started<UniVaeRun>(*start, UniVaeSettings(), said, [](UniVaeSettings& s) { s.model.latent.kind = LatentKind::gaussian; });
+    const auto other = started<UniVaeRun>(*start, UniVaeSettings(), said,
+                                          [](UniVaeSettings& s) { s.model.latent.kind = LatentKind::gaussian; });
     CHECK_SAYS(said, "; new: latents");
     for (const Tensor& t : other->parameters.all()) {
         const Tensor* given = vae.model.parameters.find(t.path);

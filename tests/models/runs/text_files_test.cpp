@@ -40,7 +40,8 @@ constexpr Form forms[] = {{"plain", "", "\n", true},
                           {"Windows, no last end", "\xEF\xBB\xBF", "\r\n", false}};
 std::string in_form(const Form& form, const std::vector<std::string>& lines) {
     std::string bytes = form.mark;
-    for (std::size_t i = 0; i < lines.size(); i++) bytes += lines[i] + (i + 1 < lines.size() || form.last_end ? form.end : "");
+    for (std::size_t i = 0; i < lines.size(); i++)
+        bytes += lines[i] + (i + 1 < lines.size() || form.last_end ? form.end : "");
     return bytes;
 }
 
@@ -65,7 +66,8 @@ std::string order_of(const std::string& path) {
     const auto run = find_model("insertion").fresh(*settings, learn_vocabulary(*settings, t), DType::f32, Device::cpu);
     const auto task = run->task(t);
     std::string all;
-    for (double n : dynamic_cast<InsertionRun&>(*run).objective_options().insertion.scores.operator*()) all += text(n, " ");
+    for (double n : dynamic_cast<InsertionRun&>(*run).objective_options().insertion.scores.operator*())
+        all += text(n, " ");
     return all;
 }
 
@@ -82,22 +84,34 @@ std::vector<Reader> readers() {
     std::vector<std::string> numbers;
     for (int i = 0; i < tokens; i++) numbers.push_back(text(i % 7, i % 2 ? "" : ".5"));
     return {
-        {"vocabulary", {"[PAD]", "[UNK]", "a b", "##c"}, [](const std::string& path) { return Vocabulary::load(path).lines(); }},
-        {"tokenizer", {"[PAD]", "[UNK]", "a b", "##c"}, [](const std::string& path) { return read_tokenizer(path).vocabulary.lines(); }},
-        {"replacements", {"\xE2\x80\x9C\t\"", "", "a\tbc "},
+        {"vocabulary",
+         {"[PAD]", "[UNK]", "a b", "##c"},
+         [](const std::string& path) { return Vocabulary::load(path).lines(); }},
+        {"tokenizer",
+         {"[PAD]", "[UNK]", "a b", "##c"},
+         [](const std::string& path) { return read_tokenizer(path).vocabulary.lines(); }},
+        {"replacements",
+         {"\xE2\x80\x9C\t\"", "", "a\tbc "},
          [](const std::string& path) {
              std::string all;
              for (const auto& [from, to] : read_replacements(path)) all += text(std::uint32_t(from), ">", to, ";");
              return all;
          }},
-        {"settings", {"width = 3", "# of nothing", "mask = A full"}, [](const std::string& path) { return Settings().loaded(path); }},
-        {"settings in JSON", {"{\"width\": 3,", "\"mask\": \"A full\"}"}, [](const std::string& path) { return Settings().loaded(path); }},
+        {"settings",
+         {"width = 3", "# of nothing", "mask = A full"},
+         [](const std::string& path) { return Settings().loaded(path); }},
+        {"settings in JSON",
+         {"{\"width\": 3,", "\"mask\": \"A full\"}"},
+         [](const std::string& path) { return Settings().loaded(path); }},
         {"order", numbers, order_of},
-        {"sentences", {"a b", "", "c"},
-         [](const std::string& path) { return joined(read_text(path).source, "|"); }},
-        {"pairs", {"a\tb c", "d\te"},
-         [](const std::string& path) { return joined(read_text(path).source, "|") + ">" + joined(read_text(path).target, "|"); }},
-        {"stream", {"a b", "", "c"},
+        {"sentences", {"a b", "", "c"}, [](const std::string& path) { return joined(read_text(path).source, "|"); }},
+        {"pairs",
+         {"a\tb c", "d\te"},
+         [](const std::string& path) {
+             return joined(read_text(path).source, "|") + ">" + joined(read_text(path).target, "|");
+         }},
+        {"stream",
+         {"a b", "", "c"},
          [](const std::string& path) {
              std::ifstream in(path);
              LineReader reader(in, "stream");
@@ -115,8 +129,12 @@ TEST_CASE("lines: their ends and a byte order mark are no part of them") {
     CHECK(lines_of("") == All{});
     CHECK(lines_of("\n") == All{""});
     CHECK(lines_of("a\n\r\nb") == All{"a", "", "b"});
-    CHECK(lines_of("\xEF\xBB\xBF" "a\r\nb\r\r\n\r") == All{"a", "b\r", ""});
-    CHECK(lines_of("a\n\xEF\xBB\xBF" "b\rc\n") == All{"a", "\xEF\xBB\xBF" "b\rc"});
+    CHECK(lines_of("\xEF\xBB\xBF"
+                   "a\r\nb\r\r\n\r") == All{"a", "b\r", ""});
+    CHECK(lines_of("a\n\xEF\xBB\xBF"
+                   "b\rc\n") == All{"a",
+                                    "\xEF\xBB\xBF"
+                                    "b\rc"});
 }
 
 TEST_CASE("lines: every reader of a text file reads the same whatever the system that wrote it") {
@@ -132,6 +150,7 @@ TEST_CASE("lines: every reader of a text file reads the same whatever the system
 
 TEST_CASE("lines: an error names the line") {
     const TemporaryFolder folder;
-    CHECK_SAYS(message_of<BadInput>([&] { Settings().loaded(folder.write("settings", "\xEF\xBB\xBFwidth=2\r\n\r\nwdith=3\r\n")); }),
+    CHECK_SAYS(message_of<BadInput>(
+                   [&] { Settings().loaded(folder.write("settings", "\xEF\xBB\xBFwidth=2\r\n\r\nwdith=3\r\n")); }),
                "settings:3: unknown setting wdith");
 }

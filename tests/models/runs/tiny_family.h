@@ -32,27 +32,17 @@ inline std::unique_ptr<RunSettings> tiny(const ModelKind& kind) {
     std::unique_ptr<RunSettings> s = kind.settings();
     Config keys;
     s->declare(keys);
-    for (const auto& [key, value] :
-         std::initializer_list<std::pair<const char*, const char*>>{{"layers", "3"},
-                                                                    {"decoder_layers", "2"},
-                                                                    {"latent_layers", "2"},
-                                                                    {"latent_size", "8"},
-                                                                    {"width", "16"},
-                                                                    {"heads", "2"},
-                                                                    {"inner", "32"},
-                                                                    {"deviation", "0.2"},
-                                                                    {"dropout", "0.1"},
-                                                                    {"attention_dropout", "0.1"},
-                                                                    {"vocabulary", "200"},
-                                                                    {"batch_tokens", "96"},
-                                                                    {"max_length", "16"},
-                                                                    {"max_target", "12"},
-                                                                    {"warmup", "3"},
-                                                                    {"learning_rate", "0.005"},
-                                                                    {"schedule_start", "40"},
-                                                                    {"schedule_steps", "80"},
-                                                                    {"prior_sentences", "0"},
-                                                                    {"held_out", "20"}})
+    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"layers", "3"},          {"decoder_layers", "2"},
+             {"latent_layers", "2"},   {"latent_size", "8"},
+             {"width", "16"},          {"heads", "2"},
+             {"inner", "32"},          {"deviation", "0.2"},
+             {"dropout", "0.1"},       {"attention_dropout", "0.1"},
+             {"vocabulary", "200"},    {"batch_tokens", "96"},
+             {"max_length", "16"},     {"max_target", "12"},
+             {"warmup", "3"},          {"learning_rate", "0.005"},
+             {"schedule_start", "40"}, {"schedule_steps", "80"},
+             {"prior_sentences", "0"}, {"held_out", "20"}})
         if (keys.has(key)) keys.set(key, value);
     return s;
 }

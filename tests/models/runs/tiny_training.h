@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of what reads pairs, trained in moments, and what is asked of every one: the same bits whatever the threads and the
-// memory, a resume that nobody can tell, and what is read again writes as it wrote.
+// Runs of what reads pairs, trained in moments, and what is asked of every one: the same bits whatever the threads and
+// the memory, a resume that nobody can tell, and what is read again writes as it wrote.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -72,7 +72,8 @@ struct TinyTraining {
     std::unique_ptr<Task> task;
     Trainer trainer;
     template <class Settings>
-    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps) : TinyTraining(s, std::move(where), steps, text_of(s)) {}
+    TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps)
+        : TinyTraining(s, std::move(where), steps, text_of(s)) {}
     template <class Settings>
     TinyTraining(const Settings& s, RunFolder&& where, std::int64_t steps, TrainingText about)
         : text(std::move(about)),

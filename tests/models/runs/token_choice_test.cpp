@@ -34,8 +34,7 @@ TEST_CASE("token choice: kept rows, then means of kept rows, then [UNK]'s") {
     CHECK(chosen({{0, 4, 2}, {{1, 2}, {2, 2, 2, 0}, {1}, {}}, 2}, table, 5, 2) ==
           std::vector<double>{0, 1, 8, 9, 4, 5, 6, 7, 3, 4, 8, 9, 4, 5});
     // all are kept, and two more
-    CHECK(chosen({{}, {{3, 4}, {}}, 1}, table, 5, 2) ==
-          std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 7, 8, 2, 3});
+    CHECK(chosen({{}, {{3, 4}, {}}, 1}, table, 5, 2) == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 7, 8, 2, 3});
     CHECK(chosen({{0, 2}, {{0, 1}}, -1}, {1, 2, 4}, 3, 1) == std::vector<double>{1, 4, 2.5});
 }
 
@@ -53,8 +52,8 @@ TEST_CASE("token choice: what cannot be chosen") {
 }
 
 TEST_CASE("token choice: bert4keras' simplified vocabulary") {
-    const Vocabulary v(Tokens{"[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "中",
-                              "##中", "中文", "..", "ab"});
+    const Vocabulary v(Tokens{"[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "中", "##中",
+                              "中文", "..", "ab"});
     ChosenTokens usual = simplified_tokens(v);
     CHECK(tokens_of(usual.vocabulary) == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b", "中", "ab"});
     CHECK(usual.choice.keep == std::vector<int>{0, 2, 3, 4, 6, 7, 8, 12});
@@ -71,8 +70,7 @@ TEST_CASE("token choice: a wanted vocabulary, new tokens as the mean of their pi
     CHECK(c.choice.unk == 2);
     REQUIRE(c.choice.compounds.size() == 4);
     // abb is a ##b ##b, ##ab is a ##b, x is unknown, ac is a ##c, and ##c is not kept
-    CHECK(chosen(c.choice, {0, 1, 2, 10, 20, 40, 3, 4}, 8, 1) ==
-          std::vector<double>{0, 20, 1, 10, 40, 30, 25, 1, 10});
+    CHECK(chosen(c.choice, {0, 1, 2, 10, 20, 40, 3, 4}, 8, 1) == std::vector<double>{0, 20, 1, 10, 40, 30, 25, 1, 10});
     CHECK_SAYS(message_of<BadInput>([&] {
                    wanted_tokens(model, Vocabulary(Tokens{"[PAD]", "new", "a"}));
                }),
@@ -111,6 +109,5 @@ TEST_CASE("token choice: a folder loaded with fewer and with more tokens") {
         CHECK(std::memcmp(a.data, b.data, a.bytes()) == 0);
     }
     choice.keep[0] = 3;
-    CHECK_SAYS(message_of<BadInput>([&] { LoadedModel(folder, DType::f32, choice); }),
-               "it must stay [PAD], token 0");
+    CHECK_SAYS(message_of<BadInput>([&] { LoadedModel(folder, DType::f32, choice); }), "it must stay [PAD], token 0");
 }

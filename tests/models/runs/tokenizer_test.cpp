@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tokens of a Hugging Face folder and the rows of its embedding, where they are not as many or not in the order that
-// training needs, and added tokens on their way into a run of every family.
+// The tokens of a Hugging Face folder and the rows of its embedding, where they are not as many or not in the order
+// that training needs, and added tokens on their way into a run of every family.
 #include <doctest/doctest.h>
 
 #include "engine/tensor/numbers.h"
@@ -89,7 +89,8 @@ TEST_CASE("tokenizers: a run of any family starts with added tokens, all of them
             const auto start = Start::open(folder.path);
             TrainingText text = text_for(kind);
             text.train.resize(2), text.held_out.resize(1);
-            for (auto* targets : {&text.train_targets, &text.held_out_targets}) targets->resize(std::min<std::size_t>(targets->size(), 1));
+            for (auto* targets : {&text.train_targets, &text.held_out_targets})
+                targets->resize(std::min<std::size_t>(targets->size(), 1));
             if (keep) start->keep(text);
             const std::unique_ptr<Run> run = fresh(kind, *start);
             const Vocabulary& v = run->tokenizer.vocabulary();
@@ -134,10 +135,11 @@ TEST_CASE("tokenizers: [PAD] in another line, or none, is put first, with its ro
         if (place >= 0) tokens.insert(tokens.begin() + place, "[PAD]");
         const WordPiece reader = with_added(tokens);
         const Folder folder(reader, reader.vocabulary().size());
-        CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.path); }),
-                   text(folder.path, ": the vocabulary has ", place < 0 ? "no [PAD]" : text("[PAD] in line ", place + 1),
-                        "; training needs it in the first line. This makes one that has it there: ./inspect checkpoint ",
-                        folder.path, " --save DIR --tokens pad-first"));
+        CHECK_SAYS(
+            message_of<BadInput>([&] { Start::open(folder.path); }),
+            text(folder.path, ": the vocabulary has ", place < 0 ? "no [PAD]" : text("[PAD] in line ", place + 1),
+                 "; training needs it in the first line. This makes one that has it there: ./inspect checkpoint ",
+                 folder.path, " --save DIR --tokens pad-first"));
         const ChosenTokens chosen = pad_first(reader, reader.vocabulary().size());
         CHECK(chosen.vocabulary.pad() == 0);
         CHECK(chosen.choice.keep[0] == (place < 0 ? 0 : place));  // of [UNK], where there is none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read again
-// writes as it wrote.
+// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read
+// again writes as it wrote.
 #include <doctest/doctest.h>
 
 #include "tests/models/runs/tiny_training.h"
@@ -17,10 +17,13 @@ TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recom
     check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
 }
 
-// Whatever the objective, a line has the vector that it has alone; and where the mask has a name, the mean of the states under it.
+// Whatever the objective, a line has the vector that it has alone; and where the mask has a name, the mean of the
+// states under it.
 TEST_CASE("unilm run: the features of a line are the mean of its last states under the objective's mask") {
     const std::vector<std::string> lines = {"where are you?", "what do you think of it?", "who?"};
-    const std::map<std::string, SegmentGraph (*)(const Documents&)> masks = {{"mlm", full_mask}, {"lm", causal_mask}, {"lm-reverse", anticausal_mask}};
+    const std::map<std::string, SegmentGraph (*)(const Documents&)> masks = {{"mlm", full_mask},
+                                                                             {"lm", causal_mask},
+                                                                             {"lm-reverse", anticausal_mask}};
     for (const Objective& o : objectives()) {
         CAPTURE(o.name);
         const UniLmSettings s = tiny_unilm(o.name);
@@ -40,7 +43,8 @@ TEST_CASE("unilm run: the features of a line are the mean of its last states und
         Tape tape(arena, DType::f32);
         tape.begin("by hand");
         const Backbone& stack = run.model.backbone;
-        const std::vector<double> x = numbers_of(stack.finish(tape, stack.run(tape, rows, masks.at(o.name)({{rows.count(), 0}})))->view());
+        const std::vector<double> x =
+            numbers_of(stack.finish(tape, stack.run(tape, rows, masks.at(o.name)({{rows.count(), 0}})))->view());
         for (std::size_t c = 0; c < all[1].size(); c++) {
             double mean = 0;
             for (std::size_t i = c; i < x.size(); i += all[1].size()) mean += x[i] / rows.count();
@@ -98,7 +102,8 @@ TEST_CASE("unilm run: masks in words are refused before there is a run, and say 
     for (const auto& [objective, mask] : {std::pair("unilm", "A full; B full sees A"), std::pair("lm", "A full")}) {
         const auto deaf = run(objective, mask);
         CHECK_FALSE(deaf->writes());
-        CHECK_SAYS(message_of<BadUsage>([&] { deaf->expect_to_write(false); }), "nothing can be written token by token");
+        CHECK_SAYS(message_of<BadUsage>([&] { deaf->expect_to_write(false); }),
+                   "nothing can be written token by token");
         CHECK(deaf->writing_command("folder").empty());
     }
 }
@@ -148,12 +153,11 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
     CHECK_SAYS(message_of<BadInput>([&] { run.task(text); }), "objective unilm needs pairs");
 }
 
-TEST_CASE(
-    "unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
+TEST_CASE("unilm run: a language model goes on from [CLS], from a text, and no further than it has positions") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     UniLmRun run(tiny_unilm("lm"), words);
-    std::vector<Sentence> begun = run.beginnings(
-        {"", "what is", "what is the longest of all the rivers that there are in the world today"});
+    std::vector<Sentence> begun =
+        run.beginnings({"", "what is", "what is the longest of all the rivers that there are in the world today"});
     CHECK(begun[0].ids == std::vector<int>{words.cls()});
     std::vector<const Sentence*> all;
     for (Sentence& s : begun) {
@@ -168,8 +172,7 @@ TEST_CASE(
         const auto& written = drawn[i];
         REQUIRE(written.size() == 2);
         for (const Hypothesis& h : written)
-            CHECK(h.tokens.size() ==
-                  std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
+            CHECK(h.tokens.size() == std::size_t(std::max(1, run.settings.max_length - int(begun[i].ids.size()))));
     }
     draw.maximum = 3;
     for (const auto& written : run.write(all, draw, 3))
@@ -221,10 +224,8 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
     s.train.schedule_start = 200;
     s.train.schedule_steps = 400;
     TrainingText two;
-    two.train = {"how long is the river that runs past the mill",
-                 "who painted the small door of the old house"};
-    for (int i = 0; i < 6; i++)
-        two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
+    two.train = {"how long is the river that runs past the mill", "who painted the small door of the old house"};
+    for (int i = 0; i < 6; i++) two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
     TemporaryFolder folder;
     TinyTraining<UniLmRun> training(s, RunFolder::create(folder.file("run")), 200, two);
     training.trainer.run(never);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures of latents where the truth is known: codes that tell all sentences apart hold log n, latents that are not read hold nothing.
+// Measures of latents where the truth is known: codes that tell all sentences apart hold log n, latents that are not
+// read hold nothing.
 #include "models/scoring/latent_use.h"
 
 #include <doctest/doctest.h>
@@ -29,7 +30,8 @@ TEST_CASE("latents: information is log n where z tells all sentences apart, and 
                 const OnHost numbers(run.parameters.master(p));
                 std::vector<double> all;
                 for (std::int64_t i = 0; i < p.shape.count(); i++)
-                    all.push_back(row.kind == LatentKind::gaussian && i >= p.shape.count() / 2 ? variance : scale * numbers[i]);
+                    all.push_back(row.kind == LatentKind::gaussian && i >= p.shape.count() / 2 ? variance
+                                                                                               : scale * numbers[i]);
                 write_numbers(run.parameters.master(p), all.data());
             }
         };
@@ -134,7 +136,8 @@ TEST_CASE("latents: codebooks follow what is near them, and a point of codes is 
         const UniVaeBatch batch = run.model.model.batch(pointers_to(text));
         tape.begin("near");
         for (const LatentSample& l : run.model.model.encode(tape, batch, nullptr))
-            for (std::int64_t i = 0; i < 40 * 8; i++) sum += std::pow(number_at(l.z->view(), i) - number_at(l.y->view(), i), 2);
+            for (std::int64_t i = 0; i < 40 * 8; i++)
+                sum += std::pow(number_at(l.z->view(), i) - number_at(l.y->view(), i), 2);
         tape.end();
         return sum;
     };
@@ -168,7 +171,8 @@ TEST_CASE("latents: a flow's prior sums to 1, its draws come from it, and the lo
     for (const Tensor& t : p.all()) {
         if (t.path.find(".flow.") == std::string::npos) continue;
         std::vector<double> numbers;
-        for (std::int64_t i = 0; i < t.shape.count(); i++) numbers.push_back(number_at(p.master(t), i) + 0.8 * random.uniform_double() - 0.4);
+        for (std::int64_t i = 0; i < t.shape.count(); i++)
+            numbers.push_back(number_at(p.master(t), i) + 0.8 * random.uniform_double() - 0.4);
         write_numbers(p.master(t), numbers.data());
     }
     const Latent& flow = *model.latents[1].latent;
@@ -177,7 +181,8 @@ TEST_CASE("latents: a flow's prior sums to 1, its draws come from it, and the lo
     for (double a = -15; a < 15; a += 0.05)
         for (double b = -15; b < 15; b += 0.05) {
             const double z[] = {a, b};
-            const double density = std::exp(flow.log_posterior(z, y) - flow.log_ratio(z, y, nullptr)) / (2 * 3.14159265358979) * 0.0025;
+            const double density =
+                std::exp(flow.log_posterior(z, y) - flow.log_ratio(z, y, nullptr)) / (2 * 3.14159265358979) * 0.0025;
             sum += density, mean[0] += density * a, mean[1] += density * b, square += density * (a * a + b * b);
         }
     CHECK(std::fabs(sum - 1) <= 1e-3);

@@ -59,8 +59,7 @@ TEST_CASE("ngram: probabilities after every context sum to 1") {
     for (int order : {1, 2, 3, 5}) {
         CAPTURE(order);
         Ngram model(order, V, lines);
-        std::set<std::vector<int>> contexts = {
-            {}, {V - 1}, {3, V - 1, 4}, {V + 1, V - 1}};  // some never seen
+        std::set<std::vector<int>> contexts = {{}, {V - 1}, {3, V - 1, 4}, {V + 1, V - 1}};  // some never seen
         for (const std::vector<int>& line : lines) {
             std::vector<int> marked = line;
             marked.insert(marked.begin(), model.begin());
@@ -70,8 +69,7 @@ TEST_CASE("ngram: probabilities after every context sum to 1") {
                         {marked.begin() + std::ptrdiff_t(i + 1 - n), marked.begin() + std::ptrdiff_t(i + 1)});
         }
         REQUIRE(contexts.size() > 1000);
-        for (const std::vector<int>& context : contexts)
-            CHECK(std::abs(sum_after(model, context) - 1) < 1e-12);
+        for (const std::vector<int>& context : contexts) CHECK(std::abs(sum_after(model, context) - 1) < 1e-12);
     }
 }
 
@@ -83,8 +81,8 @@ TEST_CASE("ngram: a bigram model computed by hand") {
     CHECK(end == 4);
     CHECK(begin == 5);
     for (int order : {1, 2}) CHECK(model.discounts(order) == Ngram::Discounts{0.5, 1, 1.5});
-    // Symbols that stand before: only <s> before 0, only 0 before 1 and 2, 1 and 2 before </s>. Counts 1, 1, 1, 2; off 0.5,
-    // 0.5, 0.5, 1.
+    // Symbols that stand before: only <s> before 0, only 0 before 1 and 2, 1 and 2 before </s>. Counts 1, 1, 1, 2; off
+    // 0.5, 0.5, 0.5, 1.
     const double gamma = 2.5 / 5, uniform = 1.0 / 5;
     const double p0 = 0.5 / 5 + gamma * uniform, p_end = 1.0 / 5 + gamma * uniform, p3 = gamma * uniform;
     CHECK(model.probability({}, 0) == doctest::Approx(p0).epsilon(1e-14));
@@ -122,8 +120,7 @@ TEST_CASE("ngram: an unseen context backs off to its end, an empty text to equal
     Ngram empty(3, 7, {});
     CHECK(empty.probability({}, 2) == 1.0 / 8);
     CHECK(empty.probability({empty.begin(), 3}, empty.end()) == 1.0 / 8);
-    CHECK(sum_after(Ngram(3, 2, {{}}), {}) ==
-          doctest::Approx(1).epsilon(1e-14));  // a sentence without a word
+    CHECK(sum_after(Ngram(3, 2, {{}}), {}) == doctest::Approx(1).epsilon(1e-14));  // a sentence without a word
 }
 
 TEST_CASE("ngram: longer contexts tell more of a text that was learned") {
@@ -212,7 +209,7 @@ TEST_CASE("word model: all words, known and unknown, and the line's end have pro
     WordModel model(table, lines);
     Ngram spelling(WordModel::spelling_order, 256, spellings);
     double expected = std::exp(model.log_probabilities({})[0]);  // the line's end
-    double unknown = 0, spelled = 0, spelled_known = 0;  // s of all that is listed, of the known words
+    double unknown = 0, spelled = 0, spelled_known = 0;          // s of all that is listed, of the known words
     for (int length = 1; length <= 12; length++)
         for (int bits = 0; bits < 1 << length; bits++) {
             std::string word = spell(length, bits);
@@ -226,15 +223,14 @@ TEST_CASE("word model: all words, known and unknown, and the line's end have pro
     // All other words share the probability that no known word takes; those listed have their part of it by spelling.
     CHECK(spelled < 1);
     CHECK(unknown > 0.3);
-    CHECK(unknown ==
-          doctest::Approx((1 - expected) * (spelled - spelled_known) / (1 - spelled_known)).epsilon(1e-12));
+    CHECK(unknown == doctest::Approx((1 - expected) * (spelled - spelled_known) / (1 - spelled_known)).epsilon(1e-12));
 }
 
 TEST_CASE("word model: invented words cost more than known ones, strange ones most") {
     WordTable table;
     Lines lines;
-    for (const char* line : {"Reading files", "reading maps", "writing files", "writing maps",
-                             "readers of files", "readings of maps", "writers of maps"})
+    for (const char* line : {"Reading files", "reading maps", "writing files", "writing maps", "readers of files",
+                             "readings of maps", "writers of maps"})
         lines.push_back(table.read(line));
     WordModel model(table, lines);
     auto cost = [&](const char* line) { return perplexity(model, {table.read(line)}); };

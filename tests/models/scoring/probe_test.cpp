@@ -24,7 +24,8 @@ struct Cloud {
             const int label = int(random.below(3));
             labels.push_back(std::string(1, char('a' + label)));
             vectors.push_back({});
-            for (int d = 0; d < 4; d++) vectors.back().push_back((d == label) + spread * (random.uniform_double() - 0.5));
+            for (int d = 0; d < 4; d++)
+                vectors.back().push_back((d == label) + spread * (random.uniform_double() - 0.5));
             Sentence s;
             s.ids = {2, spread < 1 ? 10 + label : 10, 20 + int(random.below(5)), 3};
             sentences.push_back(s);
@@ -57,7 +58,8 @@ TEST_CASE("probe: of labels with as many votes the one of the nearest wins; clus
     std::vector<std::vector<double>> vectors;
     std::vector<std::string> of;
     for (int i = 0; i < 60; i++) vectors.push_back(at(i % 3)), of.push_back(std::string(1, char('a' + i % 3)));
-    for (std::uint64_t seed = 1; seed < 20; seed++) CHECK(std::abs(cluster_information(vectors, split_labels(of, 0, 1), seed) - 1) < 1e-9);
+    for (std::uint64_t seed = 1; seed < 20; seed++)
+        CHECK(std::abs(cluster_information(vectors, split_labels(of, 0, 1), seed) - 1) < 1e-9);
 }
 
 TEST_CASE("probe: few labels are drawn of each, by the seed; the test stays the same") {

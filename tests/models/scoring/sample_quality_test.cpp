@@ -16,8 +16,7 @@ Lines babble(int count, int words, std::uint64_t seed) {
     Sequence random(seed, "babble");
     Lines lines(static_cast<std::size_t>(count));
     for (std::vector<int>& line : lines)
-        for (std::uint32_t n = random.below(9); n > 0; n--)
-            line.push_back(int(random.below(std::uint32_t(words))));
+        for (std::uint32_t n = random.below(9); n > 0; n--) line.push_back(int(random.below(std::uint32_t(words))));
     return lines;
 }
 
@@ -56,17 +55,17 @@ TEST_CASE("sample quality: the longest run shared with the training text is that
 TEST_CASE("sample quality: every number of a set counted by hand") {
     const std::vector<std::string> training = {"Reading files", "reading big files", "writing files"};
     SampleQuality quality(training);
-    const std::vector<std::string> samples = {"reading  FILES", "big files", "writing big files now",
-                                              "big files", ""};
+    const std::vector<std::string> samples = {"reading  FILES", "big files", "writing big files now", "big files", ""};
     TextQuality q = quality.measure(samples, 5);
     CHECK(q.copied == doctest::Approx(1.0 / 5));
     CHECK(q.match == doctest::Approx((1 + 1 + 0.5 + 1) / 4));
     CHECK(q.repeated == doctest::Approx(1.0 / 5));
     CHECK(q.length == doctest::Approx(10.0 / 5));
     REQUIRE(q.lengths.size() == 4);  // 0, 1, 2-3, 4-7 words
-    for (auto [bin, share] : {std::pair(0, 0.2), {1, 0.0}, {2, 0.6}, {3, 0.2}}) CHECK(q.lengths[std::size_t(bin)] == doctest::Approx(share));
-    CHECK(q.distinct1 == doctest::Approx(5.0 / 10));  // reading files big writing now
-    CHECK(q.distinct2 == doctest::Approx(4.0 / 6));   // reading files, big files, writing big, files now
+    for (auto [bin, share] : {std::pair(0, 0.2), {1, 0.0}, {2, 0.6}, {3, 0.2}})
+        CHECK(q.lengths[std::size_t(bin)] == doctest::Approx(share));
+    CHECK(q.distinct1 == doctest::Approx(5.0 / 10));           // reading files big writing now
+    CHECK(q.distinct2 == doctest::Approx(4.0 / 6));            // reading files, big files, writing big, files now
     CHECK(q.perplexity.unknown == doctest::Approx(5.0 / 10));  // big, big, big, writing, now
     // The sizes compared touch only what depends on them.
     TextQuality first = quality.measure(samples, 2);
@@ -86,7 +85,8 @@ TEST_CASE("sample quality: every number of a set counted by hand") {
     CHECK(none.repeated == 0);
 }
 
-TEST_CASE("sample quality: the reverse perplexity is that of a model of the samples, and high where they leave something out") {
+TEST_CASE(
+    "sample quality: the reverse perplexity is that of a model of the samples, and high where they leave something out") {
     const std::vector<std::string> all = {"read big files", "read big files", "write small names", "write small names"};
     SampleQuality quality(all);
     CHECK(quality.reverse_perplexity(all, all) == doctest::Approx(quality.measure(all, 4).perplexity.all));

@@ -53,8 +53,7 @@ TEST_CASE("source baselines: of equally near sources the first, and the same wha
     CHECK_THROWS_AS(NearestSource({}), BadInput);
 }
 
-TEST_CASE(
-    "source baselines: a rare word weighs more than a frequent one, one that is repeated more than once") {
+TEST_CASE("source baselines: a rare word weighs more than a frequent one, one that is repeated more than once") {
     NearestSource nearest({"the map", "the tool", "the file", "a rare the", "tool tool map"});
     CHECK(nearest.find("the rare").index == 3);
     CHECK(nearest.find("tool tool map").index == 4);

@@ -103,8 +103,7 @@ TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     CHECK(b.precision[2] == doctest::Approx(100 * 0.5 / 3));     // none: half a match
     CHECK(b.precision[3] == doctest::Approx(100 * 0.25 / 2));    // none again: a quarter
     CHECK(b.brevity == doctest::Approx(std::exp(1 - 6.0 / 5)));  // 5 words for 6
-    CHECK(b.score ==
-          doctest::Approx(100 * b.brevity * std::pow(1.0 * (1.0 / 4) * (0.5 / 3) * (0.25 / 2), 0.25)));
+    CHECK(b.score == doctest::Approx(100 * b.brevity * std::pow(1.0 * (1.0 / 4) * (0.5 / 3) * (0.25 / 2), 0.25)));
     const Rouge p = rouge(r, h, RougeTokens::words);
     CHECK(p.rouge1.precision == doctest::Approx(100));
     CHECK(p.rouge1.recall == doctest::Approx(100 * 5.0 / 6));
@@ -114,14 +113,12 @@ TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     CHECK(p.rougeL.precision == doctest::Approx(100 * 4.0 / 5));  // the cat on mat
     CHECK(p.rougeL.recall == doctest::Approx(100 * 4.0 / 6));
     // Clipping: one "the" of three is in the reference; the hypothesis is long enough.
-    CHECK(bleu({"the cat"}, {"the the the"}, BleuTokens::words_13a).precision[0] ==
-          doctest::Approx(100.0 / 3));
+    CHECK(bleu({"the cat"}, {"the the the"}, BleuTokens::words_13a).precision[0] == doctest::Approx(100.0 / 3));
     CHECK(bleu({"the cat"}, {"the the the"}, BleuTokens::words_13a).brevity == 1);
     // A corpus is not the mean of its lines: the lengths of all make one penalty, ROUGE is a mean of pairs.
     const Strings two = {"a b c d e", "f"}, short_and_long = {"a b c d", "f g"};
     CHECK(bleu(two, short_and_long, BleuTokens::words_13a).brevity == 1);
-    CHECK(rouge(two, short_and_long, RougeTokens::words).rouge1.precision ==
-          doctest::Approx((100 + 50) / 2.0));
+    CHECK(rouge(two, short_and_long, RougeTokens::words).rouge1.precision == doctest::Approx((100 + 50) / 2.0));
 }
 
 TEST_CASE("text metrics: BLEU of tokens and BLEU of strings are one where nothing is smoothed") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The questions that slots get: the weights of orders, the canvases that are drawn, every finalization, repeated words, ends.
+// The questions that slots get: the weights of orders, the canvases that are drawn, every finalization, repeated words,
+// ends.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -56,24 +57,35 @@ double sum(const Shares& shares) {
 // Golden values: computed apart, from equations 10 and 11.
 TEST_CASE("insertion: the weights of a binary tree, of uniform and of numbered orders") {
     const std::map<double, std::map<int, std::vector<double>>> golden = {
-        {0.5, {{2, {.5, .5}}, {3, {.106507, .786986, .106507}}, {4, {.059601, .440399, .440399, .059601}},
-               {5, {.01401, .103523, .764934, .103523, .01401}}}},
-        {1, {{3, {.211942, .576117, .211942}}, {4, {.134471, .365529, .365529, .134471}}, {5, {.067451, .18335, .498398, .18335, .067451}}}},
-        {2, {{3, {.274069, .451863, .274069}}, {4, {.18877, .31123, .31123, .18877}}, {5, {.124755, .205686, .339119, .205686, .124755}}}}};
+        {0.5,
+         {{2, {.5, .5}},
+          {3, {.106507, .786986, .106507}},
+          {4, {.059601, .440399, .440399, .059601}},
+          {5, {.01401, .103523, .764934, .103523, .01401}}}},
+        {1,
+         {{3, {.211942, .576117, .211942}},
+          {4, {.134471, .365529, .365529, .134471}},
+          {5, {.067451, .18335, .498398, .18335, .067451}}}},
+        {2,
+         {{3, {.274069, .451863, .274069}},
+          {4, {.18877, .31123, .31123, .18877}},
+          {5, {.124755, .205686, .339119, .205686, .124755}}}}};
     InsertionRule rule;
     for (const auto& [tau, lengths] : golden)
         for (const auto& [length, expected] : lengths) {
             rule.tau = tau;
             const std::vector<double> found = order_weights(std::vector<int>(std::size_t(length), 9), rule);
             REQUIRE(found.size() == expected.size());
-            for (std::size_t u = 0; u < found.size(); u++) CHECK(found[u] == doctest::Approx(expected[u]).epsilon(2e-5));
+            for (std::size_t u = 0; u < found.size(); u++)
+                CHECK(found[u] == doctest::Approx(expected[u]).epsilon(2e-5));
         }
     for (int length : {1, 2, 48, 49, 50, 301})
         for (double tau : {1e-3, 0.7, 1e9}) {
             rule.tau = tau;
             const std::vector<double> w = order_weights(std::vector<int>(std::size_t(length), 9), rule);
             CHECK(std::accumulate(w.begin(), w.end(), 0.0) == doctest::Approx(1).epsilon(1e-13));
-            for (std::size_t u = 0; u < w.size(); u++) CHECK(w[u] == doctest::Approx(w[w.size() - 1 - u]).epsilon(1e-13));
+            for (std::size_t u = 0; u < w.size(); u++)
+                CHECK(w[u] == doctest::Approx(w[w.size() - 1 - u]).epsilon(1e-13));
             if (tau == 1e-3) CHECK(w[std::size_t(length) / 2] == doctest::Approx(length % 2 ? 1 : 0.5));
             if (tau == 1e9) CHECK(w[0] == doctest::Approx(1.0 / length).epsilon(1e-6));
         }
@@ -144,8 +156,11 @@ TEST_CASE("insertion: slots, ends and repeated words of every finalization") {
                         double own = 0;
                         for (const auto& [word, share] : slot) own += share;
                         if (ends > 0 && words > 0 && own > 0) {
-                            const double lacking = words / double(std::count_if(shares.begin(), shares.end(), [](const auto& x) { return x.count(3) == 0; }));
-                            CHECK(own == doctest::Approx(slot.count(3) ? end_weight * lacking : lacking).epsilon(1e-12));
+                            const double lacking =
+                                words / double(std::count_if(shares.begin(), shares.end(),
+                                                             [](const auto& x) { return x.count(3) == 0; }));
+                            CHECK(own ==
+                                  doctest::Approx(slot.count(3) ? end_weight * lacking : lacking).epsilon(1e-12));
                         }
                     }
                     if (k == n) CHECK(ends == doctest::Approx(1));
@@ -214,7 +229,8 @@ TEST_CASE("insertion: kermit asks in source and target, by the words that are mi
         for (const auto& slot : shares)
             for (const auto& [word, share] : slot)
                 if (word != 3) asked.insert(word);
-        const bool in_source = asked.count(30) + asked.count(31) > 0, in_target = asked.count(10) + asked.count(11) + asked.count(12) > 0;
+        const bool in_source = asked.count(30) + asked.count(31) > 0,
+                   in_target = asked.count(10) + asked.count(11) + asked.count(12) > 0;
         left |= in_source && !in_target, right |= in_target && !in_source, both |= in_source && in_target;
         std::multiset<int> there(b.rows.ids.begin(), b.rows.ids.end());
         for (int word : {30, 31, 10, 11, 12}) CHECK(there.count(word) + asked.count(word) == 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Every objective against its definition, by enumeration. On a tiny sentence all that it may draw is written out with its
-// probability: rows, positions, ranks, and each question with its weight. What is drawn must be one of these, as often as its
-// probability says, so that every expectation is that of the definition. An objective of the tables that is not written out fails.
+// Every objective against its definition, by enumeration. On a tiny sentence all that it may draw is written out with
+// its probability: rows, positions, ranks, and each question with its weight. What is drawn must be one of these, as
+// often as its probability says, so that every expectation is that of the definition. An objective of the tables that
+// is not written out fails.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -55,9 +56,7 @@ std::string written(const Example& e) {
     return all;
 }
 
-void push(TokenRows& rows, int id, int type, int position, const Sentence& s) {
-    rows.push(id, type, position, s.name);
-}
+void push(TokenRows& rows, int id, int type, int position, const Sentence& s) { rows.push(id, type, position, s.name); }
 
 // The whole text, source and target, as one sequence.
 struct Whole {
@@ -79,8 +78,8 @@ std::vector<std::pair<int, double>> readings(int id, const ObjectiveOptions& o) 
     return all;
 }
 // Calls f(probability, readings) for all that may be read in these places.
-void each_reading(const Ids& hidden, const std::function<int(int)>& id, const ObjectiveOptions& o,
-                  double probability, Ids& read, const std::function<void(double, const Ids&)>& f) {
+void each_reading(const Ids& hidden, const std::function<int(int)>& id, const ObjectiveOptions& o, double probability,
+                  Ids& read, const std::function<void(double, const Ids&)>& f) {
     if (read.size() == hidden.size()) return f(probability, read);
     for (const auto& [now, share] : readings(id(hidden[read.size()]), o)) {
         read.push_back(now);
@@ -100,8 +99,7 @@ Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
                 Example e;
                 for (int i = 0; i < all.size(); i++) {
                     const auto at = std::find(hidden.begin(), hidden.end(), i);
-                    push(e.rows,
-                         at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
+                    push(e.rows, at == hidden.end() ? all.ids[std::size_t(i)] : now[std::size_t(at - hidden.begin())],
                          all.types[std::size_t(i)], i, s);
                     if (at != hidden.end()) e.asked.push(i, all.ids[std::size_t(i)]);
                 }
@@ -114,8 +112,7 @@ Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
         Ids hidden;
         for (int i = 0; i < n; i++)
             if (subset >> i & 1) hidden.push_back(all.ordinary[std::size_t(i)]);
-        const double p =
-            std::pow(o.hidden, double(hidden.size())) * std::pow(1 - o.hidden, n - double(hidden.size()));
+        const double p = std::pow(o.hidden, double(hidden.size())) * std::pow(1 - o.hidden, n - double(hidden.size()));
         if (!hidden.empty()) hide(hidden, p);
         for (int i = 0; i < n && hidden.empty(); i++) hide({all.ordinary[std::size_t(i)]}, p / n);
     }
@@ -149,8 +146,8 @@ Outcomes lm_target(const Sentence& s, const ObjectiveOptions&) {
 }
 Outcomes unilm(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
-    return {{1, chain(all, in_order(all.size()), all.types, {all.source, all.size() - 1 - all.source},
-                      all.source - 1, s)}};
+    return {
+        {1, chain(all, in_order(all.size()), all.types, {all.source, all.size() - 1 - all.source}, all.source - 1, s)}};
 }
 Outcomes lm_reverse(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
@@ -168,8 +165,8 @@ Outcomes prefix_lm(const Sentence& s, const ObjectiveOptions&) {
     for (int prefix = 1; prefix < all.size(); prefix++) {
         Ids types;
         for (int i = 0; i < all.size(); i++) types.push_back(i < prefix ? of_source : of_target);
-        outcomes.push_back({1.0 / (all.size() - 1), chain(all, in_order(all.size()), types,
-                                                          {prefix, all.size() - 1 - prefix}, prefix - 1, s)});
+        outcomes.push_back({1.0 / (all.size() - 1),
+                            chain(all, in_order(all.size()), types, {prefix, all.size() - 1 - prefix}, prefix - 1, s)});
     }
     return outcomes;
 }
@@ -183,8 +180,7 @@ Outcomes plm(const Sentence& s, const ObjectiveOptions& o) {
         Example e;
         e.rank.assign(std::size_t(all.size()), -1);
         for (int r = 0; r < count; r++) e.rank[std::size_t(order[std::size_t(r)])] = r;
-        for (int i = 0; i < all.size(); i++)
-            push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
+        for (int i = 0; i < all.size(); i++) push(e.rows, all.ids[std::size_t(i)], all.types[std::size_t(i)], i, s);
         for (int i = 0; i < all.size(); i++)
             if (e.rank[std::size_t(i)] >= 0) {
                 e.asked.push(e.rows.count(), all.ids[std::size_t(i)]);
@@ -232,8 +228,7 @@ Outcomes mass(const Sentence& s, const ObjectiveOptions& o) {
                 Example e;
                 for (int i = 0; i < n + 2; i++)
                     push(e.source,
-                         i >= start && i < start + length ? now[std::size_t(i - start)]
-                                                          : s.ids[std::size_t(i)],
+                         i >= start && i < start + length ? now[std::size_t(i - start)] : s.ids[std::size_t(i)],
                          of_source, i, s);
                 for (int i = start; i < start + length; i++) {
                     e.asked.push(i - start, s.ids[std::size_t(i)]);
@@ -271,8 +266,8 @@ void split(const Ids& words, const std::vector<bool>& kept, Ids& canvas, std::ve
         else
             missing.back().push_back(words[i]);
 }
-// Returns the questions to each slot: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as many as it has
-// of the mean; one that lacks none is asked for the end, with its weight; all weights sum to 1.
+// Returns the questions to each slot: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as
+// many as it has of the mean; one that lacks none is asked for the end, with its weight; all weights sum to 1.
 std::vector<std::map<int, double>> questions(const std::vector<Ids>& missing, const InsertionRule& rule,
                                              bool by_words) {
     std::vector<std::map<int, double>> all(missing.size());
@@ -423,8 +418,7 @@ TEST_CASE("objective draws: every objective draws what its definition enumerates
             for (const Sentence* s : {&pair, &repeated, &long_source}) {
                 ObjectiveOptions o = options();
                 o.hidden = 0.4, o.kept = 0.2, o.random = 0.3, o.predicted = 0.5, o.span = 0.4;
-                if (s == &long_source &&
-                    (text(objective.name) == "mlm" || text(objective.name) == "plm-shuffled"))
+                if (s == &long_source && (text(objective.name) == "mlm" || text(objective.name) == "plm-shuffled"))
                     continue;  // thousands
                 check(objective, *s, o, 6000);
                 if (s == &pair) check(objective, *s, options(), 6000);
@@ -444,18 +438,19 @@ TEST_CASE("objective draws: every rule of insertion weighs questions as the pape
                 if (rule == 4) r.end_weight = 0.25;
                 if (rule == 5) r.sequence = true, r.end_weight = 3, r.tau = 2;
                 if (rule == 6)
-                    r.scores = std::make_shared<const std::vector<double>>(
-                        std::vector<double>{0, 0, 0, 0, 0, 2, 3, 1});
+                    r.scores = std::make_shared<const std::vector<double>>(std::vector<double>{0, 0, 0, 0, 0, 2, 3, 1});
                 check(objective, *each, o, 2000);
                 if (rule == 0 && text(objective.name) != "kermit")
                     r.left_to_right = true, check(objective, *each, o, 2000);
             }
 }
 
-// A batch has every question of its sentences with the weight 1, and inert ones with 0; loss is the mean over the former.
+// A batch has every question of its sentences with the weight 1, and inert ones with 0; loss is the mean over the
+// former.
 TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and inert rows for nothing") {
-    const std::vector<Sentence> text = {
-        {{cls, 5, 6, sep}, 7, {6, 7, sep}}, {{cls, 5, 5, 7, sep}, 8, {6, sep}}, {{cls, 7, sep}, 9, {5, sep}}};
+    const std::vector<Sentence> text = {{{cls, 5, 6, sep}, 7, {6, 7, sep}},
+                                        {{cls, 5, 5, 7, sep}, 8, {6, sep}},
+                                        {{cls, 7, sep}, 9, {5, sep}}};
     std::vector<const Sentence*> all;
     for (const Sentence& s : text) all.push_back(&s);
     for (const auto* table : {&objectives(false), &objectives(true), &insertion_objectives()})
@@ -482,16 +477,12 @@ TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and 
                                 CHECK(b.asked.rows.at(m) == row + e.asked.rows[std::size_t(q)]);
                                 CHECK(b.asked.tokens.at(m) == e.asked.tokens[std::size_t(q)]);
                                 CHECK(b.asked.weights.at(m) == 1);
-                                CHECK(b.scored.ids.at(m) ==
-                                      e.rows.ids[std::size_t(e.asked.rows[std::size_t(q)])]);
+                                CHECK(b.scored.ids.at(m) == e.rows.ids[std::size_t(e.asked.rows[std::size_t(q)])]);
                                 const Choices& own = e.asked.choices;
                                 for (int j = own.begin.size() > 1 ? own.begin[std::size_t(q)] : 0;
-                                     own.begin.size() > 1 && j < own.begin[std::size_t(q) + 1];
-                                     j++, choice++) {
-                                    CHECK(b.asked.choices.tokens.at(std::size_t(choice)) ==
-                                          own.tokens[std::size_t(j)]);
-                                    CHECK(b.asked.choices.shares.at(std::size_t(choice)) ==
-                                          own.shares[std::size_t(j)]);
+                                     own.begin.size() > 1 && j < own.begin[std::size_t(q) + 1]; j++, choice++) {
+                                    CHECK(b.asked.choices.tokens.at(std::size_t(choice)) == own.tokens[std::size_t(j)]);
+                                    CHECK(b.asked.choices.shares.at(std::size_t(choice)) == own.shares[std::size_t(j)]);
                                 }
                                 if (own.begin.size() > 1) CHECK(b.asked.choices.begin.at(m + 1) == choice);
                             }

@@ -41,9 +41,7 @@ ObjectiveOptions options() {
     return o;
 }
 
-std::vector<Sentence> pairs(int count, std::uint64_t seed) {
-    return small_pairs::pairs(count, seed, {8, 6, 10});
-}
+std::vector<Sentence> pairs(int count, std::uint64_t seed) { return small_pairs::pairs(count, seed, {8, 6, 10}); }
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
@@ -94,8 +92,7 @@ TEST_CASE("objective: what is asked of one pair") {
     CHECK(e.document.target == 2);
     ObjectiveOptions fixed = o;
     fixed.target_start = 16;
-    CHECK(find_objective("unilm").make(s, 0, fixed).rows.positions ==
-          std::vector<int>{0, 1, 2, 3, 4, 16, 17});
+    CHECK(find_objective("unilm").make(s, 0, fixed).rows.positions == std::vector<int>{0, 1, 2, 3, 4, 16, 17});
 }
 
 TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
@@ -210,15 +207,15 @@ TEST_CASE("objective: no row sees what it is asked for, and every row listens") 
                     REQUIRE(other.asked.rows == batch.asked.rows);
                     const auto after = m.says(other);
                     for (std::size_t row = 0; row < before.size(); row++) {
-                        const bool own =
-                            int(row) >= batch.asked.begin[d] && int(row) < batch.asked.begin[d + 1];
+                        const bool own = int(row) >= batch.asked.begin[d] && int(row) < batch.asked.begin[d + 1];
                         if (!own || other.asked.tokens[row] != batch.asked.tokens[row])
                             CHECK(before[row] == after[row]);
                         else if (before[row] != after[row])
                             listened.insert(int(row));
                     }
                 }
-            // the first row of a language model, and the first rank of a permutation without context, hear specials alone
+            // the first row of a language model, and the first rank of a permutation without context, hear specials
+            // alone
             CHECK(int(listened.size()) >= batch.asked.count - 3 * 2);
             CHECK(listened.size() > 0);
         }
@@ -265,8 +262,7 @@ TEST_CASE("objective: a query of plm hears the ranks below its own, wherever the
         id = id == 5 ? 6 : id - 1;
         const auto after = m.says(plm.batch(pointers_to(changed), 4, o));
         for (std::size_t q = 0; q < before.size(); q++)
-            CHECK((before[q] != after[q]) ==
-                  (e.rank[std::size_t(place)] < e.rank[std::size_t(e.asked.rows[q])]));
+            CHECK((before[q] != after[q]) == (e.rank[std::size_t(place)] < e.rank[std::size_t(e.asked.rows[q])]));
     }
 }
 
@@ -302,6 +298,6 @@ TEST_CASE("objective: what cannot be is refused by name") {
                          doctest::Contains("needs pairs, but sentence 10 has no target"), BadInput);
     ObjectiveOptions o = options();
     o.mask = -1;
-    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers_to(text), 0, o),
-                         doctest::Contains("needs [MASK]"), BadUsage);
+    CHECK_THROWS_WITH_AS(find_objective("mlm").batch(pointers_to(text), 0, o), doctest::Contains("needs [MASK]"),
+                         BadUsage);
 }

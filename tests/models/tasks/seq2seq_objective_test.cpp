@@ -58,8 +58,7 @@ TEST_CASE("seq2seq objective: what is read and asked of one pair") {
     CHECK(e.asked.tokens == s.target);
 }
 
-TEST_CASE(
-    "seq2seq objective: mass hides one span, and feeds the true tokens before each of it where they stand") {
+TEST_CASE("seq2seq objective: mass hides one span, and feeds the true tokens before each of it where they stand") {
     for (int n = 1; n <= 12; n++)
         for (std::uint32_t step = 0; step < 40; step++) {
             CAPTURE(n);
@@ -140,13 +139,11 @@ TEST_CASE("seq2seq objective: a batch is filled up to its bucket by rows of weig
 }
 
 TEST_CASE("seq2seq objective: what cannot be is refused by name") {
-    CHECK_THROWS_WITH_AS(find_objective("unilm", true), doctest::Contains("there are seq2seq, mass"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(find_objective("unilm", true), doctest::Contains("there are seq2seq, mass"), BadUsage);
     const Sentence s = line(3);
     CHECK_THROWS_WITH_AS(find_objective("seq2seq", true).batch({&s}, 0, options()),
                          doctest::Contains("needs pairs, but sentence 0 has no target"), BadInput);
     ObjectiveOptions o = options();
     o.mask = -1;
-    CHECK_THROWS_WITH_AS(find_objective("mass", true).batch({&s}, 0, o), doctest::Contains("needs [MASK]"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(find_objective("mass", true).batch({&s}, 0, o), doctest::Contains("needs [MASK]"), BadUsage);
 }

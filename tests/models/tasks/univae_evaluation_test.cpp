@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers of a held-out text against arithmetic: densities of a latent, importance weights, the KL in what "best" means.
+// The numbers of a held-out text against arithmetic: densities of a latent, importance weights, the KL in what "best"
+// means.
 #include "models/scoring/metrics.h"
 #include "models/tasks/univae_evaluation.h"
 
@@ -33,8 +34,7 @@ TEST_CASE("evaluation: log q/p of a Gaussian, with its variance") {
     const LatentSpace gaussian = space(LatentKind::gaussian, 2);
     const double z[] = {0.7, -1.2}, y[] = {0.5, -1.0, std::log(0.25), std::log(2.25)};  // mu | log variance
     // sum of (z^2 - (z - mu)^2 / variance - log variance) / 2
-    const double expected =
-        (0.49 - 0.04 / 0.25 - std::log(0.25)) / 2 + (1.44 - 0.04 / 2.25 - std::log(2.25)) / 2;
+    const double expected = (0.49 - 0.04 / 0.25 - std::log(0.25)) / 2 + (1.44 - 0.04 / 2.25 - std::log(2.25)) / 2;
     CHECK(std::abs(gaussian.log_ratio(z, y) - expected) <= 1e-12);
 }
 
@@ -91,7 +91,8 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
     double sum = 0;
     for (std::size_t i = 0; i < held_out.at_place.size(); i++) {
         sum += held_out.at_place[i];
-        CHECK(held_out.reach[i] == std::count_if(text.begin(), text.end(), [&](const Sentence& each) { return i + 1 < each.ids.size(); }));
+        CHECK(held_out.reach[i] ==
+              std::count_if(text.begin(), text.end(), [&](const Sentence& each) { return i + 1 < each.ids.size(); }));
     }
     CHECK(std::abs(sum - held_out.own * double(held_out.tokens)) <= 1e-9 * sum);
 }
@@ -122,8 +123,7 @@ TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has no
     CHECK(std::abs(importance_weighted_nll(model, {&text}, 3, 7).at(0) + std::log(mean)) <= 1e-3);
 }
 
-TEST_CASE(
-    "evaluation: the loss that chooses the best checkpoint holds the KL; without latents there is none") {
+TEST_CASE("evaluation: the loss that chooses the best checkpoint holds the KL; without latents there is none") {
     for (LatentKind kind : {LatentKind::gaussian, LatentKind::vmf, LatentKind::none}) {
         UniVaeSettings s = tiny_settings(kind);
         const std::vector<std::string> lines = grammar_questions(3, 300);
@@ -162,8 +162,7 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
         tape.end();
     }
     CHECK(kl > 0);
-    const double documents =
-        tokens * (totals[1] - totals[0]) / kl;  // the KL of a document, times how many there are
+    const double documents = tokens * (totals[1] - totals[0]) / kl;  // the KL of a document, times how many there are
     CHECK(std::abs(documents - std::round(documents)) <= 1e-2);
     CHECK(documents >= 1);
     CHECK(std::abs((totals[2] - totals[0]) - 2 * (totals[1] - totals[0])) <= 1e-5);
@@ -191,8 +190,7 @@ TEST_CASE("evaluation: beta multiplies the KL in the loss of training") {
 
 TEST_CASE("evaluation: what is written too long or too short is less close") {
     const std::vector<Tokens> references = {{5, 6, 7, 8, 9, 10}};
-    const Closeness same = compare(references, references),
-                    longer = compare(references, {{5, 6, 7, 8, 9, 10, 11, 12}}),
+    const Closeness same = compare(references, references), longer = compare(references, {{5, 6, 7, 8, 9, 10, 11, 12}}),
                     shorter = compare(references, {{5, 6, 7, 8}});
     CHECK(std::abs(same.bleu4 - 100) <= 1e-9);
     CHECK(same.exact == 1);
@@ -206,12 +204,17 @@ TEST_CASE("evaluation: what is written too long or too short is less close") {
     CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
     const auto edits = [&](const Tokens& written) { return 6 * compare(references, {written}).edits; };
     CHECK(same.edits == 0);
-    for (const auto& [written, expected] : {std::pair<Tokens, double>({5, 6, 7, 8, 9, 10, 11, 12}, 2), {{5, 6, 7, 8}, 2}, {{}, 6},
-                                            {{6, 7, 8, 9, 10}, 1}, {{5, 1, 7, 8, 9, 10}, 1}, {{5, 6, 8, 7, 9, 10}, 2}})
+    for (const auto& [written, expected] : {std::pair<Tokens, double>({5, 6, 7, 8, 9, 10, 11, 12}, 2),
+                                            {{5, 6, 7, 8}, 2},
+                                            {{}, 6},
+                                            {{6, 7, 8, 9, 10}, 1},
+                                            {{5, 1, 7, 8, 9, 10}, 1},
+                                            {{5, 6, 8, 7, 9, 10}, 2}})
         CHECK(std::abs(edits(written) - expected) <= 1e-12);
 }
 
-TEST_CASE("evaluation: words that are dropped are hidden from the decoder half alone, by chance, the same at any place") {
+TEST_CASE(
+    "evaluation: words that are dropped are hidden from the decoder half alone, by chance, the same at any place") {
     UniVaeSettings s = tiny_settings(LatentKind::vmf);
     const std::vector<std::string> lines = grammar_questions(3, 300);
     const auto batch_with = [&](double share) {
@@ -299,12 +302,14 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
         const std::size_t count = std::min<std::size_t>(128, grid.size() - first);
         std::copy_n(grid.begin() + std::ptrdiff_t(first), count, z.begin());
         tape.begin("grid");
-        Tensor* h = model.backbone.head(tape, model.decode(tape, batch, {tape.constant("z", {64, 2}, DType::f32, z.data())}));
+        Tensor* h =
+            model.backbone.head(tape, model.decode(tape, batch, {tape.constant("z", {64, 2}, DType::f32, z.data())}));
         const Tensor* losses = model.backbone.token_losses(tape, h, batch.asked.tokens);
         for (std::size_t i = 0; i < count / 2; i++) {
             double nll = 0;
             for (int t = batch.asked.begin[i]; t < batch.asked.begin[i + 1]; t++) nll += number_at(losses->view(), t);
-            sum += std::exp(-nll - (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / 2) / (2 * 3.14159265358979) * 0.0625;
+            sum += std::exp(-nll - (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / 2) / (2 * 3.14159265358979) *
+                   0.0625;
         }
         tape.end();
     }
@@ -313,7 +318,8 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
         double mean[2] = {0, 0}, square[2] = {0, 0};
         for (int repeat = 0; repeat < 200; repeat++)
             for (int k : {0, 1}) {
-                const double nll = importance_weighted_nll(model, {&sentence}, S << k, std::uint64_t(1000 * k + repeat))[0];
+                const double nll =
+                    importance_weighted_nll(model, {&sentence}, S << k, std::uint64_t(1000 * k + repeat))[0];
                 mean[k] += nll / 200, square[k] += nll * nll / 200;
             }
         const double error = std::sqrt((square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1]) / 200);

@@ -14,7 +14,8 @@ using namespace masquerade;
 
 namespace {
 
-// Knows the target 1, 2 ... n of each source, n = lengths[source]. A slot offers the middle of what it lacks, or the end.
+// Knows the target 1, 2 ... n of each source, n = lengths[source]. A slot offers the middle of what it lacks, or the
+// end.
 struct Middle : SlotModel {
     explicit Middle(std::vector<int> n) : lengths(std::move(n)) {}
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
@@ -28,8 +29,8 @@ struct Middle : SlotModel {
             all.emplace_back();
             for (std::size_t l = 0; l + 1 < marks.size(); l++) {
                 const int lacks = marks[l + 1] - marks[l] - 1, token = marks[l] + 1 + (lacks - upper) / 2;
-                all.back().push_back({lacks > 0 ? token : 999, std::log(lacks > 0 ? 0.9 : 0.1), std::log(lacks > 0 ? 0.1 : 0.9),
-                                      std::log(1.0 / double(marks.size() - 1))});
+                all.back().push_back({lacks > 0 ? token : 999, std::log(lacks > 0 ? 0.9 : 0.1),
+                                      std::log(lacks > 0 ? 0.1 : 0.9), std::log(1.0 / double(marks.size() - 1))});
             }
         }
         return all;
@@ -45,8 +46,9 @@ struct Fixed : SlotModel {
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
         std::vector<std::vector<SlotScore>> all;
         for (const Canvas* c : canvases)
-            all.push_back(c->tokens.size() < by_length.size() ? by_length[c->tokens.size()]
-                                                              : std::vector<SlotScore>(c->tokens.size() + 1, {0, -5, -0.01, -1}));
+            all.push_back(c->tokens.size() < by_length.size()
+                              ? by_length[c->tokens.size()]
+                              : std::vector<SlotScore>(c->tokens.size() + 1, {0, -5, -0.01, -1}));
         return all;
     }
     std::vector<std::vector<SlotScore>> by_length;
@@ -66,7 +68,9 @@ CanvasOptions parallel(double threshold = 0) {
     return o;
 }
 
-Written write_one(SlotModel& model, const CanvasOptions& o, Canvas start = {}) { return write_canvases(model, {start}, o).at(0); }
+Written write_one(SlotModel& model, const CanvasOptions& o, Canvas start = {}) {
+    return write_canvases(model, {start}, o).at(0);
+}
 
 void check_equal(const Written& a, const Written& b) {
     CHECK(a.tokens == b.tokens);
@@ -78,7 +82,8 @@ void check_equal(const Written& a, const Written& b) {
 
 }  // namespace
 
-TEST_CASE("canvas: insertion in the middle takes floor(log2 n) + 1 rounds, one by one takes n, and both one pass more") {
+TEST_CASE(
+    "canvas: insertion in the middle takes floor(log2 n) + 1 rounds, one by one takes n, and both one pass more") {
     for (int n = 0; n <= 300; n++) {
         INFO(n);
         for (int upper : {0, 1}) {
@@ -232,14 +237,16 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     Middle model({3});
     CanvasOptions o = parallel();
     o.finalization = Finalization::sequence;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("parallel insertion needs slot finalization"), BadUsage);
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("parallel insertion needs slot finalization"),
+                         BadUsage);
     o = {};
     o.threshold = 0.5;
     CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("this is serial"), BadUsage);
     CHECK_THROWS_WITH_AS(write_one(model, parallel(NAN)), doctest::Contains("of 0 or more"), BadUsage);
     o = {};
     o.sure_end = 1.5;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("a sure end in [0,1], found 0, 128, 2147483647, 0, 1.5"), BadUsage);
+    CHECK_THROWS_WITH_AS(write_one(model, o),
+                         doctest::Contains("a sure end in [0,1], found 0, 128, 2147483647, 0, 1.5"), BadUsage);
     o.sure_end = 0.5;
     o.finalization = Finalization::sequence;
     CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("how sure an end must be"), BadUsage);
@@ -274,8 +281,8 @@ TEST_CASE("canvas: the rounds are drawn, new words in brackets, at most 80 colum
     CHECK(drawn.find("  6  ") != std::string::npos);
 }
 
-// "7" of which a 7 is missing: either slot wants it with p = 1/2. Apart both insert it where the end is a little less likely, or
-// neither does; together one does.
+// "7" of which a 7 is missing: either slot wants it with p = 1/2. Apart both insert it where the end is a little less
+// likely, or neither does; together one does.
 TEST_CASE("canvas: slots beside equal tokens decide together") {
     for (double end : {0.45, 0.55}) {
         const SlotScore half{7, std::log(1 - end), std::log(end), std::log(0.5)};
@@ -285,13 +292,16 @@ TEST_CASE("canvas: slots beside equal tokens decide together") {
             const Written together = write_one(model, o);
             CHECK(together.tokens == std::vector<int>{7, 7});
             CHECK(together.came == std::vector<int>{2, 1});
-            CHECK(together.score == doctest::Approx(-0.1 + std::log(in_parallel ? std::min(1.0, 2 * (1 - end)) : 1 - end)).epsilon(1e-12));
+            CHECK(
+                together.score ==
+                doctest::Approx(-0.1 + std::log(in_parallel ? std::min(1.0, 2 * (1 - end)) : 1 - end)).epsilon(1e-12));
             o.apart = true;
             CHECK(write_one(model, o).tokens.size() == (end > 0.5 ? 1 : in_parallel ? 3 : 2));
         }
     }
     // A slot that wants another token, or is closed, or lies beside another token, decides for itself.
-    const SlotScore third{7, std::log(0.3), std::log(0.6), std::log(0.25)}, other{8, std::log(0.5), std::log(0.4), std::log(0.25)};
+    const SlotScore third{7, std::log(0.3), std::log(0.6), std::log(0.25)},
+        other{8, std::log(0.5), std::log(0.4), std::log(0.25)};
     Fixed model({{}, {}, {third, third, other}, {third, third, third, third}});
     CHECK(write_one(model, parallel(), {0, {7, 9}}).tokens == std::vector<int>{7, 7, 9, 8});
     CHECK(write_one(model, parallel(), {0, {7, 9}, {1, 0, 1}}).tokens == std::vector<int>{7, 9});

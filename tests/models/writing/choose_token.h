@@ -18,8 +18,8 @@ inline SearchOptions drawing(double temperature, int top_k, double top_p) {
     return options;
 }
 
-// logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k, top-p; equal logits
-// are ordered by token id. Where nothing is cut, shares are added up in the order of ids.
+// logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k, top-p; equal
+// logits are ordered by token id. Where nothing is cut, shares are added up in the order of ids.
 inline int choose_token(const float* logits, int V, const SearchOptions& options, const std::vector<int>& forbidden,
                         double u) {
     std::vector<int> order;

@@ -53,8 +53,7 @@ SearchOptions options_of(const json& given, SearchSource& source) {
          [&](const json& v) {
              for (const json& w : v) o.forbidden.push_back(w[0]);
          }},
-        {"prompt",
-         [&](const json& v) { source.tokens = v.get<std::vector<int>>(), o.penalise_source = true; }},
+        {"prompt", [&](const json& v) { source.tokens = v.get<std::vector<int>>(), o.penalise_source = true; }},
         {"beams", [&](const json& v) { o.beams = v; }},
         {"maxlen", [&](const json& v) { o.maximum = v; }},
         {"minlen", [&](const json& v) { o.minimum = v; }},
@@ -90,11 +89,10 @@ int differences(const json& answers, const std::vector<std::vector<Hypothesis>>&
             std::string tokens;
             double score = 0;
             line >> tokens;
-            wrong +=
-                tokens != written(found[s][i]) && transitions(tokens) != transitions(written(found[s][i]));
+            wrong += tokens != written(found[s][i]) && transitions(tokens) != transitions(written(found[s][i]));
             if (!(line >> score)) continue;  // a greedy search of transformers tells none
-            const double error =
-                std::abs(score - found[s][i].score) / std::max(1.0, std::abs(score));  // theirs are f32
+            // theirs are f32
+            const double error = std::abs(score - found[s][i].score) / std::max(1.0, std::abs(score));
             if (!(error <= worst)) worst = error;
         }
     }
@@ -123,8 +121,7 @@ void compare(const char* file, std::size_t least_cases, bool bert4keras) {
 TEST_CASE("search: the tables are those of the script") {
     const json all = golden("beams.json");
     const toy::Tables model(V, {});
-    for (int c = 0; c < 3; c++)
-        CHECK(model.logit(0, 0, 0, c) == all["first_logits"][std::size_t(c)].get<float>());
+    for (int c = 0; c < 3; c++) CHECK(model.logit(0, 0, 0, c) == all["first_logits"][std::size_t(c)].get<float>());
 }
 
 TEST_CASE("search: sequences and scores of Hugging Face's generate, greedy and with beams") {

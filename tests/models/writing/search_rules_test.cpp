@@ -22,8 +22,7 @@ std::vector<SearchOptions> kinds(const std::function<void(SearchOptions&)>& chan
 }
 
 // For each kind of search: how many hypotheses break `rule`.
-void holds(const std::function<void(SearchOptions&)>& change,
-           const std::function<bool(const Hypothesis&)>& rule) {
+void holds(const std::function<void(SearchOptions&)>& change, const std::function<bool(const Hypothesis&)>& rule) {
     const auto from = toy::sources(30);
     auto broken = [&](const SearchOptions& options) {
         int count = 0;
@@ -37,17 +36,14 @@ void holds(const std::function<void(SearchOptions&)>& change,
     for (const SearchOptions& options : kinds(change)) CHECK(broken(options) == 0);
 }
 
-int count_of(const std::vector<int>& tokens, int token) {
-    return int(std::count(tokens.begin(), tokens.end(), token));
-}
+int count_of(const std::vector<int>& tokens, int token) { return int(std::count(tokens.begin(), tokens.end(), token)); }
 
 // The most often that an n-gram without `exempt` occurs, the first token of the source among the tokens.
 int most_repeated(std::vector<int> tokens, int n, int exempt) {
     tokens.insert(tokens.begin(), 0);
     std::multiset<std::vector<int>> grams;
     for (std::size_t i = 0; i + std::size_t(n) <= tokens.size(); i++) {
-        const std::vector<int> gram(tokens.begin() + std::ptrdiff_t(i),
-                                    tokens.begin() + std::ptrdiff_t(i) + n);
+        const std::vector<int> gram(tokens.begin() + std::ptrdiff_t(i), tokens.begin() + std::ptrdiff_t(i) + n);
         if (count_of(gram, exempt) == 0) grams.insert(gram);
     }
     int most = 0;
@@ -130,8 +126,7 @@ TEST_CASE("search: forced tokens cost nothing, forbidden ones leave what others 
     }
 }
 
-TEST_CASE(
-    "search: a penalty makes what was written less likely, and what the source holds where it is asked for") {
+TEST_CASE("search: a penalty makes what was written less likely, and what the source holds where it is asked for") {
     auto from = toy::sources(40);
     for (SearchSource& source : from) source.tokens = {2, 5, 2};
     auto repeats = [&](double penalty, bool of_source) {
@@ -143,8 +138,7 @@ TEST_CASE(
         for (const auto& list : toy::run(V, from, options, 4))
             for (const Hypothesis& h : list)
                 for (std::size_t i = 0; i < h.tokens.size(); i++) {
-                    again +=
-                        std::count(h.tokens.begin(), h.tokens.begin() + std::ptrdiff_t(i), h.tokens[i]) > 0;
+                    again += std::count(h.tokens.begin(), h.tokens.begin() + std::ptrdiff_t(i), h.tokens[i]) > 0;
                     of_it += h.tokens[i] == 2 || h.tokens[i] == 5;
                 }
         return std::pair<int, int>(again, of_it);

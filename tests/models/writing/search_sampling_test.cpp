@@ -58,8 +58,7 @@ TEST_CASE("search: a draw from a row is choose_token's") {
         for (double temperature : {0.3, 1.0, 3.0, 50.0})
             for (int top_k : {0, 1, 3, 100})
                 for (double top_p : {1.0, 0.0, 0.5, 0.95, 0.9999}) {
-                    if (top_k >= V - 2 && top_p >= 1)
-                        continue;  // nothing is cut: one goes by id, one by share
+                    if (top_k >= V - 2 && top_p >= 1) continue;  // nothing is cut: one goes by id, one by share
                     const SearchOptions options = drawing(temperature, top_k, top_p);
                     const std::vector<float> row = row_of(V, std::uint64_t(rows++));
                     const std::vector<int> forbidden = {V / 3, V - 1};
@@ -131,8 +130,7 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
         options.forbidden = {3};
         // The exact distribution of sequences, from the definitions.
         std::map<std::vector<int>, double> expected, log_p;
-        std::function<void(std::vector<int>, double, double)> grow = [&](std::vector<int> tokens, double p,
-                                                                         double lp) {
+        std::function<void(std::vector<int>, double, double)> grow = [&](std::vector<int> tokens, double p, double lp) {
             const std::size_t n = tokens.size();
             const auto l = model.log_p(11, n > 1 ? tokens[n - 2] : n == 1 ? 0 : 1, n > 0 ? tokens[n - 1] : 0);
             std::vector<std::pair<double, int>> shares;
@@ -201,8 +199,7 @@ TEST_CASE("search: a sample is the draws of (seed, line, sample, step), one afte
                 std::vector<float> row;
                 for (int c = 0; c < V; c++) row.push_back(model.logit(from[s].line, a, b, c));
                 a = b;
-                b = choose_token(row.data(), V, options, {},
-                                 sampling_draw(9, from[s].line, sample, step));
+                b = choose_token(row.data(), V, options, {}, sampling_draw(9, from[s].line, sample, step));
                 if (b != 1) tokens.push_back(b);
             }
             CHECK(found[s][sample].tokens == tokens);

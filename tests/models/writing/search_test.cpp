@@ -11,8 +11,7 @@ using namespace masquerade;
 namespace {
 
 // Every sequence of at most `maximum` tokens, the best first.
-std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, int maximum, double alpha,
-                               bool gnmt) {
+std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, int maximum, double alpha, bool gnmt) {
     std::vector<Hypothesis> all;
     std::function<void(std::vector<int>, double)> grow = [&](std::vector<int> tokens, double sum) {
         const int n = int(tokens.size());
@@ -37,8 +36,7 @@ std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, in
         }
     };
     grow({}, 0);
-    std::sort(all.begin(), all.end(),
-              [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    std::sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
     return all;
 }
 
@@ -67,11 +65,9 @@ TEST_CASE("search: beams that hold every prefix find every sequence, in the orde
                 for (std::size_t i = 0; i < expected.size(); i++) {
                     const double error = std::abs(found[s][i].score - expected[i].score);
                     if (!(error <= worst)) worst = error;
-                    const bool tie =
-                        (i > 0 && expected[i - 1].score - expected[i].score < 1e-6) ||
-                        (i + 1 < expected.size() && expected[i].score - expected[i + 1].score < 1e-6);
-                    if (!tie &&
-                        (found[s][i].tokens != expected[i].tokens || found[s][i].ended != expected[i].ended))
+                    const bool tie = (i > 0 && expected[i - 1].score - expected[i].score < 1e-6) ||
+                                     (i + 1 < expected.size() && expected[i].score - expected[i + 1].score < 1e-6);
+                    if (!tie && (found[s][i].tokens != expected[i].tokens || found[s][i].ended != expected[i].ended))
                         different++;
                 }
                 CHECK(worst < 2e-6);
@@ -80,13 +76,11 @@ TEST_CASE("search: beams that hold every prefix find every sequence, in the orde
         }
 }
 
-TEST_CASE(
-    "search: one beam takes the most likely token until it is an end, whatever the options of beams say") {
+TEST_CASE("search: one beam takes the most likely token until it is an end, whatever the options of beams say") {
     const int V = 7, maximum = 9;
     const auto from = toy::sources(40);
     const toy::Tables model(V, from);
-    for (auto stop :
-         {SearchOptions::Stop::when_full, SearchOptions::Stop::heuristic, SearchOptions::Stop::never}) {
+    for (auto stop : {SearchOptions::Stop::when_full, SearchOptions::Stop::heuristic, SearchOptions::Stop::never}) {
         SearchOptions options;
         options.stop = stop;
         options.maximum = maximum;

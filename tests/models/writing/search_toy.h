@@ -115,8 +115,7 @@ inline std::vector<std::vector<Hypothesis>> run(int V, const std::vector<SearchS
 inline bool same(const Hypothesis& a, const Hypothesis& b) {
     return a.tokens == b.tokens && a.score == b.score && a.ended == b.ended;
 }
-inline bool same(const std::vector<std::vector<Hypothesis>>& a,
-                 const std::vector<std::vector<Hypothesis>>& b) {
+inline bool same(const std::vector<std::vector<Hypothesis>>& a, const std::vector<std::vector<Hypothesis>>& b) {
     auto list = [](const auto& x, const auto& y) {
         return std::equal(x.begin(), x.end(), y.begin(), y.end(),
                           [](const Hypothesis& p, const Hypothesis& q) { return same(p, q); });

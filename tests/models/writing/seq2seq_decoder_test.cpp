@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writing by two stacks: cached == teacher-forced bit for bit, whatever continues what; pairs learned by heart and written
-// again.
+// Writing by two stacks: cached == teacher-forced bit for bit, whatever continues what; pairs learned by heart and
+// written again.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -15,34 +15,38 @@ using namespace masquerade::small_stacks;
 
 TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (const AttentionKind& attention : attention_kinds())
-    for (bool pre_norm : {false, true})
-        for (const auto& [form, words] : {std::pair(0, ""), std::pair(1, ""), std::pair(2, ""),
-                                          std::pair(1, "A causal window=2; B causal window=2 sees A[1:-1]"),
-                                          std::pair(0, "A full; B causal | layers 1: A full window=1; B causal sees A[0]"),
-                                          std::pair(2, "layers 1: B causal window=1 sees A[-1] | layers -1: B causal")}) {
-            CAPTURE(std::string(words));
-            CAPTURE(pre_norm);
-            CAPTURE(form);
-            CAPTURE(std::string(attention.name));
-            if (form > 0 && !attention.rotates) continue;
-            EncoderDecoderOptions options_of_kind = small(pre_norm, form > 0, form == 1);
-            options_of_kind.stack.attention = attention.name;
-            Model m(options_of_kind);
-            const std::vector<Sentence> text = pairs(5, 11);
-            ObjectiveOptions by = options();
-            by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
-            by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
-            const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
-            if (std::string(words).find("window") != std::string::npos && !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty()) continue;
-            if (const std::string why = self_attention(attention.name, true).refuses(causal_mask({{3, 3}})); !why.empty()) {
-                CHECK_SAYS(message_of<BadUsage>([&] { m.logits(batch); }), why);
-                continue;
+        for (bool pre_norm : {false, true})
+            for (const auto& [form, words] :
+                 {std::pair(0, ""), std::pair(1, ""), std::pair(2, ""),
+                  std::pair(1, "A causal window=2; B causal window=2 sees A[1:-1]"),
+                  std::pair(0, "A full; B causal | layers 1: A full window=1; B causal sees A[0]"),
+                  std::pair(2, "layers 1: B causal window=1 sees A[-1] | layers -1: B causal")}) {
+                CAPTURE(std::string(words));
+                CAPTURE(pre_norm);
+                CAPTURE(form);
+                CAPTURE(std::string(attention.name));
+                if (form > 0 && !attention.rotates) continue;
+                EncoderDecoderOptions options_of_kind = small(pre_norm, form > 0, form == 1);
+                options_of_kind.stack.attention = attention.name;
+                Model m(options_of_kind);
+                const std::vector<Sentence> text = pairs(5, 11);
+                ObjectiveOptions by = options();
+                by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
+                by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
+                const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
+                if (std::string(words).find("window") != std::string::npos &&
+                    !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty())
+                    continue;
+                if (const std::string why = self_attention(attention.name, true).refuses(causal_mask({{3, 3}}));
+                    !why.empty()) {
+                    CHECK_SAYS(message_of<BadUsage>([&] { m.logits(batch); }), why);
+                    continue;
+                }
+                const Rows forced = m.logits(batch);
+                Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
+                decoder.read(pointers_to(text), int(text.size()));
+                check_targets(decoder, 2, text, batch, forced);
             }
-            const Rows forced = m.logits(batch);
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
-            decoder.read(pointers_to(text), int(text.size()));
-            check_targets(decoder, 2, text, batch, forced);
-        }
 }
 
 TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too few.
+// Tests what a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too
+// few.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ struct Writer {
 
 }  // namespace
 
-TEST_CASE("univae writing: every token is the draw of its seed, line, sample and step, and the text is as long as it may be") {
+TEST_CASE(
+    "univae writing: every token is the draw of its seed, line, sample and step, and the text is as long as it may be") {
     Writer w;
     UniVaeDecoder decoder(w.model, w.special);
     const SearchOptions sampling = drawing(1.5, 0, 1);
@@ -70,8 +72,7 @@ TEST_CASE("univae writing: a run writes no special token, and [SEP] ends a text"
     const Vocabulary& words = run.tokenizer.vocabulary();
     UniVaeDecoder decoder(run.model, run.special());
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; i < 64; i++)
-        requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(9)});
+    for (std::uint32_t i = 0; i < 64; i++) requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(9)});
     std::size_t written = 0, longest = std::size_t(run.model.options.max_length) - 2;
     for (const Tokens& text : decoder.write(requests, drawing(1, 0, 1), 1)) {  // every token is about as likely
         for (int id : {words.pad(), words.cls(), words.mask(), words.sep()})
