@@ -13,6 +13,7 @@
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
 # make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp
+# make format          all C++ and CUDA code as .clang-format says (clang-format 14); make size: tokens of code by folder
 # make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, CUDA_ARCHS='80 90', NVCC=none for the CPU only,
@@ -121,7 +122,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
+.PHONY: all format size compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench install lab book clean needs needs-tests $(shown)
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -208,6 +209,8 @@ $(call object,$(tests)): | needs-tests
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
 mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),$(shell nproc)) \
     -- CXX='$(CXX)' MARCH='$(MARCH)' $(if $(DEPS),DEPS='$(DEPS)')
+
+format size: ; @tools/make/$@.sh
 
 # Where a GPU answers: every op there, up the ladder, and under compute-sanitizer; its speed, beside PyTorch's.
 gpu-test: $(BUILD)/tests $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh test $(or $(GPU_OUT),build/gpu) $(BUILD)

@@ -35,6 +35,7 @@ has_header doctest/doctest.h || missing_tests+=" doctest-dev"
 command -v pkg-config > /dev/null || wanted+=" pkgconf"  # tests/examples.sh
 command -v python3 > /dev/null || wanted+=" python3"     # tests/*.sh
 command -v gnuplot > /dev/null || wanted+=" gnuplot-nox"  # ./inspect plot, which pages and labs type
+command -v clang-format > /dev/null || wanted+=" clang-format"  # make format
 command -v dot > /dev/null || wanted+=" graphviz"         # ./inspect program --graph
 if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
 

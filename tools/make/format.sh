@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# format.sh [check]: formats all C++ and CUDA code as .clang-format says; `check` changes nothing, names the files that would
+# change, and fails if there are any. Another version of clang-format breaks lines in other places, so it is refused.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+version=14
+for program in clang-format-$version clang-format; do
+    command -v $program > /dev/null && [[ $($program --version) == *"version $version."* ]] && break
+    program=
+done
+if [ -z "$program" ]; then
+    echo "format: needs clang-format $version (Debian 12 and Ubuntu 22.04: clang-format-$version, or pip install clang-format==$version.0.6)" >&2
+    exit 1
+fi
+mapfile -t files < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
+if [ "${1:-}" = check ]; then
+    $program --dry-run --Werror --ferror-limit=1 "${files[@]}" 2>&1 | sed -n 's/^\(.*\):[0-9]*:[0-9]*: error: .*/\1: not formatted; run make format/p' | sort -u | tee /dev/stderr | { ! grep -q .; } 2> /dev/null
+else
+    $program -i "${files[@]}"
+fi
