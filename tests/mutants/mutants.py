@@ -104,6 +104,8 @@ def read_lists():
         names[m.name], numbers[m.number] = m.where, m.name
         if not m.new and not m.statement:
             mistakes.append(f'{m.where}: {m.name} has no new text, and only a statement can be left out')
+        if m.statement and re.match(r'(const|auto|bool|int|float|double|std::\w+) [^(]*=', m.old):
+            mistakes.append(f'{m.where}: {m.name}: a declaration cannot be replaced: take what stands behind its =')
         for text in () if m.statement else (m.old, m.new):
             if not whole_expression(text):
                 mistakes.append(f'{m.where}: {m.name}: no whole expression, by its brackets or a comma: {text}')
@@ -143,7 +145,11 @@ def place(mutant, text):
     if len(found) != 1:
         inside = 'the text after `in:`' if mutant.context else mutant.file
         raise Mistake(f'{mutant.where}: {mutant.name}: {len(found)} times in {inside}, not once: {mutant.old}')
-    return begin + found[0][0], begin + found[0][1]
+    begin, end = begin + found[0][0], begin + found[0][1]
+    before = re.sub(r'//[^\n]*(?=\n|$)', '', text[:begin][-2000:]).rstrip()
+    if mutant.statement and not re.search(r'([;{}):]|\belse|\bdo)$', before):
+        raise Mistake(f'{mutant.where}: {mutant.name}: no statement begins there in {mutant.file}: {mutant.old}')
+    return begin, end
 
 
 def sources():
