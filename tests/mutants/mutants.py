@@ -87,7 +87,7 @@ def whole_expression(text):
         depth += (sign in '([{') - (sign in ')]}')
         if depth < 0 or (sign == ',' and depth == 0):
             return False
-    return depth == 0
+    return depth == 0 and re.search(r'[-+*/%&|<=?:,]$', text) is None
 
 
 def read_lists():
