@@ -68,7 +68,7 @@ const CudaLibrary& open_cuda_library(const std::string& path) {
     if (!same(found, expected)) {
         dlclose(handle);
         throw BadInput(text("the CUDA library ", path, " was built otherwise: ", shown(found), ", expected ",
-                            shown(expected), "; run make where nvcc is, or remove it"));
+                            shown(expected), "; run make cuda (needs nvcc), or remove it"));
     }
     return *library;
 }
@@ -76,7 +76,7 @@ const CudaLibrary& open_cuda_library(const std::string& path) {
 std::string use_cuda() {
     static const std::string why_not = []() -> std::string {
         const std::string path = find_cuda_library();
-        if (path.empty()) return "there is no CUDA library (make builds it where nvcc is)";
+        if (path.empty()) return "there is no CUDA library (make cuda builds it, with nvcc)";
         try {
             const CudaLibrary& library = open_cuda_library(path);
             const Answer answer = library.runtime.answer();

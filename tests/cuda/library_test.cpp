@@ -54,7 +54,7 @@ TEST_CASE("cuda library: one that was built otherwise is refused, and both stamp
     const std::string to = text("masquerade cuda ", version, ", interface ", interface_edition, ':');
     CHECK(refusal(path) == text("the CUDA library ", path, " was built otherwise: ", to,
                                 hex(this_stamp().interface ^ 1), ", expected ", to, hex(this_stamp().interface),
-                                "; run make where nvcc is, or remove it"));
+                                "; run make cuda (needs nvcc), or remove it"));
 }
 
 TEST_CASE("cuda library: each field of the stamp counts") {

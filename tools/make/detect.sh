@@ -5,7 +5,8 @@
 #   WANTED, TEST_LIBS        packages that only `make deps` asks for, and what the tests then link
 #   DEPS_FLAGS, FMT_LIB      how to reach headers in DEPS, and what to link where fmt is not among them
 #   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits where the machine has them
-#   NVCC_WORKS, CUDA_ARCHS   1 where nvcc makes a shared library, and the architectures ours is for
+#   NVCC_WORKS               1 if nvcc makes a shared library
+#   GPU_ARCHS, ALL_ARCHS     the architectures of the GPUs that answer here, and those of a library that is made for others
 #   NOTES                    one line, in quotes, for each optional thing that is not here
 # Called with CXX, NVCC and DEPS in the environment; DEPS: a folder with fmt/, nlohmann/, CLI/, doctest/, or empty.
 set -u
@@ -44,8 +45,8 @@ compiles 'int main() {}' $wide_vectors || wide_vectors=""
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 
-# The CUDA library holds code for these GPUs: A100, H100, and the newest that this nvcc knows.
-nvcc_works=0 archs=""
+# A CUDA library for other machines holds code for these GPUs: A100, H100, and the newest that this nvcc knows.
+nvcc_works=0 archs="" here=""
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 if ! command -v "${NVCC:-nvcc}" >/dev/null; then
@@ -59,6 +60,10 @@ else
     for arch in 80 90 $(tail -n 1 <<<"$known"); do
         case " $archs " in *" $arch "*) ;; *) grep -qx "$arch" <<<"$known" && archs+=" $arch" ;; esac
     done
+    for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -nu); do
+        grep -qx "$arch" <<<"$known" && here+=" $arch"
+    done
+    [ -n "$here" ] || notes+=" 'no GPU answers: make cuda builds the CUDA half for$(sed 's/[0-9]\+/sm_&/g' <<<"$archs")'"
 fi
 
 cat <<END
@@ -70,6 +75,7 @@ DEPS_FLAGS := $deps_flags
 FMT_LIB := $fmt_lib
 WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
-CUDA_ARCHS :=$archs
+GPU_ARCHS :=$here
+ALL_ARCHS :=$archs
 NOTES :=$notes
 END
