@@ -149,6 +149,9 @@ void check_calculus(const Op& op, Findings& findings) {
     if (!prepared(op, op.all.front()).backward) return;
     for (Sizes s : op.small) findings.attempt(s, [&] { check_elements(op, s, findings); });
     for (Sizes s : op.middle) findings.attempt(s, [&] { check_directions(op, s, findings); });
+    // An error that all types share from the second tile on shows in derivatives alone.
+    for (Sizes s : op.far)
+        if (!op.costly) findings.attempt(s, [&] { check_directions(op, s, findings); });
 }
 
 void check_precision(const Op& op, Findings& findings) {

@@ -32,6 +32,20 @@ TEST_CASE("attention: each_run finds what visible() says, in order") {
     CHECK(std::min({windows, blocks, texts}) > 100);
 }
 
+TEST_CASE("attention: a row that stands before the first block sees no block of another segment") {
+    QuerySegment q;
+    q.block = 4;
+    for (int middle = -9; middle < 12; middle++)
+        for (int before = 0; before < 3; before++)
+            for (int j = 0; j < 16; j++) {
+                q.block_before = before;
+                // Numbers of blocks by counting up from a block far to the left.
+                const int own = (middle + 400) / 4 - 100, of_key = j / 4;
+                INFO("row ", middle, ", key ", j, ", ", before, " blocks before");
+                CHECK(pattern_allows(q, {3, 0, middle}, j) == (of_key <= own && of_key >= own - before));
+            }
+}
+
 TEST_CASE("attention: the definition equals a dense softmax") {
     Sequence random(2, "dense");
     for (int round = 0; round < 40; round++) {

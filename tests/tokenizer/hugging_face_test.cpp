@@ -622,6 +622,11 @@ TEST_CASE("a folder's tokenizer is written and read whole, whatever its options"
         check_equal(read, {one.vocabulary(), options, added, {}});
         const WordPiece again(read.vocabulary, read.options, read.added);
         CHECK(again.encode(text) == one.encode(text));
+        // transformers' BertTokenizer reads these from tokenizer_config.json alone.
+        const json config = json::parse(std::ifstream(folder.file("tokenizer_config.json")));
+        CHECK(config["do_lower_case"] == options.lower);
+        CHECK(config["strip_accents"] == (options.strip_accents ? json(*options.strip_accents) : json(nullptr)));
+        CHECK(config["tokenize_chinese_chars"] == options.split_ideographs);
         if (which < count && table[which].first != std::string("equal lines")) {
             const WordPiece plain(Vocabulary(tokens), [] {
                 WordPiece::Options o;

@@ -333,3 +333,38 @@ TEST_CASE("latent density: a learned kappa is that of the setting times the expo
     }
     CHECK(learned == 4);
 }
+
+TEST_CASE("latents: a code moves to the mean of the rows that chose it") {
+    LatentOptions o;
+    o.kind = LatentKind::vq;
+    o.codes = 5;
+    o.groups = 1;
+    o.decay = 0.5;
+    const int Z = 2, count = 3;
+    const Latents latents(o, {Z}, 1);
+    const Tensor* codes = nullptr;
+    for (const Tensor& p : latents.parameters.all())
+        if (p.path.find(".codes") != p.path.npos) codes = &p;
+    REQUIRE(codes);
+    const Numbers before = numbers_of(codes->view());
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f64);
+    tape.begin("codes");
+    const Numbers ones(count, 1);
+    Tensor* weights = tape.constant("weights", {count}, DType::f64, ones.data());
+    int chosen = -1;
+    latents.each(tape, count, nullptr, nullptr, [&](std::size_t l, const LatentSample& s) {
+        chosen = int(number_at(s.code->view(), 0));
+        latents.latent(l).learn(tape, s, weights);
+    });
+    tape.end();
+    const Numbers after = numbers_of(codes->view());
+    REQUIRE(chosen >= 0);
+    double was = 0, is = 0;  // squared distances to the rows, which are all alike
+    for (int i = 0; i < Z; i++) {
+        const std::size_t at = std::size_t(chosen * Z + i);
+        was += std::pow(before[at] - latents.y[0][std::size_t(i)], 2);
+        is += std::pow(after[at] - latents.y[0][std::size_t(i)], 2);
+    }
+    CHECK(is < 0.5 * was);
+}

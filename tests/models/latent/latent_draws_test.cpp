@@ -172,6 +172,12 @@ TEST_CASE("latents drawn anew in part: the rest stays, and a layer goes by those
         bool same = true;
         for (int i = from; i < to; i++) same = same && changed[std::size_t(i)] == one[std::size_t(i)];
         CHECK(same == (kind != LatentKind::gaussian_chain));
+        // A slice may begin and end inside a layer. On a sphere the numbers of the layer then shrink or grow together.
+        const std::vector<double> inside = space.redrawn(other, from + 1, to - 1, 1, 2, 3);
+        const auto factor = [&](int i) { return inside[std::size_t(i)] / other[std::size_t(i)]; };
+        if (kind != LatentKind::vmf) CHECK(factor(from) == 1);
+        CHECK(factor(to - 1) == doctest::Approx(factor(from)).epsilon(1e-12));
+        CHECK(factor(from + 1) != doctest::Approx(factor(from)));
     }
 }
 

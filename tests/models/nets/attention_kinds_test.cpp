@@ -87,7 +87,8 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
             if (honoured)
                 CHECK_NOTHROW(step());
             else
-                CHECK_SAYS(message_of<BadUsage>(step), "does not support");
+                CHECK_SAYS(message_of<BadUsage>(step),
+                           latent_layers > 0 && kind.needs_positions ? "does not support latents" : "does not support");
             taken += honoured;
         }
     CHECK(taken > 10);

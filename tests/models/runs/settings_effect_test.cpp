@@ -26,7 +26,7 @@ namespace {
 using Names = std::vector<std::string>;
 using Values = std::vector<std::pair<std::string, std::string>>;  // key and value
 
-// The results of a run, part by part: "weights", "held-out", "files", "memory".
+// The results of a run, part by part: "weight PATH" for each parameter, "held-out", "files", "memory".
 using Traces = std::map<std::string, std::string>;
 
 // Passes everything on, and notes what a trainer does with its task and its tape.
@@ -60,6 +60,7 @@ class Watched : public Task, public Observer {
 };
 
 constexpr int steps = 3;
+const std::string weight = "weight ";
 
 // Questions, some of them in capitals; or the pairs of a task.
 TrainingText some_text(TextKind wanted, const PairOptions* made) {
@@ -105,9 +106,8 @@ Traces traces_of(const ModelKind& kind, RunSettings& settings, bool validates) {
     trainer.run(never);
     Traces all;
     for (const Tensor& p : run->parameters.all()) {
-        all["weights"] += masquerade::text(p.path, " ", p.shape, "\n");
         const std::vector<char> bits = bits_of(run->parameters.master(p));
-        all["weights"].append(bits.begin(), bits.end());
+        all[weight + p.path] = masquerade::text(p.shape, "\n") + std::string(bits.begin(), bits.end());
     }
     all["held-out"] = watched.held_out;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
@@ -283,7 +283,7 @@ class Runs {
 };
 
 struct Acts {
-    std::string where;  // the parts that differ
+    std::string where;  // the parts that differ; "weights" if a parameter that both runs have differs
     bool refused = false;
 };
 
@@ -292,8 +292,12 @@ Acts acts(Runs& runs, Values context, const std::string& key) {
     Acts found;
     found.refused = one.count("refused") || other.count("refused");
     if (found.refused) return found;
+    // A parameter that one run alone has does not count: a setting may add a layer norm that nothing reads.
+    std::set<std::string> parts;
     for (const auto& [part, left] : one)
-        if (left != other.at(part)) found.where += (found.where.empty() ? "" : " ") + part;
+        if (const auto right = other.find(part); right != other.end() && left != right->second)
+            parts.insert(part.rfind(weight, 0) == 0 ? "weights" : part);
+    for (const std::string& part : parts) found.where += (found.where.empty() ? "" : " ") + part;
     return found;
 }
 

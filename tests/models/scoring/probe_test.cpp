@@ -55,6 +55,11 @@ TEST_CASE("probe: of labels with as many votes the one of the nearest wins; clus
     const std::vector<std::string> labels = {"a", "b", "b", "c", "a", "a"};
     CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.3), at(0.4), at(0), at(0.5)}, split_labels(labels, 0, 1), 5) == 1);
     CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.5), at(0.3), at(0), at(0.4)}, split_labels(labels, 0, 1), 5) == 1);
+    // The nearest label wins whichever label comes first among the lines or in the alphabet.
+    for (const std::vector<std::string>& swapped : {std::vector<std::string>{"b", "a", "b", "c", "a", "a"},
+                                                    std::vector<std::string>{"a", "b", "a", "c", "b", "b"}})
+        CHECK(nearest_neighbours({at(0.2), at(0.1), at(0.3), at(0.4), at(0), at(0.5)}, split_labels(swapped, 0, 1),
+                                 5) == 1);
     std::vector<std::vector<double>> vectors;
     std::vector<std::string> of;
     for (int i = 0; i < 60; i++) vectors.push_back(at(i % 3)), of.push_back(std::string(1, char('a' + i % 3)));
