@@ -23,7 +23,6 @@ bool ends_with(std::string_view s, std::string_view end) {
     return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
 }
 
-// Calls visit(stanza) for every stanza.
 template <class Visit>
 void each_stanza(const std::string& file, Visit visit) {
     Stanza stanza;
@@ -164,7 +163,7 @@ Catalogue read_catalogue(const std::string& folder) {
         each_stanza(read_bytes(path), [&](Stanza& release) {
             if (!release.count("Origin")) return;
             const std::string name = one_line(release["Origin"]) + ' ' + one_line(release["Codename"]);
-            // bookworm < bookworm-security
+            // "bookworm" comes before "bookworm-security"
             if (catalogue.name.empty() || name < catalogue.name) catalogue.name = name;
             catalogue.date = std::max(catalogue.date, iso_date(one_line(release["Date"])));
         });

@@ -28,9 +28,9 @@ struct Catalogue {
 std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
                                     const std::vector<std::string>& translation_files);
 
-// Pairs the sentences of a description with those of its translation. Both are split into synopsis, paragraphs and list
-// items, and each of these parts into sentences. A part is used only if both sides have the same number of sentences.
-// If the numbers of parts differ, only the synopsis is used. Equal sentences (names) are skipped.
+// Pairs the sentences of a description with the sentences of its translation. Both are split into synopsis, paragraphs
+// and list items, and each of these parts into sentences. A part is used only if both sides have the same number of
+// sentences. If the numbers of parts differ, only the synopsis is used. Equal sentences (names) are skipped.
 std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
                                                                    const std::string& translation);
 

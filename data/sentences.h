@@ -31,7 +31,7 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// What a line loses if at most `longest` tokens are read: its end, or words outside the vocabulary.
+// The loss if at most `longest` tokens of a line are read: its end, or words outside the vocabulary.
 struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of a run: the training and held-out lines, and their origin, from which a later program reads the same
-// lines.
+// The text of a run: the training and held-out lines, and their origin, from which a later program can read these lines
+// again.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -57,7 +57,7 @@ class AddedTokens {
     struct Set {
         Trie trie{{}};                     // value: index into tokens_
         std::string firsts;                // the first bytes of the tokens
-        std::array<bool, 256> is_first{};  // the same as a table
+        std::array<bool, 256> is_first{};  // `firsts`, as a table
         std::size_t candidate(std::string_view text, std::size_t from) const;
     };
     Set make_set(const std::vector<std::string>& forms, bool normalised) const;

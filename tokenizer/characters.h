@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the given options do to each code point, as a two-stage table: a lookup takes two loads and needs no Unicode
-// library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
+// A two-stage table of the effect of the given options on each code point: a lookup takes two loads and needs no
+// Unicode library. The data is in characters_table.h, which tools/unicode/make_table.py generates.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace masquerade {
 
 // The tokenizer to agree with where the two differ: BERT's reference (google-research/bert, tokenization.py) or Hugging
-// Face's fast tokenizer. The latter has older tables of marks and punctuation, drops private-use characters, has no
+// Face's fast tokenizer. Hugging Face's has older tables of marks and punctuation, drops private-use characters, has no
 // final sigma, and does not treat U+2B820-2B91F as ideographs.
 enum class Rules { google, hugging_face };
 

@@ -207,7 +207,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? single_id(c) : -1;  // others may be followed by marks, which belong to them
+        int id = c < 0x80 ? single_id(c) : -1;  // a character beyond ASCII may be followed by its marks
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});

@@ -210,7 +210,7 @@ class Call {
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
-    // By operand: the value; then the cotangent (outputs) or the gradient (inputs), null if there is none.
+    // For each operand: the value; then the cotangent (outputs) or the gradient (inputs), null if there is none.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
     mutable std::set<std::string> asked;  // names that the row's function asked for: "x", "dy"

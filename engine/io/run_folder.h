@@ -20,8 +20,8 @@ namespace masquerade {
 class RunFolder {
   public:
     RunFolder() = default;  // no folder: nothing can be read or written
-    // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the name is
-    // that of a step folder or link. create_next() uses the next free number: runs/univae-003.
+    // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
+    // named like a step folder or a link. create_next() uses the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
     static void expect_free(const std::string& path);  // the checks of create(); creates nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
@@ -49,8 +49,9 @@ class RunFolder {
     std::int64_t latest_step() const;
 
     // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards
-    // `latest` links to this step, and so does `best` if `best` is true. Older steps are removed, except for the last
-    // `keep` and the best one. Throws BadInput if the disk is full; the earlier checkpoints are then intact.
+    // `latest` links to this step, and so does `best` if `best` is true. All steps are removed except the last `keep`
+    // steps up to this one, and the best step. Throws BadInput if the disk is full; the earlier checkpoints are then
+    // intact.
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 

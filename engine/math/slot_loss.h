@@ -7,9 +7,12 @@
 
 namespace masquerade {
 
-// All documents of a batch. Slots of document g: first[g] to first[g+1] (B+1); wanted tokens of slot m: begin[m] to
-// begin[m+1] (M+1). z (J,K), lse (M,K), shares (J), inner (J). mix and base have one row per slot or, if joint, per
-// document. mix and place (M) may be null.
+// All documents of a batch. Document g has the slots first[g] to first[g+1]; slot m wants the tokens begin[m] to
+// begin[m+1].
+//     z (J,K)       logits of the wanted tokens            lse (M,K)   log sum exp of all logits of a slot
+//     shares (J)    label weights of the wanted tokens     place (M)   logits of the slots' locations; may be null
+//     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   kept for the backward
+// mix and base have one row per slot or, if joint, per document.
 template <class A>
 struct SlotDocuments {
     const A *z, *lse, *mix, *place, *shares;

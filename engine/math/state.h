@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a state of bounded size, for one head. R slots of D numbers absorb the visible keys one after the
-// other, and a query reads the slots. Key j has a scaled pack s_j (R); its weight in slot r is
+// Attention through a state of bounded size, for one head. R slots of D numbers absorb the visible keys one by one, and
+// a query reads the slots. Each key comes with a pack: R numbers that say how much of the key each slot absorbs. If s_j
+// (R) is the scaled pack of key j, the weight of the key in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr               gated: keys i after j fade it, g = sigmoid(a)
@@ -10,7 +11,7 @@
 // and the query reads y = sum_r p_r V_r with
 //
 //     linear    p_r = x_r                                                 content lambda         Bello 2021, equation 1
-//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)  Choromanski et al. 2020;
+//     kernel    p_r = x_r n_r / sum_t x_t n_t, for log features x: softmax_r(x_r + log n_r)    Choromanski et al. 2020
 //                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //

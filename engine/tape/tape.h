@@ -107,7 +107,7 @@ class Tape {
         std::size_t begin_;
     };
 
-    // `storage` is the dtype of activations. All tensors are in the arena's memory.
+    // `storage` is the dtype of activations. The tape's tensors are in the arena's memory.
     Tape(Arena& arena, DType storage)
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 

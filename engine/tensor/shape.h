@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Up to four sizes, row-major. The last size is the columns; the product of the others is the rows. Activations are (N,
-// C).
+// Up to four sizes, row-major. Activations are (N, C). The last size is the columns; the product of the leading sizes
+// is the rows.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

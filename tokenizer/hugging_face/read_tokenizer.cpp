@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
-// Notes each option for which tokenizer_config.json contradicts tokenizer.json. The latter is used.
+// Notes each option for which tokenizer_config.json contradicts tokenizer.json. The value of tokenizer.json is used.
 void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;

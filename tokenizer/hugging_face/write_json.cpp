@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes tokenizer.json and the files beside it.
+// Writes tokenizer.json and the files that go with it.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
