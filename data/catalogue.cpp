@@ -17,13 +17,12 @@
 namespace masquerade {
 namespace {
 
-using Stanza = std::unordered_map<std::string, std::string>;  // field -> value, continuation lines after '\n'
+using Stanza = std::unordered_map<std::string, std::string>;  // field -> value; continuation lines follow after '\n'
 
 bool ends_with(std::string_view s, std::string_view end) {
     return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
 }
 
-// Calls visit(stanza) for every stanza.
 template <class Visit>
 void each_stanza(const std::string& file, Visit visit) {
     Stanza stanza;
@@ -48,8 +47,8 @@ std::string one_line(std::string_view value) {
     return collapse_space(clean_line(value, value.size(), ignored));
 }
 
-// Gives a package what it lacks. The first line is the synopsis; the others are the long description, where a line of
-// one dot ends a paragraph.
+// Fills in the fields that the package lacks. The first line is the synopsis; the remaining lines are the long
+// description, in which a line with a single dot ends a paragraph.
 void describe(Package& package, const std::string& value) {
     const std::size_t end = std::min(value.find('\n'), value.size());
     std::istringstream in(value.substr(end));
@@ -60,7 +59,7 @@ void describe(Package& package, const std::string& value) {
     if (package.description.empty()) package.description = one_line(body);
 }
 
-// Cut after . ! ? : if neither a small letter nor a digit follows.
+// Splits after . ! ? : unless a lower-case letter or a digit follows.
 std::vector<std::string> sentences_of(const std::string& paragraph) {
     std::vector<std::string> sentences = {""};
     for (std::size_t i = 0; i < paragraph.size(); i++) {
@@ -75,7 +74,7 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
     return sentences;
 }
 
-// The sentences of the synopsis, of each paragraph, and of each item of a list.
+// The sentences of the synopsis, of each paragraph, and of each list item.
 std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     std::vector<std::vector<std::string>> parts;
     std::istringstream in(description + "\n.");
@@ -95,7 +94,7 @@ std::vector<std::vector<std::string>> parts_of(const std::string& description) {
     return parts;
 }
 
-// "Sat, 17 May 2025 08:52:57 UTC" -> "2025-05-17"; empty when it is something else.
+// "Sat, 17 May 2025 08:52:57 UTC" -> "2025-05-17"; "" if the date has another form.
 std::string iso_date(const std::string& date) {
     std::tm time{};
     std::istringstream in(date);
@@ -133,7 +132,7 @@ std::vector<Package> parse_packages(const std::vector<std::string>& packages_fil
             Package package;
             package.name = one_line(stanza["Package"]);
             package.source = one_line(stanza["Source"]);
-            package.source.resize(std::min(package.source.find(" ("), package.source.size()));  // its version
+            package.source.resize(std::min(package.source.find(" ("), package.source.size()));  // removes the version
             if (package.source.empty()) package.source = package.name;
             const std::string md5 = one_line(stanza["Description-md5"]),
                               &own = stanza[stanza.count("Description") ? "Description" : "Description-en"];
@@ -164,7 +163,7 @@ Catalogue read_catalogue(const std::string& folder) {
         each_stanza(read_bytes(path), [&](Stanza& release) {
             if (!release.count("Origin")) return;
             const std::string name = one_line(release["Origin"]) + ' ' + one_line(release["Codename"]);
-            // bookworm < bookworm-security
+            // "bookworm" comes before "bookworm-security"
             if (catalogue.name.empty() || name < catalogue.name) catalogue.name = name;
             catalogue.date = std::max(catalogue.date, iso_date(one_line(release["Date"])));
         });
@@ -186,7 +185,7 @@ std::string write_catalogue_corpus(const Catalogue& catalogue, const std::string
         for (const auto& [english, german] : package.translated)
             translations.push_back({package.source, english, german});
         if (package.description.empty()) continue;
-        TextCounts ignored;  // a description as long as a book is cut as a reader would cut it
+        TextCounts ignored;  // a very long description is cut to the longest sentence that read_text() keeps
         titles.push_back(
             {package.source, clean_line(package.description, longest_sentence, ignored), package.synopsis});
     }

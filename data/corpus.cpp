@@ -25,7 +25,8 @@ std::string lower(std::string s) {
     return s;
 }
 
-// FNV's last byte hardly reaches its high bits: alike names would share a split, alike lines be neighbours.
+// FNV-1a's last byte hardly changes the high bits: similar names would get the same split, and similar lines would stay
+// neighbours.
 std::uint64_t mixed_hash(std::string_view s) {
     Stream stream = make_stream(0, s, 0);
     return std::uint64_t(stream.key0) << 32 | stream.key1;
@@ -44,7 +45,7 @@ Splits make_splits(std::vector<Entry> entries) {
     };
     std::sort(entries.begin(), entries.end(), order);
     Splits splits;
-    std::unordered_set<std::string> earlier;  // texts of the splits already made
+    std::unordered_set<std::string> earlier;  // texts of the splits made before
     for (int split = 0; split < 3; split++) {
         std::unordered_set<std::string> here, lines_here;
         std::vector<std::string>& lines = splits.lines[split];
@@ -112,7 +113,7 @@ Corpus read_corpus(const std::string& folder) {
             if (json.contains("translations")) corpus.translations[split] = path_of("translations");
         }
         return corpus;
-    } catch (const std::exception&) {  // a key that is missing, or of another type
+    } catch (const std::exception&) {  // a key is missing or has the wrong type
         throw BadInput(
             text(path, " is damaged: it does not hold what a corpus has; `make data FORCE=1` makes it anew"));
     }

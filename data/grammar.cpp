@@ -14,9 +14,9 @@
 namespace masquerade {
 namespace {
 
-// A rule is a name and its alternatives; {name} stands for one of that rule. A line that begins with | continues a
-// rule.
-// Two lists that may meet in one sentence ({west} and {east}, {indoors} and {outdoors}) share nothing.
+// A rule is a name and its alternatives; {name} is replaced by a random alternative of that rule. A line that begins
+// with | continues the rule above. Lists that can occur in the same sentence ({west} and {east}, {indoors} and
+// {outdoors}) have no words in common.
 constexpr const char* rules =
     R"(question: {who}|{what}|{what}|{where}|{where}|{when}|{how}|{how}|{how}|{quantity}|{quantity}|{why}|{why}
     |{which}|{polar}|{polar}|{request}|{request}|{choice}
@@ -199,7 +199,7 @@ facts: legs does a spider have|strings does a violin have|minutes are there in a
     |grams are there in a pound|wings does a bee have|islands belong to {country}
     |languages does {person} speak|bridges are there in {city}|{things} are there {somewhere})";
 
-using Grammar = std::unordered_map<std::string, std::vector<std::string>>;  // alternatives by the name of their rule
+using Grammar = std::unordered_map<std::string, std::vector<std::string>>;  // rule name -> alternatives
 
 Grammar parse_rules() {
     Grammar grammar;
@@ -214,7 +214,7 @@ Grammar parse_rules() {
     return grammar;
 }
 
-// Appends a random expansion of rule `name`.
+// Appends a random expansion of the rule `name`.
 void expand(const std::string& name, Sequence& random, std::string& sentence) {
     static const Grammar grammar = parse_rules();
     const std::vector<std::string>& alternatives = grammar.at(name);

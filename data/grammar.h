@@ -7,10 +7,11 @@
 
 namespace masquerade {
 
-// `count` distinct questions, the same for the same seed on every machine.
+// `count` distinct questions. Equal seeds give equal questions on every machine.
 std::vector<std::string> grammar_questions(std::uint64_t seed, int count);
 
-// questions.{train,dev,test}.txt and SOURCE.json, and a table of them. A question is held out by its own hash.
+// Writes questions.{train,dev,test}.txt and SOURCE.json and returns a table of the files. The split of a question
+// depends on its own hash.
 std::string write_grammar_corpus(std::uint64_t seed, const std::string& folder);
 
 }  // namespace masquerade

@@ -10,8 +10,7 @@
 namespace masquerade {
 
 namespace {
-// Appends the pieces of a line and [SEP], so that `ids` holds at most `longest` in the end. Returns whether the line
-// was cut.
+// Appends the ids of a line and [SEP], cut so that `ids` holds at most `longest` ids. Returns whether the line was cut.
 bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
     encoder.append(line, ids);
     const bool cut = int(ids.size()) > longest - 1;
@@ -77,7 +76,7 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
     shuffle();
 }
 
-// Fisher-Yates from the identity: the order of an epoch depends on nothing that came before.
+// Fisher-Yates shuffle of the identity: the order of an epoch depends only on the seed and the epoch.
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
     Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));
@@ -91,7 +90,7 @@ std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {
             epoch_++;
             next_ = 0;
             shuffle();
-            if (!taken.empty()) break;  // a batch does not reach over the end of an epoch: no sentence twice in it
+            if (!taken.empty()) break;  // a batch ends with its epoch, so that no sentence occurs in it twice
         }
         const Sentence& s = sentences_[order_[std::size_t(next_)]];
         if (!taken.empty() && used + s.size() > tokens) break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sentences and pairs of sentences as token ids, and the order in which training meets them: shuffled anew every epoch
-// by (seed, epoch), taken until a token budget is full. The place in that order is two numbers, which a checkpoint
-// keeps.
+// Sentences and pairs of sentences as token ids, and the order in which training visits them: shuffled in each epoch by
+// (seed, epoch) and taken until a token budget is full. Two numbers give the position in this order; a checkpoint
+// stores them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,42 +16,42 @@ using Tokens = std::vector<int>;  // ids
 
 struct Sentence {
     std::vector<int> ids;                  // [CLS] pieces [SEP]
-    int name = 0;                          // its number in the corpus: random numbers are drawn by it
-    std::vector<int> target;               // of a pair: pieces [SEP]; else empty
-    bool cut = false, target_cut = false;  // its end was lost
+    int name = 0;                          // line number in the corpus; keys the random numbers
+    std::vector<int> target;               // for pairs: pieces [SEP]; otherwise empty
+    bool cut = false, target_cut = false;  // whether tokens at the end were dropped
     std::size_t size() const { return ids.size() + target.size(); }
 };
 
-// The first `most` of them, as batches take them.
+// Pointers to the first `most` sentences, as batches take them.
 std::vector<const Sentence*> pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
 
-// Tokenised lines; longer ones lose the tokens before [SEP] until `max_length` is kept.
+// Tokenises lines. A line of more than `max_length` tokens loses tokens before its [SEP].
 std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const std::vector<std::string>& lines, int max_length);
-// The same with the targets of these lines; a target keeps at most `max_target` tokens, its [SEP] among them.
+// Like encode_lines(), with targets. A target keeps at most `max_target` tokens, including [SEP].
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const std::vector<std::string>& lines,
                                    const std::vector<std::string>& targets, int max_length, int max_target);
 
-// A line that is read as at most `longest` tokens loses its end, or words outside the vocabulary.
+// The loss if at most `longest` tokens of a line are read: its end, or words outside the vocabulary.
 struct Lost {
     bool end = false, words = false;
     bool nothing() const { return !end && !words; }
 };
 std::vector<Lost> lost_in(const WordPiece& tokenizer, const std::vector<std::string>& lines, int longest);
 
-// Counts over many lines of what was read of them.
+// Counts over many lines.
 struct ReadCounts {
-    std::int64_t lines = 0, cut = 0;      // cut: that lost their end
-    std::int64_t words = 0, unknown = 0;  // that were kept; unknown: read as [UNK]
+    std::int64_t lines = 0, cut = 0;      // cut: lines that lost their end
+    std::int64_t words = 0, unknown = 0;  // words that were kept; unknown: words read as [UNK]
 };
-// Counts the sentences, or their targets.
+// Counts over the sentences or, if `targets` is true, over their targets.
 ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
 
 class SentenceSource {
   public:
     SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
-    // Sentences until the next would exceed `tokens`; at least one.
+    // Takes sentences until the next one would exceed `tokens`; at least one.
     std::vector<const Sentence*> take(std::size_t tokens);
-    // Epoch and place in it, for a checkpoint. BadInput where they are of another text.
+    // The epoch and the position in it, for a checkpoint. move_to() throws BadInput if they do not fit this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }
     void move_to(const std::vector<std::uint64_t>& numbers);
 

@@ -21,8 +21,8 @@ bool is_blank(std::string_view line) {
     return true;
 }
 
-// Bytes of the code point that begins `rest`; 0 when none does, or when it is U+0000, which no text holds but UTF-16 is
-// full of.
+// Bytes of the code point at the start of `rest`; 0 if it is not UTF-8, or is U+0000, which does not occur in text but
+// often in UTF-16.
 std::size_t code_point_bytes(std::string_view rest) {
     return rest[0] == 0 ? 0 : std::size_t(decode_utf8(rest, 0).length);
 }
@@ -46,7 +46,7 @@ std::string warning_about(const TextCounts& counts, const std::string& name, std
     return what.empty() ? what : name + what;
 }
 
-// The part of `rest` before the next `end`, which is taken off too.
+// Removes from `rest` the part before the next `end` and the `end` itself; returns the part.
 std::string_view take(std::string_view& rest, char end) {
     std::size_t at = rest.find(end);
     std::string_view part = rest.substr(0, at);
@@ -71,7 +71,7 @@ std::string clean_line(std::string_view line, std::size_t longest, TextCounts& c
     line = without_return(line);
     std::size_t good = 0;
     for (std::size_t more = 1; good < line.size() && more > 0; good += more) more = code_point_bytes(line.substr(good));
-    if (good == line.size() && good <= longest) return std::string(line);  // nearly always
+    if (good == line.size() && good <= longest) return std::string(line);  // by far the most frequent case
     std::string kept;
     bool cut = false;
     while (!line.empty()) {
@@ -141,7 +141,8 @@ LineReader::LineReader(std::istream& in, std::string name, std::size_t longest)
 bool LineReader::next(std::string& line) {
     std::string raw;
     if (!std::getline(in_, raw)) {
-        bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));  // std::cin sees only an end
+        // std::cin reports a read error as end of file
+        bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));
         if (broken) throw BadInput(text(name_, " cannot be read"));
         return false;
     }

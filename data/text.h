@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading text: one sentence a line, or source<TAB>target a line. What is not UTF-8 is dropped and what is
-// too long is cut, both counted; an error is only what cannot be read, is empty after that, or holds more
+// Reads text: one sentence per line, or source<TAB>target per line. Bytes that are not UTF-8 are dropped and overlong
+// sentences are cut; a warning counts both. It is an error only if a file cannot be read, has no sentences, or has more
 // than 1 % invalid bytes.
 #pragma once
 #include <cstddef>
@@ -15,39 +15,39 @@
 
 namespace masquerade {
 
-// Bytes of a sentence; a longer one is cut, between two code points.
+// Largest number of bytes of a sentence. A longer sentence is cut between two code points.
 constexpr std::size_t longest_sentence = 10000;
 
-// Counts of the file or stream. Lines are the lines of the file, empty lines included.
+// Counts for a file or stream. `lines` includes empty lines.
 struct TextCounts {
     std::uint64_t lines = 0, bytes = 0;
-    std::uint64_t invalid_bytes = 0;  // not UTF-8, or zero
-    std::uint64_t cut = 0;            // sentences that were too long
-    std::uint64_t halves = 0;         // lines of a pair file without a source or without a target
-    std::uint64_t further = 0;        // pairs with a column after the target, which is not read
+    std::uint64_t invalid_bytes = 0;  // not UTF-8, or NUL
+    std::uint64_t cut = 0;            // sentences that were cut
+    std::uint64_t halves = 0;         // lines of a pair file that lack a source or a target
+    std::uint64_t further = 0;        // pairs with further columns, which are ignored
 };
 
 struct Text {
-    std::vector<std::string> source, target;  // target is empty, or as long as source
+    std::vector<std::string> source, target;  // target: empty, or as many as sources
     TextCounts counts;
     std::uint64_t hash = 0;  // FNV-1a of the file's bytes
-    std::string warning;     // one line about what was dropped or cut; empty when nothing was
+    std::string warning;     // one line about what was dropped or cut; "" if nothing was
 };
 
-// The sentences of a file; a warning is logged. Lines of nothing but white space are skipped. The file
-// holds pairs when at least half of its other lines have a tab: lines that lack a source or a target are
-// then skipped, and columns after the second are not read. Throws BadInput.
+// Reads the sentences of a file and logs a warning if text was lost. Blank lines are skipped. If at least half of the
+// remaining lines contain a tab, the file holds pairs: lines that lack a source or a target are skipped, and columns
+// after the second are ignored. Throws BadInput.
 Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 
-// The same from memory, without logging; `name` is for messages.
+// Like read_text(), but from memory and without logging. `name` is used in messages.
 Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence);
 
-// A stream line by line, for programs whose output lines match their input lines: empty lines are lines too.
+// Reads a stream line by line, for programs that write one output line per input line. Empty lines count.
 class LineReader {
   public:
     LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
     bool next(std::string& line);  // false at the end
-    void finish() const;           // logs the warning; throws BadInput when too much was invalid
+    void finish() const;           // logs the warning; BadInput if too many bytes were invalid
     const TextCounts& counts() const { return counts_; }
 
   private:
@@ -57,13 +57,13 @@ class LineReader {
     TextCounts counts_;
 };
 
-// A line without its carriage return, without invalid bytes and cut to `longest` bytes.
+// Returns the line without its carriage return and without invalid bytes, cut to `longest` bytes.
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts);
 
-// White space (ASCII) collapsed to single spaces, none at the ends.
+// Replaces runs of ASCII white space by one space and removes it at both ends.
 std::string collapse_space(std::string_view line);
 
-// A file's bytes, however many. Throws BadInput when it is not there, is a directory or cannot be read.
+// The bytes of a file of any size. Throws BadInput if it does not exist, is a folder or cannot be read.
 inline std::string read_bytes(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
 
 }  // namespace masquerade

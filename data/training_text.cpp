@@ -57,7 +57,8 @@ TrainingText text_of(const std::string& name, const std::string& file, const std
     return t;
 }
 
-// The held-out lines are those of the file, if one is named; the lines to train on are the same either way.
+// Text of the built-in grammar. If a held-out file is named, its lines are held out instead; the training lines are the
+// same.
 TrainingText grammar_text(const std::string& held_out_file) {
     TrainingText t;
     t.origin.name = "built-in grammar of questions";
@@ -68,14 +69,14 @@ TrainingText grammar_text(const std::string& held_out_file) {
     return t;
 }
 
-// The text of a model that makes its own examples: no line.
+// For a model whose task generates its own examples: no lines.
 TrainingText no_text() {
     TrainingText t;
     t.origin.name = "examples of its task";
     return t;
 }
 
-// The hash tells whether the task still makes the same pairs.
+// The hash of all pairs detects a later change of the task.
 TrainingText made_text(const PairOptions& made) {
     TrainingText t;
     t.origin.name = text("made by task ", made.task);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of a run: what is trained on and what is held out, and where both came from, so that a later program finds
-// the same lines again.
+// The text of a run: the training and held-out lines, and their origin, from which a later program can read these lines
+// again.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,34 +11,33 @@
 namespace masquerade {
 
 struct TextOrigin {
-    std::string name;                   // for people
-    std::string file, held_out_file;    // absolute; empty: the built-in grammar, or lines held out of `file`
-    std::uint64_t lines = 0, hash = 0;  // of `file`; without lines it is a folder of the run's task, and not read here
-    bool pairs = false;                 // source<TAB>target a line: the targets are read, too
-    std::uint64_t held_out_hash = 0;    // of `held_out_file`; 0: none, or a run that did not keep it
-    PairOptions made = {};              // the task that made the pairs; then there is no file
+    std::string name;                   // shown to the user
+    std::string file, held_out_file;    // absolute paths; "": the built-in grammar, or lines held out of `file`
+    std::uint64_t lines = 0, hash = 0;  // of `file`; 0 lines: `file` is the folder of a task, read elsewhere
+    bool pairs = false;                 // whether targets are read too: source<TAB>target per line
+    std::uint64_t held_out_hash = 0;    // of `held_out_file`; 0: none, or the run did not store it
+    PairOptions made = {};              // the task that generated the pairs; there is no file then
 };
 
 struct TrainingText {
     TextOrigin origin;
     std::vector<std::string> train, held_out;
-    std::vector<std::string> train_targets, held_out_targets;  // of pairs; else empty
-    bool sources_alone = false;                                // the file holds pairs, and sentences were wanted
+    std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
+    bool sources_alone = false;  // sentences were wanted, so the targets of a file of pairs are ignored
 };
 
-// translations: pairs; of the default corpus the translated ones, where there are some. any: pairs where there are
-// some, else sentences. none: a task makes its own examples, and the text is empty.
+// translations: pairs; from the default corpus, its translations if it has any. any: pairs if available, else
+// sentences. none: a task provides the examples, and the text is empty.
 enum class TextKind { sentences, pairs, translations, any, none };
 inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wanted == TextKind::translations; }
 
-// The files a user names; without the first, the corpus of this folder; without that, the built-in grammar, with a
-// note.
-// If there is no held-out file, one line in fifty is held out, chosen by its own hash. If only sentences are wanted,
-// pairs give their sources; if pairs are wanted, a file of sentences still gives sentences. If a task makes pairs, they
-// are the text.
+// Finds the text of a run: the files that the user names; else the corpus in ./corpus; else the built-in grammar, with
+// a note. If no held-out file is named, one line in fifty is held out, chosen by its own hash. If `wanted` is
+// sentences, only the sources of pairs are used; if `wanted` is pairs, a file of sentences still gives sentences. If
+// `made` names a task, the text is the pairs that the task generates.
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file,
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});
-// The same text again; BadInput where the file has changed.
+// Reads the text of a run again. BadInput if a file has changed.
 TrainingText read_again(const TextOrigin& origin);
 
 }  // namespace masquerade

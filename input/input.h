@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Input from outside: whole files, and JSON within bounds. It lies below all other folders, so every caller says
-// which error it throws: read_input<BadInput>(path).
+// Input from outside: whole files, and JSON with limits. Depends on no other folder, so each caller chooses the error
+// to be thrown: read_input<BadInput>(path).
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -10,34 +10,32 @@
 
 namespace masquerade {
 
-constexpr std::size_t largest_text =
-    100'000'000;                              // bytes of settings and of JSON; the limit of a safetensors header, too
-constexpr int deepest_json = 64;              // lists and objects in each other
-constexpr std::size_t most_json = 2'000'000;  // values of a JSON text, which take some hundred bytes each in an object
+constexpr std::size_t largest_text = 100'000'000;  // bytes; limit for settings, JSON files and safetensors headers
+constexpr int deepest_json = 64;                   // nesting of lists and objects
+constexpr std::size_t most_json = 2'000'000;       // values in a JSON text; each takes some hundred bytes of memory
 
-// Called with the path of a file or of a run folder by whatever is about to read it. A program sets it to refuse what
-// it will write over (tools/outputs.h).
+// Called with the path of a file or run folder before it is read. A program sets it to refuse files that it will
+// overwrite (tools/outputs.h).
 inline std::function<void(const std::string& path)> before_reading = [](const std::string&) {};
 
-// Reads a file, a pipe or a terminal to its end. Returns what is wrong, in one line; nothing where all is well. It
-// never waits for somebody to open the other end of a pipe.
+// Reads a file, a pipe or a terminal to its end. Returns one line that says what is wrong, or "". Never waits for
+// another program to open a pipe.
 std::string read_whole(const std::string& path, std::string& bytes, std::size_t largest);
 
-// Parses JSON; nothing else here does. Returns what is wrong, in words that follow the name of the file: depth, more
-// values than `most`, keys that stand twice in one object, bytes that are no JSON. `offset` is where the text begins in
-// its file.
+// Parses JSON; all JSON is parsed here. Returns what is wrong, worded to follow the name of the file, or "": nested too
+// deeply, more than `most` values, a key twice in one object, or not JSON. `offset` is the position of the text in its
+// file, for messages.
 std::string parse_bounded(std::string_view text, nlohmann::json& value, std::size_t offset = 0,
                           std::size_t most = most_json);
 
-// A name of a file as text of JSON, which is UTF-8 alone, and back. A name that is not UTF-8 is written as a URI has
-// it:
+// Converts a file name to JSON text, which must be UTF-8, and back. A name that is not UTF-8 is written as a URI:
 // "file:///caf%E9.txt".
 std::string json_name(const std::string& bytes);
 std::string name_in_json(const std::string& text);
 
-// At most `most` bytes, cut between two code points, with "..." where something is missing.
+// At most `most` bytes of the text, cut between two code points; "..." marks a cut.
 std::string clipped(const std::string& text, std::size_t most = 60);
-// A value in a few words, never its whole depth: "an object", "a list of 3", 7, "text in quotes".
+// A short description of a value: "an object", "a list of 3", 7, "text in quotes".
 std::string in_words(const nlohmann::json& value);
 
 template <class Failure>

@@ -12,16 +12,17 @@ namespace {
 
 using nlohmann::json;
 
-// The text where it lies; a stream that holds a copy would double the memory.
+// Reads the text in place. A string stream would hold a copy and double the memory.
 struct TextBuffer : std::streambuf {
     explicit TextBuffer(std::string_view text) {
-        char* const begin = const_cast<char*>(text.data());  // a stream only reads here
+        char* const begin = const_cast<char*>(text.data());  // the stream only reads
         setg(begin, begin, begin + text.size());
     }
     std::size_t read() const { return std::size_t(gptr() - eback()); }
 };
 
-// Builds the value. A parser with a callback would go over all that an object holds whenever a part of it ends.
+// Builds the value from parser events. The library's parser with a callback would revisit a whole object each time one
+// of its parts ends.
 class Builder : public nlohmann::json_sax<json> {
   public:
     Builder(std::string_view text, json& root, std::size_t offset, std::size_t most)
@@ -31,7 +32,7 @@ class Builder : public nlohmann::json_sax<json> {
         if (text_.find_first_not_of(" \t\r\n") == text_.npos) return "is empty; JSON is expected";
         std::istream in(&buffer_);
         json::sax_parse(in, this);
-        // The parser takes a NUL for the end of the text.
+        // The parser takes a NUL byte for the end of the text.
         const std::size_t nul = problem_.empty() ? text_.find('\0') : text_.npos;
         if (nul != text_.npos) problem_ = "is not JSON:" + byte(nul + 1) + " cannot be read";
         return problem_;
@@ -43,7 +44,7 @@ class Builder : public nlohmann::json_sax<json> {
     bool number_unsigned(std::uint64_t value) override { return put(value); }
     bool number_float(double value, const std::string&) override { return put(value); }
     bool string(std::string& value) override { return put(std::move(value)); }
-    bool binary(json::binary_t&) override { return false; }  // never in text
+    bool binary(json::binary_t&) override { return false; }  // does not occur in JSON text
     bool start_object(std::size_t) override { return open(json::object()); }
     bool start_array(std::size_t) override { return open(json::array()); }
     bool end_object() override { return close(); }
@@ -67,7 +68,7 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
   private:
-    // As far as the parser has read.
+    // The position up to which the parser has read.
     std::string byte() const { return byte(buffer_.read()); }
     std::string byte(std::size_t place) const { return " byte " + std::to_string(offset_ + place) + " of the file"; }
     bool put(json value) {
@@ -106,9 +107,9 @@ class Builder : public nlohmann::json_sax<json> {
     TextBuffer buffer_;
     json& root_;
     const std::size_t offset_, most_;
-    std::size_t count_ = 0;    // of the values so far
-    std::vector<json*> open_;  // the lists and objects around the next value
-    json* slot_ = nullptr;     // of the last key, or the last value
+    std::size_t count_ = 0;    // number of values so far
+    std::vector<json*> open_;  // the lists and objects that are still open
+    json* slot_ = nullptr;     // where the next value of an object goes; the last value
     std::string problem_;
 };
 

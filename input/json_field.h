@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value of a JSON file that knows where it stands, so that what is wrong with it can be said: the file, the
-// field, what was found and what was expected. The caller says which error is thrown.
+// A value of a JSON file that knows its position, so that an error can name the file and the field, and say what was
+// found and what was expected. The caller chooses the type of error.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -20,7 +20,7 @@ class JsonField {
     JsonField(const std::string& file, const nlohmann::json& value, std::string name = "")
         : file_(&file), value_(&value), name_(std::move(name)) {}
 
-    // null where there is no such key; the object itself must be one.
+    // The value of a key, null if the key is absent. Fails if this field is not an object.
     JsonField operator[](const std::string& key) const {
         static const nlohmann::json null;
         if (!value_->is_object()) fail("an object");
@@ -35,7 +35,7 @@ class JsonField {
             items.emplace_back(*file_, item, name_ + '[' + std::to_string(items.size()) + ']');
         return items;
     }
-    // The same place, another value, which must stay.
+    // Another value at the same position. The value must outlive the field.
     JsonField with(const nlohmann::json& value) const { return {*file_, value, name_}; }
     bool is_null() const { return value_->is_null(); }
     bool is_string() const { return value_->is_string(); }
@@ -62,7 +62,7 @@ class JsonField {
         if (*value_ != text) fail('"' + text + '"');
     }
 
-    // The file and the field.
+    // The file and the name of the field.
     std::string where() const { return *file_ + ": " + (name_.empty() ? "the whole" : name_); }
 
     template <class... Parts>
@@ -73,7 +73,7 @@ class JsonField {
         throw Failure(said.str());
     }
 
-    // Keys that nobody asks for, a note each.
+    // Adds a note for every key that is not in `known`.
     void note_others(std::initializer_list<const char*> known, std::vector<std::string>& notes) const {
         for (const auto& item : value_->items()) {
             bool expected = false;

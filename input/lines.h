@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lines of a text file, as all that reads one takes them: without the byte order mark that Windows puts before the
-// first, and without their ends, LF or CR LF.
+// The lines of a text file, for all code that reads lines: without the byte order mark that Windows writes at the
+// beginning, and without line ends (LF or CR LF).
 #pragma once
 #include <string_view>
 
@@ -13,11 +13,11 @@ inline std::string_view without_return(std::string_view line) {
     return line.substr(0, line.size() - (!line.empty() && line.back() == '\r'));
 }
 
-// The text must outlive its lines.
+// Iterates over the lines of a text. The text must outlive the lines.
 class TextLines {
   public:
     explicit TextLines(std::string_view text) : rest_(without_mark(text)) {}
-    // False at the end. A last line without an end counts.
+    // Reads the next line; false at the end. A last line without a line end counts.
     bool next(std::string_view& line) {
         if (rest_.empty()) return false;
         const std::size_t end = rest_.find('\n');
@@ -26,7 +26,7 @@ class TextLines {
         number_++;
         return true;
     }
-    int number() const { return number_; }  // of the line that was read last, from 1
+    int number() const { return number_; }  // number of the line read last, from 1
 
   private:
     std::string_view rest_;

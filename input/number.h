@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A number that stands as text: in words, options, settings, and names of files.
+// Parses numbers in words, options, settings and file names.
 #pragma once
 #include <charconv>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// Reads the whole of `text` as one finite number, a plus sign allowed. False, and `number` stays as it was, if anything
-// else stands there or if the type cannot hold the number.
+// Reads all of `text` as one finite number; a plus sign is allowed. Returns false and leaves `number` unchanged if the
+// text is anything else or the type cannot hold the number.
 template <class T>
 bool read_number(std::string_view text, T& number, [[maybe_unused]] int base = 10) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);

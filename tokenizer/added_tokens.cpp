@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// Unicode's White_Space.
+// Unicode's White_Space property.
 bool is_white_space(char32_t c) {
     return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -24,7 +24,7 @@ bool word_touches(std::string_view text, std::size_t begin, std::size_t end) {
            (end < text.size() && is_word(decode_utf8(text, end)));
 }
 
-// Where the white space before byte `at` begins, not before `from`.
+// The offset where the white space before byte `at` begins, but not less than `from`.
 std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t from) {
     while (at > from) {
         CodePoint c = code_point_before(text, at);
@@ -43,7 +43,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-// The bytes of a line that are UTF-8.
+// The parts of a line that are valid UTF-8.
 Normalised valid_part(std::string_view line) {
     Normalised valid;
     for (std::size_t at = 0; at < line.size();) {
@@ -57,7 +57,7 @@ Normalised valid_part(std::string_view line) {
     return valid;
 }
 
-// Fills the bytes between tokens with ordinary text.
+// Collects the parts of a line: tokens, and ordinary text for the bytes between them.
 class Filler {
   public:
     Filler(std::vector<AddedTokens::Part>& parts, int begin) : parts_(parts), next_(begin) {}
@@ -96,11 +96,12 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
     normalised_ = make_set(forms, true);
 }
 
-// If forms are equal, the first counts (in the library any of them may): the trie takes the last of its equal entries.
+// If several tokens have the same form, the first one wins: the trie keeps the last of equal entries, so they are added
+// in reverse. (In Hugging Face's library any of them may win.)
 AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;
-    bool any = false;  // that can be found
+    bool any = false;  // whether any of these tokens can be found
     for (std::size_t i = tokens_.size(); i-- > 0;) {
         if (tokens_[i].normalised != normalised || forms[i].empty()) continue;
         entries.push_back({forms[i], int(i)});
@@ -116,7 +117,7 @@ AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bo
     return set;
 }
 
-// The next byte that a token may begin with; the end of the text if there is none.
+// The next byte that a token may begin with, or the end of the text.
 std::size_t AddedTokens::Set::candidate(std::string_view text, std::size_t from) const {
     if (firsts.empty()) return text.size();
     if (firsts.size() == 1) return std::min(text.find(firsts[0], from), text.size());
@@ -128,12 +129,12 @@ bool AddedTokens::may_hold(std::string_view line) const {
     return (!normalised_.firsts.empty() && !line.empty()) || exact_.candidate(line, 0) < line.size();
 }
 
-// emit(begin, end, id) for each token of valid UTF-8. What a token refuses (single_word) is not offered to
-// the shorter tokens in it, nor what follows within it.
+// Calls emit(begin, end, id) for each token in a text, which must be valid UTF-8. If the longest match is rejected
+// (single_word), neither a shorter token at this place nor a token that begins inside the match is tried.
 template <class Emit>
 void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
     std::size_t taken = 0,
-                last = 0;  // what tokens and the white space they took cover; the end of the last one
+                last = 0;  // end of what tokens and their white space cover; end of the last token
     for (std::size_t at = set.candidate(text, 0); at < text.size(); at = set.candidate(text, at)) {
         Trie::Match match = set.trie.longest(text.substr(at));
         if (match.length == 0) {
@@ -147,7 +148,7 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
         if (token.single_word && word_touches(text, begin, end)) continue;
         if (token.strip_right) end = end < taken ? taken : white_space_after(text, end);
         if (token.strip_left) begin = std::max(white_space_before(text, begin, taken), last);
-        if (begin >= end) continue;  // an earlier one took it all
+        if (begin >= end) continue;  // an earlier token took all of it
         last = end;
         emit(std::max(begin, taken), std::max(end, taken), token.id);
         taken = std::max(end, taken);
@@ -160,7 +161,8 @@ void AddedTokens::split(std::string_view line, std::vector<Part>& parts) const {
         if (!line.empty()) parts.push_back({0, int(line.size()), -1});
         return;
     }
-    // Parts of line[begin, end), whose text this is.
+    // Appends the parts of line[begin, end). `text` is this range or its normalised form; `of` has the spans of a
+    // normalised form.
     auto append_parts = [&](const Set& set, const Normalised& of, std::string_view text, int begin, int end) {
         Filler filler(parts, begin);
         find(set, text, [&](std::size_t from, std::size_t to, int id) {

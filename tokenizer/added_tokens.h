@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokens that are recognised in the text itself, such as a "[MASK]" that somebody wrote, before the rest is
-// cut into words. As Hugging Face's library does it (added_vocabulary.rs), strange cases included.
+// Tokens that are recognised in the text itself, such as a literal "[MASK]", before the rest is split into words.
+// Follows Hugging Face's library (added_vocabulary.rs), including its odd cases.
 #pragma once
 #include <array>
 #include <memory>
@@ -16,18 +16,18 @@ namespace masquerade {
 struct AddedToken {
     std::string text;
     int id = -1;
-    bool special = true;       // [CLS] and the like: it means nothing as text
-    bool single_word = false;  // not where a letter, digit, mark or "_" touches it
-    bool strip_left = false;   // takes the white space before it, too
-    bool strip_right = false;  // and after it
-    bool normalised = false;   // sought in the normalised text, by its own normalised form
-    bool beyond = false;       // past the model's own vocabulary: words are never cut into it
+    bool special = true;       // a control token such as [CLS], which has no meaning as text
+    bool single_word = false;  // not found next to a letter, digit, mark or "_"
+    bool strip_left = false;   // also takes the white space before it
+    bool strip_right = false;  // also takes the white space after it
+    bool normalised = false;   // its normalised form is searched for in the normalised text
+    bool beyond = false;       // not in the model's own vocabulary: words are never split into it
 };
 
 class AddedTokens {
   public:
-    // Bytes [begin, end) of a line: the token with this id, or ordinary text where the id is -1. A token
-    // covers the white space it takes. It is empty where an earlier one took all it consists of.
+    // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. A token includes the white space it takes. A
+    // token is empty if an earlier token took all of its bytes.
     struct Part {
         int begin, end;
         int id;
@@ -35,28 +35,29 @@ class AddedTokens {
 
     AddedTokens() = default;
 
-    // Tokens that are empty, or whose normalised form is, are never found. Without special, text that spells
-    // a special token stays text, also what other tokens would be part of it.
+    // A token whose text or normalised form is empty is never found. If `special` is false, text that spells a special
+    // token remains text, even if shorter tokens inside it would match.
     AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special = true);
 
-    // Whether nothing is ever found.
+    // Whether no token can ever be found.
     bool empty() const { return exact_.firsts.empty() && normalised_.firsts.empty(); }
 
-    // False where a line surely holds no token: a look for the bytes that tokens begin with. Those that are
-    // sought in normalised text cost normalising every line.
+    // False if a line certainly contains no token. Only looks for the first bytes of tokens. If a token is searched for
+    // in normalised text, returns true for every line that is not empty.
     bool may_hold(std::string_view line) const;
 
-    // The parts of a line, in order, without gap or overlap. At each place the longest token counts, and
-    // those that are normalised only where the others left text. Bytes that are not UTF-8 are looked past. A
-    // token that matches a part of what one character becomes (a jamo of a syllable) takes the character.
+    // The parts of a line, in order, without gaps or overlaps. The longest token at each position wins. Tokens that are
+    // searched for in normalised text are searched for only between the other tokens. Bytes that are not UTF-8 are
+    // ignored. A token that matches only a part of a character's normalised form (a jamo of a Hangul syllable) takes
+    // the whole character.
     void split(std::string_view line, std::vector<Part>& parts) const;
     std::vector<Part> split(std::string_view line) const;
 
   private:
     struct Set {
-        Trie trie{{}};                     // the value: which of tokens_
-        std::string firsts;                // the bytes that they begin with
-        std::array<bool, 256> is_first{};  // the same
+        Trie trie{{}};                     // value: index into tokens_
+        std::string firsts;                // the first bytes of the tokens
+        std::array<bool, 256> is_first{};  // `firsts`, as a table
         std::size_t candidate(std::string_view text, std::size_t from) const;
     };
     Set make_set(const std::vector<std::string>& forms, bool normalised) const;
@@ -64,7 +65,7 @@ class AddedTokens {
     void find(const Set& set, std::string_view text, Emit emit) const;
 
     std::vector<AddedToken> tokens_;
-    std::shared_ptr<const Characters> characters_;  // where a token is sought in normalised text
+    std::shared_ptr<const Characters> characters_;  // set if a token is searched for in normalised text
     bool special_ = true;
     Set exact_, normalised_;
 };

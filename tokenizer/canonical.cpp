@@ -23,11 +23,11 @@ bool in_range(char32_t c, char32_t first, char32_t count) { return c - first < c
 constexpr std::uint64_t pair_of(char32_t first, char32_t second) { return std::uint64_t(first) << 32 | second; }
 
 struct Tables {
-    Map decompositions;                                    // in full
-    std::unordered_map<std::uint64_t, char32_t> composed;  // by pairs
+    Map decompositions;                                    // full decompositions
+    std::unordered_map<std::uint64_t, char32_t> composed;  // key: pair_of() the two parts
     std::unordered_map<char32_t, int> classes;
     std::unordered_set<char32_t> unstable;    // code points that NFC may change or join to the text before them
-    std::array<bool, 0x110000 / 256> busy{};  // blocks with such a code point
+    std::array<bool, 0x110000 / 256> busy{};  // blocks of 256 that contain an unstable code point
 
     Tables() {
         Map steps;
@@ -90,7 +90,7 @@ std::u32string decomposed(const std::u32string& text) {
         else
             all += c;
     }
-    for (std::size_t begin = 0; begin < all.size();) {  // canonical order
+    for (std::size_t begin = 0; begin < all.size();) {  // sort the marks into canonical order
         std::size_t end = begin + 1;
         while (end < all.size() && combining_class(all[end]) > 0) end++;
         const std::size_t marks = begin + (combining_class(all[begin]) == 0);
@@ -101,7 +101,7 @@ std::u32string decomposed(const std::u32string& text) {
     return all;
 }
 
-// The one character for two; 0: there is none.
+// The composite of two characters; 0 if there is none.
 char32_t composite(char32_t first, char32_t second) {
     if (in_range(first, initial, initials) && in_range(second, vowel, vowels))
         return syllable + ((first - initial) * vowels + (second - vowel)) * finals;
@@ -112,7 +112,7 @@ char32_t composite(char32_t first, char32_t second) {
     return found == tables().composed.end() ? 0 : found->second;
 }
 
-// Joins each character to the last starter before it, unless one between the two blocks it.
+// Composes each character with the last starter before it, unless a character in between blocks the composition.
 std::u32string composed(const std::u32string& text) {
     std::u32string all;
     std::size_t starter = text.npos;
@@ -141,8 +141,8 @@ int combining_class(char32_t c) {
 
 std::string nfc(std::string_view text, const MayCompose& may) {
     std::string all;
-    std::size_t begin = 0;  // of the stretch that is not in `all` yet
-    bool stable = true;     // its characters are
+    std::size_t begin = 0;  // start of the stretch that is not yet in `all`
+    bool stable = true;     // whether the stretch has only stable characters
     const auto close = [&](std::size_t end) {
         const std::string_view before = text.substr(begin, end - begin);
         begin = end;

@@ -9,20 +9,19 @@
 
 namespace masquerade {
 
-// The full canonical decompositions of all code points that have one, except Hangul syllables.
+// Full canonical decompositions of all code points that have one, except Hangul syllables.
 const unicode::Map& canonical_decompositions();
 
 // The canonical combining class; 0 for a starter.
 int combining_class(char32_t c);
 
-// The text in NFC. Bytes that are not UTF-8 stay where they are.
+// The text in NFC. Bytes that are not UTF-8 are kept.
 std::string nfc(std::string_view text);
 
-// A stretch of a text that is not in NFC, and the same stretch in NFC.
+// Called with a stretch of text that is not in NFC, and with its NFC. Returns whether to replace it.
 using MayCompose = std::function<bool(std::string_view before, std::string_view after)>;
 
-// As nfc(), except that a stretch stays as it is if the function says false. Stretches are as short as composition
-// allows.
+// Like nfc(), but a stretch for which `may` returns false is kept. Stretches are as short as composition allows.
 std::string nfc(std::string_view text, const MayCompose& may);
 
 }  // namespace masquerade

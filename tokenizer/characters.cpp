@@ -68,7 +68,7 @@ void Characters::set_flags(const NormaliseOptions& options) {
     for (char32_t c = '0'; options.single_digits && c <= '9'; c++) make(c).flags |= Character::punctuation;
 }
 
-// Lower case, then decomposition, each code point by itself: their order makes no difference to any.
+// Lower-cases, then decomposes. Each code point is mapped by itself; the order of the two does not change any result.
 void Characters::set_results(const NormaliseOptions& options) {
     const bool library = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;
@@ -118,7 +118,7 @@ void Characters::set_result(char32_t c, const std::u32string& result) {
     what.flags = flags & 0x7FF;
 }
 
-// Ideographs fill hundreds of blocks that are all the same: neighbours that are equal become one.
+// Hundreds of blocks of ideographs have equal entries: equal neighbours share one block.
 void Characters::share_equal_blocks() {
     std::vector<Character> kept(table_.begin(), table_.begin() + 256);
     for (std::uint16_t& block : block_of_) {
@@ -150,7 +150,8 @@ void Characters::replace(std::string_view line, std::string& text, std::vector<S
     for (std::size_t at = 0, next; at < line.size(); at = next) {
         const CodePoint c = decode_utf8(line, at);
         next = at + std::size_t(std::max(c.length, 1));
-        if (c.length == 0) continue;  // stray bytes would join where a character between them goes
+        // dropped: removing a character between them could make stray bytes a valid character
+        if (c.length == 0) continue;
         const auto found = replaced_.find(c.value);
         text += found != replaced_.end() ? found->second : line.substr(at, next - at);
         sources.resize(text.size(), {int(at), int(next)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From ids back to text: pieces are put together to words, and words get their spaces.
+// Decoding ids to text: joins pieces to words and inserts spaces.
 #include <algorithm>
 
 #include "input/utf8.h"
@@ -16,7 +16,7 @@ void WordPiece::prepare_decoding() {
         if (token.special) silent_.push_back(token.id);
         if (!recognises(token)) continue;
         if (token.single_word) guarded_.push_back(token.id);
-        // A token with white space inside can arise whatever is done.
+        // A token that contains white space cannot be avoided: words with a space between them may spell it.
         std::string text = token.normalised ? normalise(token.text, characters_).text : token.text;
         text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
         if (!text.empty()) never_joined_.push_back(std::move(text));
@@ -45,10 +45,10 @@ std::string WordPiece::reading(std::string_view line) const {
 }
 
 std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
-    std::size_t next = 0;  // of the unknown words
+    std::size_t next = 0;  // index of the next unknown word
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
-    bool open = false;  // the last word may go on
+    bool open = false;  // the next piece may continue the last word
     for (int id : ids) {
         const bool written = id == vocabulary_.unk() && next < unknown.size();
         const std::string& token = written ? unknown[next++] : vocabulary_.token(id);
@@ -75,8 +75,9 @@ std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std
     return composed(with_spaces(std::move(words), never_joined_));
 }
 
-// Encoding decomposes, so that decoding has to compose. Where encoding tells the composed text from the decomposed one,
-// as it does without stripping, the text stays as its tokens spell it.
+// Composes the text, because encoding decomposed it. A stretch is composed only if both forms are normalised to equal
+// text, which need not hold without accent stripping. If composing would change which added tokens are recognised, the
+// whole text stays as it is.
 std::string WordPiece::composed(std::string text) const {
     const auto same = [&](std::string_view before, std::string_view after) {
         return normalise(before, characters_).text == normalise(after, characters_).text;

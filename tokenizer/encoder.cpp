@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encoding a line: simple words by their bytes, all others normalised first; then the longest match.
+// Encoding a line: plain ASCII words are read directly and all other words are normalised first; then the longest match
+// splits a word into pieces.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -11,10 +12,10 @@ namespace masquerade {
 
 namespace {
 
-// Few lines need more; a longer one makes room for itself.
+// Initial capacity in ids. A longer line enlarges it.
 constexpr std::size_t room = 1024;
 
-// Places in a line are ints.
+// Offsets in a line are ints.
 void check_size(std::string_view line) {
     if (line.size() > INT_MAX)
         throw TokenizerError("a text of " + std::to_string(line.size()) +
@@ -26,9 +27,9 @@ void check_size(std::string_view line) {
 Encoder::Encoder(const WordPiece& tokenizer, int remembered)
     : of_(tokenizer), words_(tokenizer.characters()), spanned_(tokenizer.characters(), true), cache_(remembered) {}
 
-// Goes through a line word by word. Words of ASCII and single characters need no more than a look at their bytes:
-// plain(word, begin, end) and single(c, begin, end) get them; single says whether it took the character.
-// All other words are normalised first: then general() finds the word in `words`.
+// Visits a line word by word. Plain ASCII words and single characters are recognised by their bytes and passed to
+// plain(word, begin, end) and single(c, begin, end); single() returns whether it accepted the character. Every other
+// word is normalised; general() then finds it in `words`.
 template <class Plain, class Single, class General>
 void Encoder::walk(Words& words, Plain plain, Single single, General general) const {
     const Characters& characters = of_.characters_;
@@ -76,8 +77,8 @@ void Encoder::walk(Words& words, Plain plain, Single single, General general) co
     }
 }
 
-// emit(id, first byte, last byte + 1) for each piece of the word; false where the word is too long, or where
-// some part of it matches nothing: then the whole word is [UNK].
+// Calls emit(id, first byte, last byte + 1) for each piece of the word. Returns false if the whole word is [UNK]: it is
+// too long, or (with Unknown::word) no piece matches some part of it.
 template <class Emit>
 bool Encoder::split(std::string_view word, int length, Emit emit) const {
     if (length > of_.options_.max_word) return false;
@@ -114,7 +115,7 @@ void Encoder::append(std::string_view line, std::vector<int>& ids) {
     ids.insert(ids.end(), ids_.begin(), ids_.begin() + std::ptrdiff_t(count_));
 }
 
-// Room for one id a byte, and for the unused ones of a remembered word.
+// Makes room for one id per byte, and for the unused ids of a WordCache entry.
 void Encoder::make_room(std::size_t bytes) {
     std::size_t needed = count_ + bytes + WordCache::most;
     if (ids_.size() < needed) ids_.resize(std::max({needed, 2 * ids_.size(), room}));
@@ -164,7 +165,7 @@ void Encoder::append_plain(const PlainWord& word, std::string_view bytes) {
     std::copy_n(place, count, entry.ids);
 }
 
-// A plain word as the tries know it.
+// A plain word in lower case, if the options ask for it.
 std::string_view Encoder::lower(std::string_view bytes) {
     lowered_.resize(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); i++) lowered_[i] = of_.characters_.letter_of(bytes[i]);
@@ -188,7 +189,7 @@ void Encoder::append(std::string_view line, std::vector<Piece>& pieces) {
 void Encoder::append_pieces(std::string_view text, int offset, int& word, std::vector<Piece>& pieces) {
     Words& words = spanned_;
     words.begin(text);
-    // span(begin, end): the bytes that bytes [begin, end) of the word come from.
+    // span(begin, end) maps bytes [begin, end) of the word to bytes of the text.
     auto append = [&](std::string_view bytes, int length, auto span) {
         auto emit = [&](int id, int begin, int end) {
             Span from = span(begin, end);
@@ -206,7 +207,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
                [&](int first, int last) { return words.source(at + std::size_t(first), at + std::size_t(last)); });
     };
     auto single = [&](char32_t c, std::size_t begin, std::size_t end) {
-        int id = c < 0x80 ? single_id(c) : -1;  // marks that follow others belong to them
+        int id = c < 0x80 ? single_id(c) : -1;  // a character beyond ASCII may be followed by its marks
         if (id < 0) return false;
         const Span from = words.source(begin, end);
         pieces.push_back({id, offset + from.begin, offset + from.end, word++});
@@ -214,7 +215,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
     };
     auto general = [&] {
         const std::string& bytes = words.text();
-        std::size_t at = 0, next = 0;  // a byte of the word, and the code point that begins there
+        std::size_t at = 0, next = 0;  // a byte of the word, and the index of its code point
         append(bytes, words.length(), [&](int begin, int end) {
             auto count = [&](int from, int to) {
                 return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));

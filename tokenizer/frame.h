@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tokens that two texts keep where a model has room for fewer.
+// Truncation of a pair of texts to the number of tokens that a model accepts.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace masquerade {
 
-// The text that loses tokens: the longer one, or always the same.
+// Which text loses tokens: the longer one, or always the first or the second.
 enum class Truncation { longest, first, second };
 
 struct Lengths {
     int first, second;
 };
 
-// The longer text is cut until both are equally long, then each in turn. If the odd token of two long texts is left,
-// BERT's reference (_truncate_seq_pair of create_pretraining_data.py) gives it to the first text, Hugging Face's
-// library to the text that was longer, and to the second of two equally long ones.
+// Shortens the longer text until both have equal length, then both in turn. If one token is left over, BERT's reference
+// (_truncate_seq_pair in create_pretraining_data.py) gives it to the first text. Hugging Face's library gives it to the
+// text that was longer, or to the second if they had equal length.
 inline Lengths longest_first(Rules rules, int room, int first, int second) {
     if (first <= room - second) return {first, second};
     if (std::min(first, second) <= room / 2)  // only the longer one is cut
@@ -27,7 +27,7 @@ inline Lengths longest_first(Rules rules, int room, int first, int second) {
     return odd_to_first ? Lengths{room - room / 2, room / 2} : Lengths{room / 2, room - room / 2};
 }
 
-// Nothing if the only text to be cut would be left empty.
+// The lengths after truncation; nullopt if the text to be shortened would become empty.
 inline std::optional<Lengths> cut(Truncation which, Rules rules, int room, Lengths all) {
     const std::int64_t excess = std::int64_t(all.first) + all.second - room;
     if (excess <= 0) return all;

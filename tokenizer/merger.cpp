@@ -33,7 +33,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
         const Queued best = queue_.back();
         queue_.pop_back();
         Pair& pair = pairs_[std::size_t(best.pair)];
-        if (best.count != pair.queued) continue;  // it was put there again, with more
+        if (best.count != pair.queued) continue;  // outdated: the pair was queued again with a larger count
         pair.queued = 0;
         if (best.count != pair.count) {
             queue(best.pair);
@@ -45,7 +45,7 @@ bool Merger::run(int size, const std::function<bool()>& goes_on) {
 }
 
 void Merger::change(int left, int right, Count by, int word) {
-    // Mixed, since the table's hash is the number itself (Fibonacci hashing).
+    // Mixed by Fibonacci hashing, because std::hash of a number is the number itself.
     std::uint64_t both = (std::uint64_t(left) << 32 | std::uint32_t(right)) * 0x9E3779B97F4A7C15u;
     auto [place, is_new] = ids_.try_emplace(both, int(pairs_.size()));
     if (is_new) pairs_.push_back({left, right});
@@ -68,7 +68,7 @@ void Merger::merge(int id) {
     pairs_[std::size_t(id)].count = 0;
 }
 
-// In one word, from left to right; the tokens that are done stand before `kept`.
+// Merges the pair in one word, from left to right. The tokens before `kept` are final.
 void Merger::merge_in(int w, int left, int right, int merged) {
     Word& word = words_[std::size_t(w)];
     int* tokens = &cut_[word.begin];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words cut into tokens, and the most frequent pair of neighbours merged again and again (Sennrich et al. 2016).
+// Byte-pair merging: words are split into tokens, and the most frequent pair of neighbours is merged again and again
+// (Sennrich et al. 2016).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,12 +11,12 @@
 
 namespace masquerade {
 
-// The tokens of a vocabulary in the making, in order.
+// The tokens of a vocabulary under construction, in order.
 class TokenList {
   public:
-    // The token's place; a new one goes to the end.
+    // Returns the index of the token; a new token is appended.
     int add(const std::string& token);
-    int find(const std::string& token) const;  // -1: not there
+    int find(const std::string& token) const;  // -1 if absent
     const std::string& operator[](int id) const { return tokens_[std::size_t(id)]; }
     int size() const { return int(tokens_.size()); }
     std::vector<std::string> take() { return std::move(tokens_); }
@@ -25,32 +26,33 @@ class TokenList {
     std::unordered_map<std::string, int> ids_;
 };
 
-// A queue holds each pair with the count that it had when it was put there. A pair whose count rose is put there again;
-// one whose count fell is put there again when its turn comes. Equal counts go by the strings: the smaller left token
-// first, then the smaller right one.
+// Finds the most frequent pair with a queue. Each entry has the count that its pair had when it was queued. A pair
+// whose count rose is queued again; a pair whose count fell is queued again when its entry reaches the front. Pairs
+// with equal counts are ordered by their strings: smaller left token first, then smaller right token.
 class Merger {
   public:
     using Count = std::int64_t;
 
-    // Pairs seen less than min_count times stay apart.
+    // Pairs that occur fewer than min_count times are not merged.
     Merger(TokenList& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
 
-    // A word as it is cut so far.
+    // Adds a word, given as its current tokens, which occurs `count` times.
     void add(const std::vector<int>& tokens, Count count);
 
-    // Merges until there are `size` tokens, or no pair to merge. Now and then goes_on() is asked; false ends it.
+    // Merges until there are `size` tokens or no pair is left. Calls goes_on() now and then; if it returns false, stops
+    // and returns false.
     bool run(int size, const std::function<bool()>& goes_on);
 
   private:
     struct Word {
-        std::size_t begin;  // in cut_
+        std::size_t begin;  // index into cut_
         int length;
         Count count;
     };
     struct Pair {
         int left, right;
-        Count count = 0, queued = 0;  // queued: the count it stands in the queue with; 0: not there
-        std::vector<int> words = {};  // where it occurs; some may have lost it since, or be listed twice
+        Count count = 0, queued = 0;  // queued: the count in its latest queue entry; 0: not in the queue
+        std::vector<int> words = {};  // where the pair occurs; may contain outdated or repeated entries
     };
     struct Queued {
         Count count;
@@ -65,12 +67,12 @@ class Merger {
 
     TokenList& tokens_;
     Count min_count_;
-    std::vector<int> cut_;  // the words' tokens, one word after the other
+    std::vector<int> cut_;  // the tokens of all words, one word after the other
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
-    std::unordered_map<std::uint64_t, int> ids_;  // of pairs
+    std::unordered_map<std::uint64_t, int> ids_;  // index of a pair
     std::vector<Queued> queue_;                   // a heap
-    std::vector<int> risen_;                      // pairs that became more frequent in a merge
+    std::vector<int> risen_;                      // pairs whose count rose in the last merge
 };
 
 }  // namespace masquerade

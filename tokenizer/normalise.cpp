@@ -25,7 +25,7 @@ bool Words::next() {
     text_.clear();
     spans_.clear();
     length_ = 0;
-    bool alone = false;  // the word is one character that stands alone; only its marks may still follow
+    bool alone = false;  // the word is a character that stands alone; only its marks may follow
     while (at_ < line_.size()) {
         if (!alone && take_letters()) continue;
         CodePoint c = decode_utf8(line_, at_);
@@ -58,7 +58,7 @@ bool Words::next() {
     return length_ > 0;
 }
 
-// The letters and digits of ASCII that come next, in one go; false if there are none.
+// Takes all ASCII letters and digits that come next; false if there are none.
 bool Words::take_letters() {
     if (characters_.kind(line_[at_]) != Characters::letter) return false;
     sort_run();
@@ -102,7 +102,7 @@ void Words::append(char32_t c, Span span) {
     if (with_spans_) spans_.push_back(span);
 }
 
-// Unicode's Final_Sigma: a cased character before, none after, ignorable ones not counted.
+// Unicode's Final_Sigma: a cased character precedes and none follows, skipping ignorable characters.
 bool Words::sigma_is_final(std::size_t after) const {
     if (!after_cased_) return false;
     for (CodePoint c; after < line_.size(); after += std::size_t(std::max(c.length, 1))) {
@@ -114,7 +114,7 @@ bool Words::sigma_is_final(std::size_t after) const {
     return true;
 }
 
-// Canonical order: the nonstarters of a run, sorted by class. They keep the run's spans in the order of the
+// Sorts the nonstarters of a run by combining class (canonical order). The spans of the run stay in the order of the
 // line.
 void Words::sort_run() {
     if (run_length_ > 1) {
@@ -132,7 +132,7 @@ void Words::sort_run() {
     run_length_ = 0;
 }
 
-// Words leave out what is between them; it is read again, for the spaces.
+// The class Words skips what is between words; that text is read again here to keep its spaces.
 Normalised normalise(std::string_view line, const Characters& characters) {
     Normalised result;
     if (!characters.replaces() && is_ascii(line)) {

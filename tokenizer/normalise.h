@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a line of text to normalised words, exactly as BERT's reference tokenizer does it
-// (google-research/bert, tokenization.py): clean, set ideographs apart, split at white space; in lower case
-// fold, decompose (NFD) and strip marks; split at punctuation. One pass, one code point at a time.
+// Splits a line of text into normalised words, exactly as BERT's reference tokenizer does (google-research/bert,
+// tokenization.py): clean, isolate ideographs, split at white space; if lower-casing, fold case, decompose (NFD) and
+// strip marks; split at punctuation. One pass, one code point at a time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,8 +14,7 @@ namespace masquerade {
 // for (Words words(line, characters); words.next();) use(words.text());
 class Words {
   public:
-    // Spans cost time: ask for them where they are needed. The characters, and the line, must outlive the
-    // object.
+    // Spans cost time, so ask for them only if needed. `characters` and the line must outlive this object.
     explicit Words(const Characters& characters, bool with_spans = false)
         : characters_(characters), with_spans_(with_spans) {}
     Words(std::string_view line, const Characters& characters, bool with_spans = false)
@@ -23,7 +22,7 @@ class Words {
         begin(line);
     }
 
-    // Starts on a line. Its memory is kept from line to line.
+    // Starts on a line. Memory is reused from line to line.
     void begin(std::string_view line) {
         if (characters_.replaces()) characters_.replace(line, replaced_, sources_);
         line_ = characters_.replaces() ? replaced_ : line;
@@ -36,18 +35,18 @@ class Words {
     const std::string& text() const { return text_; }  // never empty, valid UTF-8
     int length() const { return length_; }             // in code points of text()
 
-    // One per code point of text(): the character it came from, and the stripped marks that follow it.
-    // A Hangul syllable becomes 2 or 3 code points, which share its span.
+    // One span per code point of text(): its source character and the stripped marks that follow. A Hangul syllable
+    // becomes 2 or 3 code points that share one span.
     const std::vector<Span>& spans() const { return spans_; }
 
-    // ---- for readers that take simple words themselves, between two calls of next() ----
+    // For callers that read simple words themselves, between two calls of next():
 
-    // The line with its characters replaced, and the place in it where the next word is looked for.
+    // The line after replacements, and the offset in it from which next() looks for a word.
     std::string_view line() const { return line_; }
     std::size_t at() const { return at_; }
 
-    // Goes on at another place, where no word is cut in two; after_cased: whether the last character before it
-    // that is not Case_Ignorable is cased, which Final_Sigma asks, and no space is between.
+    // Continues at another offset, which must not be inside a word. after_cased: whether the last character before the
+    // offset that is not Case_Ignorable is cased, with no space after it, for the Final_Sigma rule.
     void go_to(std::size_t at, bool after_cased) {
         at_ = at;
         after_cased_ = after_cased;
@@ -69,25 +68,26 @@ class Words {
     const Characters& characters_;
     bool with_spans_;
     std::string_view line_;
-    std::string replaced_;       // what line_ shows where characters are replaced
-    std::vector<Span> sources_;  // of its bytes; empty where nothing is replaced
+    std::string replaced_;       // backs line_ if characters are replaced
+    std::vector<Span> sources_;  // spans of the bytes of replaced_; empty if nothing is replaced
     std::size_t at_ = 0;         // next byte of the line
     bool after_cased_ = false;
     std::string text_;
     int length_ = 0;
     std::vector<Span> spans_;
-    std::size_t run_begin_ = 0;  // in text_: the nonstarters at its end, and how many they are
+    std::size_t run_begin_ = 0;  // offset in text_ and number of the nonstarters at its end
     int run_length_ = 0;
 };
 
-// A text and, for each of its bytes, the bytes [begin, end) of the line it came from, which never go back.
+// A text and, for each of its bytes, the bytes [begin, end) of the line from which it comes. The spans are in ascending
+// order.
 struct Normalised {
     std::string text;
     std::vector<Span> spans;
 };
 
-// A line cleaned, with spaces around its ideographs, lower-cased and stripped as the options ask, punctuation
-// still where it was. White space is one " " for each character of it.
+// Normalises a line without splitting it at punctuation: cleaned, with spaces around ideographs, lower-cased and
+// stripped as the options ask. Each white-space character becomes one space.
 Normalised normalise(std::string_view line, const Characters& characters);
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Characters that a vocabulary lacks, and what to read instead: NormaliseOptions::replace. bert-base-chinese, for one,
-// has no curly quotes, no dashes and no ellipsis, and all of them become [UNK].
+// Replacements for characters that a vocabulary lacks, for NormaliseOptions::replace. For example, bert-base-chinese
+// has no curly quotes, dashes or ellipsis; without replacements they all become [UNK].
 #pragma once
 #include <map>
 #include <string>
@@ -9,10 +9,11 @@ namespace masquerade {
 
 using Replacements = std::map<char32_t, std::string>;
 
-// Typographic quotes, dashes and the ellipsis as a typewriter has them.
+// Replaces typographic quotes, dashes and the ellipsis by their ASCII forms.
 Replacements ascii_punctuation();
 
-// From a file: a character, a tab, and its text (which may be empty) a line. TokenizerError names a wrong line.
+// Reads a file with one replacement per line: a character, a tab, and its text (may be empty). TokenizerError names a
+// malformed line.
 Replacements read_replacements(const std::string& path);
 
 }  // namespace masquerade

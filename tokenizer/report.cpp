@@ -17,9 +17,9 @@ struct Item {
     std::int64_t count;
 };
 
-constexpr std::size_t longest_shown = 24;  // characters of a word
+constexpr std::size_t longest_shown = 24;  // characters per word
 
-// A tokenizer for words that are normalised already.
+// A tokenizer for words that are already normalised.
 WordPiece for_words(const WordPiece& tokenizer) {
     WordPiece::Options options = tokenizer.options();
     options.lower = options.clean = options.split_ideographs = options.recognise_special = false;
@@ -36,7 +36,7 @@ std::string grouped(std::int64_t n) {
 
 std::string code_of(char32_t c) { return fmt::format("U+{:04X}", std::uint32_t(c)); }
 
-// A long word is cut; what cannot be seen is written as U+XXXX.
+// Shortens a long word and writes invisible characters as U+XXXX.
 std::string shown(std::string_view text) {
     static const Characters reference{NormaliseOptions{}};
     std::string out;
@@ -51,7 +51,7 @@ std::string shown(std::string_view text) {
     return length > longest_shown ? out + "…" : out;
 }
 
-// An item a line, the most frequent first: how often, its code if it is a character, and its text.
+// One item per line, most frequent first: its count, its code point if with_code is true, and its text.
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
@@ -99,7 +99,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
         else
             uncovered.push_back({character, count});
     }
-    int usable = 0, used = 0;  // tokens but the special ones, and those that occur
+    int usable = 0, used = 0;  // tokens that are not special, and those that occur in the text
     for (int id = 0; id < vocabulary.size(); id++) {
         usable += !vocabulary.is_special(id);
         used += !vocabulary.is_special(id) && is_used[std::size_t(id)];

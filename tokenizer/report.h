@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How well a vocabulary fits a text.
+// Measures how well a vocabulary fits a text.
 #pragma once
 #include <string>
 
@@ -8,10 +8,12 @@
 
 namespace masquerade {
 
-// A table, lines of at most 80 columns, and lists of at most `most` unknown words and as many characters that are no
-// token, the most frequent first. The words must be counted with the tokenizer's own NormaliseOptions: punctuation
-// marks and ideographs count as words; characters are those of the words, bytes those of the lines without line
-// feeds. No [CLS] or [SEP] is added, and what looks like one in the text is text.
+// Returns a table with lines of at most 80 columns, then lists of at most `most` unknown words and at most `most`
+// characters that are not tokens, most frequent first.
+//
+// The words must have been counted with the tokenizer's own NormaliseOptions. Punctuation marks and ideographs count as
+// words. Characters are counted in the normalised words, bytes in the original lines without line feeds. No [CLS] or
+// [SEP] is added, and special tokens in the text count as text.
 std::string report(const WordCounts& words, const WordPiece& tokenizer, int most = 20);
 
 }  // namespace masquerade

@@ -9,31 +9,31 @@ namespace masquerade {
 
 namespace {
 
-// Facts about the text that was written so far.
+// Facts about the text written so far.
 struct Written {
-    int spaces = 0, ideographs = 0, latin = 0;        // counted
-    bool double_quote = false, single_quote = false;  // open
-    bool url = false;                                 // since the last space
+    int spaces = 0, ideographs = 0, latin = 0;        // counts
+    bool double_quote = false, single_quote = false;  // whether a quotation is open
+    bool url = false;                                 // in a URL since the last space
 
     bool chinese() const { return ideographs > latin; }
 };
 
-// A sign, what stands beside it, and what was written up to `before`.
+// A sign, the words next to it, and the facts about the text up to and including `before`.
 struct Place {
     const SpacedWord &before, &sign, &after;
     const Written& written;
 };
 
-// The rules for spaces beside a sign; docs/results/tokenizer.md gives what each is worth.
+// The rules for spaces next to a sign. docs/results/tokenizer.md shows how much each rule contributes.
 
-// The words after an apostrophe: it's, we'll, o'clock.
+// Words that follow an apostrophe: it's, we'll, o'clock.
 constexpr std::string_view contracted[] = {"s", "t", "d", "m", "ll", "re", "ve", "clock"};
 
-// The words after a full stop within a name: wikipedia.org, node.js, index.html.
+// Words that follow a full stop inside a name: wikipedia.org, node.js, index.html.
 constexpr std::string_view extensions[] = {"org", "com", "net", "io",   "fm",   "js",   "py",  "pl", "pm", "rb",
                                            "el",  "h",   "sh",  "html", "json", "conf", "yml", "md", "txt"};
 
-// The words after the dash in the titles of a catalogue: NAME OF A THING - PART OF IT.
+// Words that follow the dash in the titles of the package catalogue: NAME - PART.
 constexpr std::string_view parts[] = {"common",    "core",          "data",     "devel",  "development", "doc",
                                       "docs",      "documentation", "feature",  "header", "headers",     "library",
                                       "libraries", "metapackage",   "node",     "python", "python3",     "runtime",
@@ -59,14 +59,14 @@ bool after_word(const Place& p) { return p.before.letters(); }
 bool words_around(const Place& p) { return p.before.letters() && p.after.letters(); }
 bool letters_around(const Place& p) { return words_around(p) && p.before.text.size() == 1 && p.after.text.size() == 1; }
 bool digits_around(const Place& p) {
-    bool thousands = p.after.number() && p.after.text.size() == 3;  // 1,000, but: may 1, 1955
+    bool thousands = p.after.number() && p.after.text.size() == 3;  // 1,000 but not: may 1, 1955
     return is_digit(p.before.last) && is_digit(p.after.first) && (p.sign.first != ',' || thousands);
 }
 
 bool contraction(const Place& p) { return after_word(p) && one_of(p.after.text, contracted); }
 bool single_open(const Place& p) { return p.written.single_quote; }
 bool double_open(const Place& p) { return p.written.double_quote; }
-// Not the students' room, nor 5' 10.
+// Excludes: the students' room, 5' 10.
 bool opens(const Place& p) {
     return p.after.first != 0 && !(after_word(p) && (!p.after.letters() || p.before.last == 's'));
 }
@@ -85,10 +85,10 @@ struct Rule {
 };
 constexpr Hold none{}, left{true, false}, right{false, true}, both{true, true};
 
-// The first row that fits decides. A sign without a row is a word among others.
+// The first matching row decides. A sign that no row matches has a space on both sides.
 constexpr Rule rules[] = {
     {U"#$%&'()*+,-./:;<=>@[\\^_`{|}", in_chinese, both},
-    {U"\"~", single_in_chinese, both},  // but: 好," "真
+    {U"\"~", single_in_chinese, both},  // not for: 好," "真
 
     {U"'’", contraction, both},   // it's
     {U"'’`", single_open, left},  // 'please', `eager'
@@ -113,14 +113,14 @@ constexpr Rule rules[] = {
     {U"/_^·‐‑", always, both},
 };
 
-// How a sign holds on.
+// The sides of a sign that have no space.
 Hold hold_of(const Place& place) {
     for (const Rule& rule : rules)
         if (rule.signs.find(place.sign.first) != rule.signs.npos && rule.fits(place)) return rule.hold;
     return none;
 }
 
-// East Asian writing without spaces: ideographs, kana, full-width signs; not Hangul.
+// Characters of East Asian scripts without spaces: ideographs, kana, full-width signs; not Hangul.
 bool is_wide(char32_t c) {
     return c >= 0x2E80 &&
            (c < 0xA4D0 || (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFFF0) ||
@@ -148,14 +148,14 @@ class Writer {
     std::string line;
 
   private:
-    // Whether there is no space between the two.
+    // Whether the two words are written without a space.
     bool closes(const SpacedWord& before, const SpacedWord& word) const {
         if (!before.alone() && !word.alone()) return false;
         bool joined = before.hold.right || word.hold.left || is_wide(before.last) || is_wide(word.first);
         return joined && !forbidden(before, word);
     }
 
-    // Whether the words have to stay apart lest a token be found in them, or be missed.
+    // Whether a space must stay, because without it an added token would be recognised or missed.
     bool forbidden(const SpacedWord& before, const SpacedWord& word) const {
         if (before.kind == SpacedWord::Kind::guarded && is_word_character(word.first)) return true;
         if (word.kind == SpacedWord::Kind::guarded && is_word_character(before.last)) return true;
@@ -195,7 +195,7 @@ class Writer {
     const std::vector<std::string>& never_;
     std::size_t longest_never_ = 0;
     Written written_;
-    std::string tail_;  // what was written since the last space, as far as it may be part of a text of never_
+    std::string tail_;  // the text since the last space that may be the start of a text in never_
 };
 
 }  // namespace

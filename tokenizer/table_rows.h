@@ -8,7 +8,7 @@
 
 namespace masquerade::unicode {
 
-using Map = std::map<char32_t, std::u32string>;  // a code point, and the text it becomes
+using Map = std::map<char32_t, std::u32string>;  // code point -> its replacement
 
 // Calls use(first, last, value) for each row.
 template <std::size_t n, class Use>

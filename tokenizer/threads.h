@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work shared out to threads, and its errors brought back.
+// Runs work in several threads and rethrows the errors.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace masquerade {
 
-// Calls work(i) for every i below `count`, in several threads, each with a `work` of its own. If calls fail, the
-// lowest i's error is thrown: a failure stops all threads, but every lower i was taken before and is finished.
+// Calls work(i) for every i below `count` in several threads; each thread makes its own `work`. If calls fail, rethrows
+// the error with the lowest i. A failure stops all threads, but every lower i has been started by then and is finished.
 template <class MakeWork>
 void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::atomic<std::size_t> next{0};
@@ -36,7 +36,7 @@ void share_out(int threads, std::size_t count, MakeWork make_work) {
     std::vector<std::thread> others;
     try {
         for (int t = 1; t < threads; t++) others.emplace_back(run);
-    } catch (const std::system_error&) {  // no more threads to be had: fewer do
+    } catch (const std::system_error&) {  // no more threads available: continue with fewer
     } catch (const std::bad_alloc&) {
     }
     run();

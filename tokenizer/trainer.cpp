@@ -59,7 +59,8 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
             piece.assign(cut.empty() ? "" : "##").append(c);
             cut.push_back(tokens.find(piece));
         });
-        // Encoding makes a word that is too long, or has an unknown character, [UNK]: its pieces would be of no use.
+        // Skips words that encoding turns into [UNK], too long or with an unknown character, because their pieces would
+        // never be used.
         bool unknown = std::count(cut.begin(), cut.end(), -1) > 0;
         if (!unknown && cut.size() <= std::size_t(options.max_word)) merger.add(cut, count);
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Learns a WordPiece vocabulary from text: the most frequent pair of pieces is merged, again and again (merger.h), with
-// "##" before pieces that continue a word. The merges are thrown away; what stays is the vocabulary.
+// Learns a WordPiece vocabulary from text: repeatedly merges the most frequent pair of pieces (merger.h). Pieces that
+// continue a word begin with "##". Only the vocabulary is kept, not the merges.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,27 +12,28 @@
 namespace masquerade {
 
 struct TrainerOptions : NormaliseOptions {
-    int min_count = 2;   // a character seen less often is no token, nor is a pair
-    int max_word = 200;  // a longer word teaches nothing: WordPiece makes it [UNK]
+    int min_count = 2;   // rarer characters are not tokens; rarer pairs are not merged
+    int max_word = 200;  // longer words are skipped: WordPiece makes them [UNK]
 };
 
-// Asked now and then with the share of the merges that is done, 0 to 1; false stops the training.
+// Called now and then with the share of the merges that is done, 0 to 1. Returning false stops the training.
 using TrainingProgress = std::function<bool(double done)>;
 
-// The error that training throws when it is stopped. There is no vocabulary then: one that depends on when it was
-// stopped would look like any other.
+// Thrown if training is stopped. No vocabulary is returned then: it would depend on the moment of stopping, and nothing
+// would show this.
 struct TrainingStopped : TokenizerError {
     using TokenizerError::TokenizerError;
 };
 
-// At most `size` tokens: the special ones; the characters, most frequent first, each with its "##" form unless it
-// stands alone (punctuation, ideographs); then merged pieces, the most frequent pair first. Ties go to the smaller
-// string. Only where nothing is left to merge are there fewer. How the text is read is settled by the words.
-// TokenizerError where an option makes no sense, or there is no word.
+// Returns at most `size` tokens: the special tokens; the characters, most frequent first, each also with "##" unless it
+// is always a word by itself (punctuation, ideographs); then merged pieces, most frequent pair first. Ties go to the
+// smaller string. There are fewer tokens only if no pair is left to merge. The normalisation options in `options` are
+// not used here: they were applied when the words were counted. TokenizerError if an option is out of range or there
+// are no words.
 Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOptions& options = {},
                             const TrainingProgress& progress = nullptr);
 
-// From lines in memory.
+// Counts the words of lines in memory, then trains on them.
 Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, const TrainerOptions& options = {});
 
 }  // namespace masquerade

@@ -8,7 +8,7 @@ namespace masquerade {
 
 namespace {
 
-// The first eight bytes as a number: it is in the order of the strings, but for those that agree in them.
+// The first eight bytes as a number, which orders strings except those with equal first bytes.
 std::uint64_t prefix(std::string_view s) {
     std::uint64_t x = 0;
     for (std::size_t i = 0; i < 8; i++) x = x << 8 | (i < s.size() ? (unsigned char)s[i] : 0);
@@ -32,16 +32,16 @@ std::vector<Trie::Entry> sorted(const std::vector<Trie::Entry>& entries) {
 
 Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     std::vector<Entry> entries = sorted(unsorted);
-    nodes_[0].parent = -2;  // not free, and no node's child
+    nodes_[0].parent = -2;  // neither free nor the child of any node
 
-    // Entries from begin to end agree in their first `depth` bytes, which lead to the node.
+    // Entries [begin, end) share their first `depth` bytes, which lead to `node`.
     struct Group {
         int node;
         std::size_t depth, begin, end;
     };
     std::vector<Group> open{{0, 0, 0, entries.size()}};
-    std::vector<int> bytes;           // of the node's children
-    std::vector<std::size_t> starts;  // of their entries
+    std::vector<int> bytes;           // edges to the children of the node
+    std::vector<std::size_t> starts;  // first entry of each child
     while (!open.empty()) {
         Group group = open.back();
         open.pop_back();
@@ -66,9 +66,9 @@ Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
     }
 }
 
-// A base at which the places of all bytes are free. An only child fits every free place and takes the first;
-// for more children the search leaves behind a stretch that was tried often in vain, or building would be
-// quadratic.
+// Finds a base for which the slots of all bytes are free. A single child fits into any slot and takes the first free
+// one. For several children, the search gives up on a stretch after many failed attempts; otherwise building would take
+// quadratic time.
 int Trie::find_base(const std::vector<int>& bytes) {
     constexpr int patience = 32;
     std::size_t& from = bytes.size() == 1 ? first_free_ : search_from_;
@@ -77,7 +77,7 @@ int Trie::find_base(const std::vector<int>& bytes) {
     std::size_t first = std::size_t(bytes.front());
     int tries = 0;
     for (std::size_t place = from;; place++) {
-        std::size_t base = place - first;  // positive: the first 256 places are left free
+        std::size_t base = place - first;  // positive, because the search begins at slot 257
         if (nodes_.size() < base + 512) nodes_.resize(base + 512);
         if (taken(place)) continue;
         if (std::none_of(bytes.begin(), bytes.end(), [&](int b) { return taken(base + std::size_t(b)); }))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A set of byte strings as a double array (Aoe 1989): the child of node n along byte b, if there is one, is
-// node base[n] + b, and its parent says n. One step of a match is one load.
+// A set of byte strings, stored as a double array (Aoe 1989). If node n has a child along byte b, the child is node
+// base[n] + b, and its parent is n. Each step of a match takes one load.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -10,17 +10,17 @@ namespace masquerade {
 
 class Trie {
   public:
-    using Entry = std::pair<std::string_view, int>;  // a string and its value, not negative
+    using Entry = std::pair<std::string_view, int>;  // a string and its value, which is not negative
 
-    // If strings are equal, the last counts. The empty string is left out: it never matches.
+    // If several strings are equal, the last one wins. The empty string is ignored and never matches.
     explicit Trie(const std::vector<Entry>& entries);
 
     struct Match {
-        int length = 0;  // in bytes; 0: no string of the set begins the text
+        int length = 0;  // in bytes; 0: no string of the set is a prefix of the text
         int value = -1;
     };
 
-    // The longest string of the set that the text begins with.
+    // The longest string of the set that is a prefix of the text.
     Match longest(std::string_view text) const {
         Match best;
         int node = 0, length = 0;
@@ -37,14 +37,14 @@ class Trie {
   private:
     struct Node {
         int base = 0;
-        int parent = -1;  // -1: the place is free; the root, node 0, has none
+        int parent = -1;  // -1: free slot; the root, node 0, has -2
         int value = -1;
     };
 
     int find_base(const std::vector<int>& bytes);
 
-    std::vector<Node> nodes_;  // 256 free places past the last base, so that a step needs no check of bounds
-    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base begins to look
+    std::vector<Node> nodes_;  // at least 256 slots past the last base, so that a step needs no bounds check
+    std::size_t first_free_ = 257, search_from_ = 257;  // where find_base starts
 };
 
 }  // namespace masquerade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A WordPiece vocabulary: one token a line, its id the line's number from 0. Pieces that continue a word
-// begin with "##".
+// A WordPiece vocabulary: one token per line; its id is the line number, from 0. Pieces that continue a word begin with
+// "##".
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -18,19 +18,19 @@ class Vocabulary {
     Vocabulary() = default;
     explicit Vocabulary(std::vector<std::string> tokens);
 
-    // Lines end at LF alone (U+2028 is a token of bert-base-chinese); one CR before it is dropped, and a byte order
-    // mark. Empty lines count.
+    // Reads one token per line. Only LF ends a line (U+2028 is a token of bert-base-chinese). A CR before the LF and a
+    // byte order mark are dropped. Empty lines are tokens.
     static Vocabulary load(const std::string& path);
     void save(const std::string& path) const;
-    std::string lines() const;  // what save() writes; TokenizerError if a token has a line feed in it
+    std::string lines() const;  // the text of the file; TokenizerError if a token contains a line feed
 
     int size() const { return int(tokens_.size()); }
 
-    // -1 where there is no such token; of equal lines the last counts.
+    // The id of a token, -1 if absent. If lines are equal, the last one wins.
     int id(std::string_view token) const;
     const std::string& token(int id) const;
 
-    // -1 where the vocabulary lacks them.
+    // Ids of the special tokens, -1 if absent.
     int pad() const { return special_[0]; }
     int unk() const { return special_[1]; }
     int cls() const { return special_[2]; }
@@ -42,15 +42,14 @@ class Vocabulary {
     std::size_t slot_of(std::string_view token) const;
 
     std::vector<std::string> tokens_;
-    std::vector<int> slots_;  // open addressing, a power of two, at most half full: id or -1
+    std::vector<int> slots_;  // open addressing; a power of two, at most half full; id, or -1 if free
     int special_[5] = {-1, -1, -1, -1, -1};
 };
 
-// [PAD] [UNK] [CLS] [SEP] [MASK], the order of the functions above and of the vocabularies that are trained
-// here.
+// [PAD] [UNK] [CLS] [SEP] [MASK], in the order of the functions above. Vocabularies trained here begin with them.
 extern const char* const special_tokens[5];
 
-// Whether a token continues a word.
+// Whether the token is a piece that continues a word.
 inline bool continues(std::string_view token) { return token.substr(0, 2) == "##"; }
 
 }  // namespace masquerade

@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-// Lines of one kind: the number of them, and the first few.
+// The number of lines with one kind of defect, and the first few of them.
 struct Lines {
     int count = 0;
     std::string first;
@@ -26,11 +26,11 @@ struct Lines {
     }
 };
 
-// "[CLS]", "[unused7]": found by name, not in text.
+// "[CLS]", "[unused7]": used by name and never found in text.
 bool is_reserved(const std::string& token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
 
-// Keeps the characters as the token has them: in lower case and without marks, U+2260 would be an equals sign, which
-// is punctuation.
+// Keeps characters unchanged. With lower-casing and stripping, U+2260 (not equal) would become an equals sign, which is
+// punctuation.
 Characters as_written() {
     NormaliseOptions options;
     options.lower = false;
@@ -76,7 +76,7 @@ std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const No
     return notes;
 }
 
-// One letter of a kind may stand in a vocabulary of the other case by chance.
+// The thresholds allow for a few tokens of the other case.
 std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     int words = 0, capitals = 0;
     auto any = [](const std::string& token, auto is) { return std::any_of(token.begin(), token.end(), is); };

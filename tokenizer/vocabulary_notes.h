@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The properties of a vocabulary that deserve a look. None is an error: bert-base-chinese has two blank tokens, and
-// thousands that can never occur.
+// Suspicious properties of a vocabulary. None of them is an error: bert-base-chinese has two blank tokens and thousands
+// of tokens that can never occur.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,26 +10,25 @@
 
 namespace masquerade {
 
-// Special tokens that are missing, equal tokens, and those that no text with these options can give. A line each,
-// with the number of the vocabulary's line, counted from 1. Tokens in brackets are left out: they are asked for by
-// name.
+// Lists missing special tokens, equal tokens, and tokens that no text can produce with these options, one kind per
+// line, with line numbers from 1. Tokens in brackets are skipped, because they are used by name.
 std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options = {});
 
-// Empty, or why the vocabulary seems made for text in the other case.
+// A warning if the vocabulary seems to be made for text of the other case; "" otherwise.
 std::string casing_note(const Vocabulary& vocabulary, bool lower);
 
-// A vocabulary without the tokens that no text is ever cut into, and which tokens were kept: their rows of a
-// trained embedding are all that a model needs. As bert4keras does it (load_vocab, simplified=True).
+// A vocabulary without the tokens that can never occur. A model needs only the rows keep_tokens of its embedding table.
+// Follows bert4keras (load_vocab, simplified=True).
 struct Simplified {
     Vocabulary vocabulary;
-    std::vector<int> keep_tokens;  // [new id]: the old id
+    std::vector<int> keep_tokens;  // old id of each new id
 };
 
-// Drops every token of more than one character that, its "##" not counted, holds an ideograph or punctuation:
-// these are words by themselves, so such a token never matches (every [unusedN], [MASK] and "##" + ideograph
-// is one). `first` come first and stay in any case; the others keep their order. If tokens are equal, the last one
-// stays, in its place: it is the one that Vocabulary::id gives. TokenizerError where `first` names a token
-// twice, or one that is not there.
+// Drops every token of more than one character that contains, apart from its "##", an ideograph or a punctuation mark:
+// these are always words by themselves, so the token never matches. Such tokens are every [unusedN], [MASK] and "##"
+// with an ideograph. The tokens in `first` come first and are always kept; the others keep their order. If tokens are
+// equal, the last one is kept, which is the one that Vocabulary::id returns. TokenizerError if `first` contains a token
+// twice or one that the vocabulary lacks.
 Simplified simplify(const Vocabulary& vocabulary,
                     const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words of ASCII letters and digits, eight bytes at a time, and a bounded memory of how they were cut.
+// Reads words of ASCII letters and digits eight bytes at a time, and caches the ids of short words.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// Eight bytes of a line from `at` on, the first one lowest; zeros past its end.
+// Eight bytes of a line from `at` on, the first one in the lowest byte; zeros past the end.
 inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
     std::uint64_t x = 0;
     if (line.size() - at >= 8)
@@ -24,18 +24,18 @@ inline std::uint64_t eight_bytes(std::string_view line, std::size_t at) {
 
 constexpr std::uint64_t every_byte(std::uint64_t byte) { return byte * 0x0101010101010101u; }
 
-// The highest bit of each byte that lies in [first, last]; all bytes of x are below 128.
+// Sets the highest bit of each byte in the range [first, last]. All bytes of x must be below 128.
 constexpr std::uint64_t within(std::uint64_t x, unsigned first, unsigned last) {
     return (x + every_byte(0x80u - first)) & ~(x + every_byte(0x7Fu - last)) & every_byte(0x80);
 }
 
-// A run of letters and digits, up to 16 bytes of it in lower case and zeros: no two words have the same, since
-// no word holds a zero.
+// A run of letters and digits. low and high are its first 16 bytes, in lower case if asked for and padded with zeros.
+// Words of up to 16 bytes are equal if low and high are equal, because no word contains a zero byte.
 struct PlainWord {
     std::size_t length = 0;
     std::uint64_t low = 0, high = 0;
 
-    // The run that begins at line[at].
+    // Reads the run that begins at line[at].
     static PlainWord read(std::string_view line, std::size_t at, bool lower, bool digits) {
         PlainWord word;
         bool all = word.take(line, at, lower, digits, word.low) && word.take(line, at + 8, lower, digits, word.high);
@@ -44,7 +44,7 @@ struct PlainWord {
     }
 
   private:
-    // Letters from `at` on, at most eight; whether they are eight.
+    // Takes up to eight letters from `at` on; returns whether it took eight.
     bool take(std::string_view line, std::size_t at, bool lower, bool digits, std::uint64_t& bytes) {
         if (at >= line.size()) return false;
         std::uint64_t x = eight_bytes(line, at), seven = x & every_byte(0x7F);
@@ -59,22 +59,22 @@ struct PlainWord {
     }
 };
 
-// Which ids short words have, each in the one place that its letters give it: the last word there stays.
+// The ids of short words. Each word has one slot, chosen by a hash; a new word overwrites the word in its slot.
 class WordCache {
   public:
-    static constexpr int longest = 16;  // bytes of a word
-    static constexpr int most = 4;      // ids of a word
+    static constexpr int longest = 16;  // bytes per word
+    static constexpr int most = 4;      // ids per word
 
     struct Entry {
         std::uint64_t low = 0, high = 0;
-        int ids[most] = {-1, -1, -1, -1};  // the first -1 ends them
+        int ids[most] = {-1, -1, -1, -1};  // ends at the first -1
     };
 
-    // For 2^bits words, from 2 of them to 2^30.
+    // Capacity 2^bits words; bits is clamped to [1, 30].
     explicit WordCache(int bits)
         : entries_(std::size_t(1) << std::clamp(bits, 1, 30)), shift_(64 - std::clamp(bits, 1, 30)) {}
 
-    // The place of a word, which holds it, or another one.
+    // The slot of a word. It may hold another word.
     Entry& place(const PlainWord& word) {
         std::uint64_t mixed = (word.low ^ (word.high << 29 | word.high >> 35)) * 0x9E3779B97F4A7C15u;
         mixed = (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15u;

@@ -14,9 +14,9 @@ void WordCounts::add(std::string_view line) {
     add_line(line, words);
 }
 
-// Every thread counts by itself; in the end all is added up here.
+// Each thread counts separately; the counts are added up at the end.
 void WordCounts::add_text(std::string_view text, int threads) {
-    constexpr std::size_t part_bytes = 1 << 16;  // what a thread takes at a time
+    constexpr std::size_t part_bytes = 1 << 16;  // work unit of a thread
     const std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
     const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
     std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
@@ -26,7 +26,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
         WordCounts& counts = mine == 0 ? *this : others[mine - 1];
         return [&counts, text](std::size_t part) {
             Words words(*counts.characters_);
-            // The lines that begin in this part, wherever they end.
+            // Counts the lines that begin in this part, wherever they end.
             std::size_t begin = part * part_bytes, last = std::min(text.size(), begin + part_bytes);
             if (begin > 0) begin = std::min(text.substr(0, last).find('\n', begin - 1), last) + 1;
             while (begin < last) {

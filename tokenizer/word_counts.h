@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The different words of a text and how often each occurs: all that training a vocabulary, or a report on
-// one, needs to know of it.
+// Counts the distinct words of a text: all that vocabulary training and the vocabulary report need.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,20 +11,21 @@
 
 namespace masquerade {
 
-// Memory grows with the different words, not with the text.
+// Memory grows with the number of distinct words, not with the length of the text.
 class WordCounts {
   public:
     explicit WordCounts(const NormaliseOptions& options = {})
         : characters_(std::make_shared<const Characters>(options)), slots_(1024) {}
 
-    // One line.
+    // Counts the words of one line.
     void add(std::string_view line);
 
-    // Whole lines that end at LF; the last one may lack it. The counts depend on neither the number of threads nor the
-    // order.
+    // Counts lines that end at LF; the last one may lack its LF. The result depends neither on the number of threads
+    // nor on their timing.
     void add_text(std::string_view text, int threads = 1);
 
-    // use(word, count), in no particular order. A word is normalised, never empty, and may have any length.
+    // Calls use(word, count) for each word, in no particular order. A word is normalised, not empty, and may have any
+    // length.
     template <class Use>
     void each(Use use) const {
         for (const Entry& entry : entries_) use(text_of(entry), entry.count);
@@ -34,16 +34,16 @@ class WordCounts {
     std::size_t different() const { return entries_.size(); }
     std::int64_t words() const { return words_; }
     std::int64_t lines() const { return lines_; }
-    std::int64_t bytes() const { return bytes_; }  // of the lines as they were, without their LF
+    std::int64_t bytes() const { return bytes_; }  // of the original lines, without LF
     const Characters& characters() const { return *characters_; }
 
   private:
     struct Entry {
-        std::size_t begin, length;  // in texts_
+        std::size_t begin, length;  // position in texts_
         std::int64_t count;
     };
     struct Slot {
-        std::uint32_t hash = 0, entry = 0;  // entry + 1; 0: free
+        std::uint32_t hash = 0, entry = 0;  // entry: index + 1; 0: free
     };
 
     explicit WordCounts(std::shared_ptr<const Characters> characters)
@@ -58,9 +58,9 @@ class WordCounts {
     }
 
     std::shared_ptr<const Characters> characters_;
-    std::string texts_;  // of the words, one after the other
+    std::string texts_;  // the words, one after the other
     std::vector<Entry> entries_;
-    std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
+    std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
     std::int64_t words_ = 0, lines_ = 0, bytes_ = 0;
 };
 

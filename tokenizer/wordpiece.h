@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// WordPiece, as BERT has it: text to token ids by the longest match from the left, and back.
+// WordPiece, as in BERT: splits text into token ids by the longest match from the left, and decodes ids to text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,51 +16,52 @@ namespace masquerade {
 
 struct Piece {
     int id;
-    int begin, end;  // bytes of the original line, with the stripped marks that follow
-    int word;        // counts the words of the line from 0
+    int begin, end;  // bytes of the original line, including stripped marks that follow
+    int word;        // index of the word in the line, from 0
 };
 
-// Turns the bytes of a line's pieces into code points. Bytes that are not UTF-8 do not count.
+// Converts the byte offsets of pieces to code point offsets. Bytes that are not UTF-8 do not count.
 void to_code_points(std::string_view line, std::vector<Piece>& pieces);
 
 enum class Unknown {
-    word,       // a word with a part that matches nothing is one [UNK], as in BERT
-    character,  // only the characters that begin no match are, each by itself
+    word,       // if any part of a word matches no piece, the word is one [UNK], as in BERT
+    character,  // only the characters at which no match begins become [UNK], one each
 };
 
 class WordPiece {
   public:
     struct Options : NormaliseOptions {
-        int max_word = 200;  // a longer word, in code points, is one [UNK]; Hugging Face: 100
+        int max_word = 200;  // longer words, in code points, become one [UNK]; Hugging Face: 100
         Unknown unknown = Unknown::word;
-        bool recognise_special = false;  // "[SEP]" written in the text is the token, not a word in brackets
+        bool recognise_special = false;  // whether "[SEP]" in the text is the special token or plain text
     };
 
-    // The vocabulary must hold [UNK]. `added` are recognised in the text, the special ones among them only with
-    // recognise_special; none given: the vocabulary's five special tokens.
+    // The vocabulary must contain [UNK]. Tokens in `added` are recognised in the text; special ones only with
+    // recognise_special. If `added` is empty, the five special tokens of the vocabulary are used.
     WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added = {});
     explicit WordPiece(Vocabulary vocabulary) : WordPiece(std::move(vocabulary), Options()) {}
 
-    // Any bytes are text: those that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from
-    // several threads. For many lines an Encoder is faster. Lines of less than 2 GiB, else TokenizerError.
+    // Encodes a line. Bytes that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from several
+    // threads. For many lines, an Encoder is faster. TokenizerError if the line has 2 GiB or more.
     std::vector<int> encode(std::string_view line) const;
 
-    // The same ids with where they come from. Pieces of one Hangul syllable may share its bytes.
+    // Like encode(), with the source range of each id. Pieces of one Hangul syllable may share its bytes.
     std::vector<Piece> encode_pieces(std::string_view line) const;
 
-    // Text a reader would write: pieces joined to words, spaces placed by the rules of English and Chinese
-    // (spacing.h). A piece that continues nothing is written as it is, "##" and all. [UNK] and [MASK] are words; other
-    // special tokens end a word and leave no trace. encode(decode(ids)) == ids for ids that encode made and that
-    // hold no [UNK]. If encoding strips accents, which decomposes every character, the text is in Unicode's NFC;
-    // otherwise it is composed as its tokens are.
+    // Returns text as a writer would write it: joins pieces to words and places spaces by rules for English and Chinese
+    // (spacing.h). A continuation piece with no word before it is written with its "##". [UNK] and [MASK] count as
+    // words; other special tokens end a word and are not written.
+    //
+    // encode(decode(ids)) == ids if encode() made the ids and they contain no [UNK]. If encoding strips accents, which
+    // decomposes every character, the text is in NFC; otherwise it is composed as its tokens are.
     std::string decode(const std::vector<int>& ids) const;
 
-    // The line as decode() writes its ids, but unknown words are written as they are normalised, in place of [UNK]:
-    // what a run that knew all words could write for it. To be compared with decoded text.
+    // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. This is the best
+    // that a model with an unlimited vocabulary could write; compare it with decoded text.
     std::string reading(std::string_view line) const;
 
-    // A line as decoding should write it, from its pieces: its words as they are normalised, one space wherever the
-    // line has white space between two of them, composed as decode() composes. An unknown word is "[UNK]".
+    // The text that decoding these pieces of the line should give: the normalised words, with one space wherever the
+    // line has white space between two words, composed as in decode(). An unknown word is "[UNK]".
     std::string spelled(std::string_view line, const std::vector<Piece>& pieces) const;
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -68,7 +69,7 @@ class WordPiece {
     const Characters& characters() const { return characters_; }
     const std::vector<AddedToken>& added() const { return added_; }
 
-    // Whether the token is found where it is written in a text.
+    // Whether the token is recognised in text.
     bool recognises(const AddedToken& token) const { return options_.recognise_special || !token.special; }
 
   private:
@@ -77,36 +78,36 @@ class WordPiece {
     void add_single(int id);
     void prepare_decoding();
     std::string composed(std::string text) const;
-    // for each [UNK] its text
+    // unknown: the texts to write for the [UNK] ids, in order
     std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;
 
     Vocabulary vocabulary_;
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // ids of added tokens that are not the model's own: no word is cut into them
-    Trie first_, later_;        // pieces that begin a word, and those that continue one, without their "##"
+    std::vector<bool> beyond_;  // ids of added tokens outside the model's own vocabulary; words are not split into them
+    Trie first_, later_;        // pieces that begin a word; pieces that continue a word, without "##"
     AddedTokens in_text_;
-    std::vector<int> silent_, guarded_;      // ids, sorted: no trace in decoded text; not recognised beside letters
-    bool joins_digits_ = false;              // single digits, to numbers
-    std::vector<std::string> never_joined_;  // texts that encoding would recognise where a space was left out
+    std::vector<int> silent_, guarded_;      // sorted ids: not written; not recognised next to letters
+    bool joins_digits_ = false;              // whether single digits are joined to numbers
+    std::vector<std::string> never_joined_;  // texts that encoding would recognise as tokens if a space were omitted
 
-    // The ids of characters that are always a word by themselves, in blocks of 256; -1: ask the tries.
+    // Ids of characters that are always words by themselves, in blocks of 256; -1: not one of them, use the tries.
     std::vector<std::uint16_t> single_block_;
     std::vector<int> singles_;
 };
 
-// Encodes line after line without allocating: it keeps its scratch memory, and remembers how the words it met
-// were cut. For one thread; the tokenizer must outlive it.
+// Encodes lines with scratch memory that is reused, and caches how words are split. Not thread-safe. The tokenizer must
+// outlive the encoder.
 class Encoder {
   public:
     static constexpr int usual = 14;
 
-    // Remembers the ids of at most 2^remembered words, with 32 bytes each.
+    // Caches the ids of at most 2^remembered words; each entry takes 32 bytes.
     explicit Encoder(const WordPiece& tokenizer, int remembered = usual);
     explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 
-    // What WordPiece::encode and encode_pieces give, after what is there.
+    // Appends the result of WordPiece::encode or encode_pieces.
     void append(std::string_view line, std::vector<int>& ids);
     void append(std::string_view line, std::vector<Piece>& pieces);
 
@@ -127,9 +128,9 @@ class Encoder {
     const WordPiece& of_;
     Words words_, spanned_;
     WordCache cache_;
-    std::string lowered_;  // a plain word
+    std::string lowered_;  // lower-case form of a plain word
     std::vector<AddedTokens::Part> parts_;
-    std::vector<int> ids_;  // room for those of a line
+    std::vector<int> ids_;  // the ids of the current line
     std::size_t count_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts in folders, a folder a class, as bytes. One file in ten is held out, by hash of its name.
+// Classification of text files, read as bytes; each folder is a class. One file in ten is held out, by hash of its
+// name.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -45,7 +46,7 @@ class FileExamples : public Examples {
         return read(train_[random.below(std::uint32_t(train_.size()))]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
-    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint counts to 2^62
+    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores numbers up to 2^62
     std::uint64_t contents() const override {
         if (contents_ != 0) return contents_;
         contents_ = hash_;
@@ -54,7 +55,7 @@ class FileExamples : public Examples {
         return contents_;
     }
 
-    // Naive Bayes: log P(class) + sum over pairs of neighbours of log P(pair | class), counts plus one.
+    // Naive Bayes with add-one smoothing: log P(class) + sum over neighbouring bytes of log P(pair | class).
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
         const auto n = std::size_t(classes_);
         std::vector<std::vector<double>> pairs(n, std::vector<double>(bytes * bytes, 1));
@@ -85,7 +86,7 @@ class FileExamples : public Examples {
     static std::size_t pair(const Solved& s, std::size_t i) {
         return std::size_t((s.tokens[i - 1] - first_word) * bytes + s.tokens[i] - first_word);
     }
-    // Hidden names are left out: .git, .DS_Store, .ipynb_checkpoints.
+    // Skips hidden names: .git, .DS_Store, .ipynb_checkpoints.
     static std::set<fs::path> sorted(const fs::path& folder) {
         std::set<fs::path> names;
         for (const fs::path& name : fs::directory_iterator(folder))
@@ -129,7 +130,7 @@ class FileExamples : public Examples {
     int classes_ = 0;
     std::vector<File> train_, held_out_;
     std::uint64_t hash_ = 0;
-    mutable std::uint64_t contents_ = 0;  // 0: not asked for yet
+    mutable std::uint64_t contents_ = 0;  // 0: not computed yet
 };
 
 }  // namespace

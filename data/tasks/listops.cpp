@@ -3,8 +3,8 @@
 //
 //   [CLS] max 2 9 min 4 7 end 0 end        asked at [CLS], answer 9
 //
-// An argument is a digit with probability 3/4, and always at the greatest depth; else one of four operators over 2 or
-// more arguments. Brackets are tokens: an operator opens, `end` closes.
+// An argument is a digit with probability 3/4, and always at the greatest depth; otherwise it is one of four operators
+// with two or more arguments. An operator is its own opening bracket; `end` is the closing bracket.
 #include <algorithm>
 #include <numeric>
 
@@ -16,10 +16,10 @@ namespace {
 enum : int { max_op = first_word, min_op, med_op, sum_op, end_op, zero };
 
 struct Sizes {
-    int shortest, longest, depth, arguments;  // tokens lie between the first two
+    int shortest, longest, depth, arguments;  // the number of tokens is between the first two, exclusive
 };
 
-// med: the middle, of an even count the mean of both, rounded down. sum: modulo 10.
+// med is the median, for an even count the mean of the two middle values, rounded down. sum is modulo 10.
 int value_of(int op, std::vector<int> v) {
     std::sort(v.begin(), v.end());
     const std::size_t n = v.size();
@@ -30,7 +30,7 @@ int value_of(int op, std::vector<int> v) {
                           : (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
-// Appends an expression; its value.
+// Appends a random expression and returns its value.
 int expression(std::vector<int>& tokens, int depth, const Sizes& sizes, Sequence& random) {
     if (depth == sizes.depth || random.uniform_double() > 0.25) {
         tokens.push_back(zero + int(random.below(10)));
@@ -63,7 +63,7 @@ Solved listops_mini(const TaskOptions&, Sequence& random) { return within({20, 1
 
 int root_operator(const Solved& s) { return s.tokens[1]; }
 
-// The operator, its value over its own digits (10: it has none), and the number of its other arguments.
+// A clue: the first operator, its value over its own digits (10 if it has none), and the number of its other arguments.
 int root_and_digits(const Solved& s) {
     std::vector<int> digits;
     int depth = 0, others = 0;

@@ -15,11 +15,11 @@ void shuffle(std::vector<T>& v, Sequence& random) {
     for (std::size_t i = v.size(); i > 1; i--) std::swap(v[i - 1], v[random.below(std::uint32_t(i))]);
 }
 
-constexpr int bar = -1;  // a word that is no wN: |
+constexpr int bar = -1;  // the token |, which is not one of w0, w1, ...
 
 PairTask::Size size_of_words(const PairOptions& o) { return {o.words == 0 ? 32 : o.words, o.length, o.length}; }
 
-// 0 to `length` words, all lengths alike; the target is `change` of the source.
+// A source of 0 to `length` words, every length equally likely; the target is the source after `change`.
 template <void (*change)(std::vector<int>&)>
 WordPair changed(const PairOptions& o, Sequence& random) {
     WordPair p;
@@ -42,9 +42,9 @@ PairTask::Size size_of_star(const PairOptions& o) {
     return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
-// Arms point through the centre. Source: the edges in random order, two words and a bar each, then where the first arm
-// starts and ends; target: the nodes of that arm. Without bars nothing near a word would say which of its neighbours
-// shares its edge.
+// Each arm passes through the centre. The source has all edges in random order, as two words and a bar each, then the
+// first and last node of the first arm. The target is the nodes of that arm. Without bars, a word could not tell which
+// of its two neighbours shares its edge.
 WordPair star_graph(const PairOptions& o, Sequence& random) {
     const StarLevel& s = level_of(o);
     std::vector<int> names(static_cast<std::size_t>(size_of_star(o).words));
@@ -88,7 +88,7 @@ const std::vector<PairTask>& pair_tasks() {
     return all;
 }
 
-// The sizes of Patel et al. 2025, "Insertion Language Models"; the first form is that of Bachmann and Nagarajan 2024.
+// The sizes of Patel et al. 2025, "Insertion Language Models". The task was introduced by Bachmann and Nagarajan 2024.
 const std::vector<StarLevel>& star_levels() {
     static const std::vector<StarLevel> all = {{"easy", 3, 5, 5, 4, 20},
                                                {"medium", 3, 3, 6, 2, 20},

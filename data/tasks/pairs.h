@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks whose examples are pairs: a source, and the target that a model is to write for it. Words are w0, w1 ...
+// Tasks whose examples are pairs of a source and the target to be generated. Words are w0, w1 ...
 #pragma once
 #include <utility>
 
@@ -9,17 +9,17 @@ namespace masquerade {
 
 struct PairOptions {
     std::string task = "none";   // a name of pair_tasks()
-    int length = 16;             // copy, reverse, sort: the longest
-    int words = 0;               // different words; 0: 32, and of star_graph as many as a graph has nodes
+    int length = 16;             // copy, reverse, sort: largest number of words
+    int words = 0;               // number of distinct words; 0: 32, for star_graph the number of nodes
     std::string level = "easy";  // star_graph: a name of star_levels()
-    std::uint64_t seed = 1;      // of the pairs to train on
+    std::uint64_t seed = 1;      // seed of the training pairs
     bool any() const { return task != "none"; }
 };
 
-using WordPair = std::pair<std::vector<int>, std::vector<int>>;  // numbers of the words of source and target
+using WordPair = std::pair<std::vector<int>, std::vector<int>>;  // source and target, as word numbers
 
-// A row of the table. `size` says how many words there are, beside | where it has bars, and how many a source and a
-// target have at most.
+// One row of the table of tasks. `size` returns the number of distinct words, the largest lengths of source and target,
+// and whether the token | is used as well.
 struct PairTask {
     struct Size {
         int words, source, target;
@@ -32,16 +32,16 @@ struct PairTask {
 const std::vector<PairTask>& pair_tasks();
 const PairTask& find_pair_task(const PairOptions& o);  // BadUsage
 
-// Star graphs: `degree` arms meet in one node, the centre. An arm has shortest..longest nodes, the centre among them,
-// and `ahead` of them at least lie behind the centre. Nodes have names from `nodes`.
+// Star graphs: `degree` arms pass through one node, the centre. An arm has `shortest` to `longest` nodes including the
+// centre, at least `ahead` of which come after the centre. `nodes` is the number of node names.
 struct StarLevel {
     const char* name;
     int degree, shortest, longest, ahead, nodes;
 };
 const std::vector<StarLevel>& star_levels();
 
-WordList pair_words(const PairOptions& o);  // the vocabulary, special tokens first
-// The pair of this number, as text. Held-out pairs are the same for every seed; their sources are never trained on.
+WordList pair_words(const PairOptions& o);  // vocabulary, beginning with the special tokens
+// The pair with this number, as text. Held-out pairs do not depend on the seed; their sources never occur in training.
 std::pair<std::string, std::string> made_pair(const PairOptions& o, std::uint64_t number, bool held_out);
 
 }  // namespace masquerade

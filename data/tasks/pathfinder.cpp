@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pathfinder of 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, a disc on a tip of
-// each or on both tips of one, and short curves that mean nothing. The pixels are tokens, line by line.
+// Pathfinder with 32 x 32 pixels (Linsley et al. 2018, in Long Range Arena): two long dashed curves, two discs that
+// mark either one end of each curve or both ends of one, and short curves as distractors. The pixels are the tokens,
+// row by row.
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +11,8 @@ namespace masquerade {
 namespace {
 
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// In pixels: a dash, the gap behind it, the least distance to other dashes and to the border, between the seeds, of a
-// disc.
+// In pixels: length of a dash, gap between dashes, least distance between dashes, least distance to the border,
+// distance between the starts of the two curves, radius of a disc.
 constexpr double length = 2, gap = 2, apart = 1.5, border = 1.5, seeds = 7, disc = 1.5;
 constexpr double pi = 3.14159265358979323846;
 
@@ -35,7 +36,8 @@ double distance(const Dash& d, Point p) {
     return distance(d.at(std::clamp(t, -length / 2, length / 2)), p);
 }
 
-// Whether a dash fits among others; the last of its own curve may be near.
+// Whether a dash keeps its distance from the border and from all other dashes. The last dash of its own curve may be
+// near.
 bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     for (Point p : {d.tail(), d.tip()})
         if (std::min(p.x, p.y) < border || std::max(p.x, p.y) > side - border) return false;
@@ -49,8 +51,8 @@ bool fits(const Dash& d, const std::vector<Curve>& others, const Curve& own) {
     return own.empty() || std::all_of(own.begin(), own.end() - 1, clear);
 }
 
-// A curve of so many dashes from this middle on, or an empty one: the next dash turns by t with probability ~ cos^2 t
-// where it is free.
+// Grows a curve of `dashes` dashes from `start`; returns an empty curve if there is no room. The next dash turns by t
+// with probability proportional to cos^2 t, among the directions that are free.
 Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence& random) {
     Curve own = {Dash(start, 2 * pi * random.uniform_double())};
     if (!fits(own[0], others, {})) return {};
@@ -71,11 +73,11 @@ Curve grown(Point start, int dashes, const std::vector<Curve>& others, Sequence&
     return own;
 }
 
-// Two curves whose seeds lie near each other, then the short ones for which there is room.
+// Two long curves that start near each other, then short curves as long as there is room.
 std::vector<Curve> curves(int dashes, Sequence& random) {
     const auto place = [&] { return side * random.uniform_double(); };
     for (;;) {
-        const Point seed = {place(), place()};  // in braces: x is drawn first
+        const Point seed = {place(), place()};  // braces fix the order: x is drawn before y
         std::vector<Curve> all = {grown(seed, dashes, {}, random)};
         for (int i = 0; i < attempts && !all[0].empty() && all.size() == 1; i++) {
             const Dash away(seed, 2 * pi * random.uniform_double());
@@ -104,7 +106,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     Solved s{{cls_id}, {0}, {first_word + joined}};
     for (int i = 0; i < side * side; i++) {
         const Point pixel = {i % side + 0.5, i / side + 0.5};
-        double bright = 0;  // dashes half a pixel thick and of 3/4 of the brightness of discs
+        double bright = 0;  // dashes are half a pixel thick and have 3/4 of the brightness of discs
         for (const Curve& c : all)
             for (const Dash& d : c)
                 if (distance(d.middle, pixel) < length / 2 + 1.25)
@@ -115,7 +117,7 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// In pixels, from the brightest pixels: from the first of them to the one that is farthest away.
+// A clue: the distance in pixels from the first of the brightest pixels to the farthest one.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
     int first = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks that a language model can do by looking back: recall, copy, induction.
+// Tasks that a language model solves by looking back: recall, copy, induction.
 #include <algorithm>
 #include <cmath>
 
@@ -26,8 +26,8 @@ WordList keys_and_values(const TaskOptions& o) {
 }
 
 // Multi-query associative recall (Arora et al. 2023): [CLS] k v k v ..., then every key once more, at every second
-// place, where its value is asked for. A query g places behind the pairs has probability ~ g^(a-1), a = 0.01; between
-// queries stand random words.
+// position, where its value is asked for. Query position g = 1, 2, ... after the pairs is chosen with probability
+// proportional to g^(a-1), a = 0.01. Random words fill the positions between queries.
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
@@ -41,12 +41,12 @@ Solved recall(const TaskOptions& o, Sequence& random) {
         s.tokens.push_back(key[std::size_t(p)]);
         s.tokens.push_back(first_word + keys + int(random.below(std::uint32_t(o.vocabulary - keys))));
     }
-    // Weighted places without replacement: the largest log(u) / weight (Efraimidis and Spirakis 2006).
+    // Weighted sampling without replacement: take the largest log(u) / weight (Efraimidis and Spirakis 2006).
     std::vector<std::pair<double, int>> drawn;
     for (int g = 0; g < places; g++) drawn.emplace_back(std::log(random.uniform_double()) * std::pow(g + 1, 0.99), g);
     std::sort(drawn.rbegin(), drawn.rend());
     for (int i = 2 * o.pairs; i < o.length; i++) s.tokens.push_back(random_word(o, random));
-    std::vector<std::pair<int, int>> asked;  // row and answer
+    std::vector<std::pair<int, int>> asked;  // row -> answer
     for (int p = 0; p < o.pairs; p++) {
         const int row = 1 + 2 * o.pairs + 2 * drawn[std::size_t(p)].second;
         s.tokens[std::size_t(row)] = key[std::size_t(p)];
@@ -60,10 +60,10 @@ Solved recall(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// The value before the first query: as many pairs as questions.
+// The value of the last pair. There are as many pairs as questions.
 int last_value(const Solved& s) { return s.tokens[2 * s.rows.size()]; }
 
-// [CLS] a b c [SEP] a b: every row from [SEP] on is asked for its successor in "a b c".
+// [CLS] a b c [SEP] a b: each row from [SEP] on is asked for the next word of "a b c".
 Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     Solved s{{cls_id}, {}, {}};
     for (int i = 0; i < o.length; i++) s.tokens.push_back(random_word(o, random));
@@ -75,8 +75,8 @@ Solved copy_of_words(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w stands there twice, every other word
-// anywhere.
+// [CLS] ... w x ... w: the last row is asked for x (Olsson et al. 2022). w occurs exactly twice; all other words are
+// random.
 Solved induction(const TaskOptions& o, Sequence& random) {
     if (o.length < 4 || o.vocabulary < 3)
         throw BadUsage("task induction needs a length of 4 and a vocabulary of 3 at least");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The three ways a program here can fail, and text(): the std-only way to write their messages.
+// The three ways in which a program can fail, and text(), which builds their messages with the standard library alone.
 // A message names the thing, what was found, what was expected, and what to do.
 #pragma once
 #include <sstream>
@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// text("x is ", shape, " but w is ", other): everything streamed into one string.
+// Concatenates everything that can be streamed: text("x is ", shape, " but w is ", other).
 template <class... Parts>
 std::string text(const Parts&... parts) {
     std::ostringstream out;
@@ -16,7 +16,7 @@ std::string text(const Parts&... parts) {
     return out.str();
 }
 
-// A programmer's mistake: shapes, dtypes, devices, a missing tensor. Exit status 1.
+// A mistake of the programmer: shapes, dtypes, devices, a missing tensor. Exit status 1.
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -26,7 +26,7 @@ struct BadInput : Error {
     using Error::Error;
 };
 
-// The command line itself is wrong: an unknown option or key, a value out of range. Exit status 2.
+// The command line is wrong: an unknown option or key, a value out of range. Exit status 2.
 struct BadUsage : Error {
     using Error::Error;
 };

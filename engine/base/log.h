@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One line on standard error, written whole: `note: ...` for what is good to know, `warning: ...` for what is not.
+// Writes one line to standard error: `note: ...` for information, `warning: ...` for a problem.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace masquerade {
 
-// Called before each line where it is set: it clears a line that is rewritten in place, such as a progress bar.
+// If set, called before each line, to clear a progress bar that is redrawn in place.
 inline void (*before_log_line)() = nullptr;
 
-// log_line("warning: ", path, ": ", count, " lines were truncated"); from any thread, lines never mix. Whatever the
-// parts hold, it is one line.
+// log_line("warning: ", path, ": ", count, " lines were truncated"). Safe to call from any thread: lines never mix.
+// Control characters in the parts are escaped, so that the output is a single line.
 template <class... Parts>
 void log_line(const Parts&... parts) {
     const std::string line = printable(text(parts...)) + '\n';
@@ -21,7 +21,7 @@ void log_line(const Parts&... parts) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-// "=====>    ", width columns of it: how much of something is done, 0 to 1.
+// A progress bar such as "=====>    ", `width` columns wide; `share` is the part that is done, 0 to 1.
 inline std::string bar_of(double share, int width) {
     int full = int(share * width);
     std::string bar(std::size_t(full), '=');

@@ -19,7 +19,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
 }
 
 #ifdef __linux__
-// Asks the system itself for pages, and gives back those before and behind the aligned part.
+// Maps pages and unmaps what lies before and after the aligned part.
 void* map_pages(std::size_t bytes) noexcept {
     void* memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
@@ -48,7 +48,7 @@ void* allocate_aligned(std::size_t bytes) noexcept {
     const std::size_t rounded = rounded_up(std::max<std::size_t>(bytes, 1), alignment);
 #ifdef __linux__
     void* memory = is_zero_when_fresh(bytes) ? map_pages(rounded) : std::aligned_alloc(alignment, rounded);
-    // A system without large pages ignores the advice.
+    // If the system has no large pages, it ignores the advice.
     if (memory && alignment == large_page) madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
 #else

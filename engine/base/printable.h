@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words from outside (names of files, folders and tensors, keys, messages) in forms that can neither end a line nor
-// steer what shows them: for a terminal, for a page or a picture, and for a shell.
+// Escapes text from outside (names of files, folders and tensors, keys, messages) so that it can neither end a line nor
+// control the program that shows it: for a terminal, for HTML or SVG, and for a shell.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// Control characters, ends of lines and paragraphs, and marks that turn the direction of writing.
+// Control characters, line and paragraph separators, and marks that change the direction of writing.
 inline bool steers(char32_t c) {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -23,8 +23,9 @@ inline std::string escape(const char* begin, std::uint32_t value, int digits) {
     return s;
 }
 
-// One line that shows these words: what steers becomes \n, \t, \r or \u001b, a byte that is not UTF-8 becomes \xff. The
-// middle of more than `most` bytes is left out. Printable words stay as they are, so a second call changes nothing.
+// Returns one line that shows the text. Control characters become \n, \t, \r or \u001b; a byte that is not UTF-8
+// becomes \xff. Text of more than `most` bytes loses its middle. Printable text is unchanged, so a second call has no
+// effect.
 inline std::string printable(std::string_view words, std::size_t most = 4000) {
     std::string short_form;
     if (words.size() > most) {
@@ -53,7 +54,7 @@ inline std::string printable(std::string_view words, std::size_t most = 4000) {
     return s;
 }
 
-// Lines, each of them printable; none is shortened.
+// Applies printable() to each line. Nothing is shortened.
 inline std::string printable_lines(std::string_view lines) {
     std::string s;
     for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
@@ -65,7 +66,7 @@ inline std::string printable_lines(std::string_view lines) {
     return s;
 }
 
-// Words that HTML and SVG show letter by letter.
+// Escapes text so that HTML and SVG show every character of it.
 inline std::string letters(std::string_view words) {
     std::string s;
     for (char c : printable(words, words.size()))
@@ -73,9 +74,9 @@ inline std::string letters(std::string_view words) {
     return s;
 }
 
-// A path as a word that bash and zsh read back to its last byte, for commands that a user copies.
+// Quotes a path for a command that the user copies. bash and zsh read back exactly the same bytes.
 inline std::string shell_word(const std::string& path) {
-    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // never an option
+    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // must not look like an option
     constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";
     if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
     if (printable(word, word.size()) == word) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, no state. What a number is
-// depends on (seed, step, stream, document, position, channel) and never on where it lies in a batch.
-// Everything is constexpr so that CUDA kernels may call it.
+// Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. A number
+// depends on (seed, step, stream, document, position, channel) and never on its place in a batch. Everything is
+// constexpr, so that CUDA kernels can call it.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,17 +25,18 @@ constexpr Four philox(Four c, std::uint32_t key0, std::uint32_t key1) {
     return c;
 }
 
-// A stream of random numbers: one per place in the program that draws (its tensor path), fresh at every step.
+// A stream of random numbers. Each place in the program that draws numbers has its own stream, named by its tensor
+// path; each step gives new numbers.
 struct Stream {
     std::uint32_t key0 = 0, key1 = 0;
     std::uint32_t step = 0;
-    // The four numbers of channels 4*block .. 4*block+3.
+    // The four random words for channels 4*block .. 4*block+3.
     constexpr Four at(std::uint32_t document, std::uint32_t position, std::uint32_t block) const {
         return philox(Four{{block, position, document, step}}, key0, key1);
     }
 };
 
-// FNV-1a, to number streams by name.
+// FNV-1a hash. Streams are numbered by the hash of their name.
 constexpr std::uint64_t hash_of(std::string_view name) {
     std::uint64_t h = 0xcbf29ce484222325ull;
     for (char c : name) h = (h ^ std::uint64_t((unsigned char)c)) * 0x100000001b3ull;
@@ -49,10 +50,10 @@ constexpr Stream make_stream(std::uint64_t seed, std::string_view name, std::uin
     return Stream{k[0], k[1], step};
 }
 
-// In (0, 1): never 0 and never 1, the middle of one of 2^23 equal steps, exact in float.
+// In (0, 1), never 0 or 1: the middle of one of 2^23 equal intervals, exact in float.
 constexpr float uniform(std::uint32_t bits) { return (float(bits >> 9) + 0.5f) * (1.0f / 8388608.0f); }
 
-// A plain sequence of draws, for hosts: shuffles, initial weights, sampling of tokens.
+// A sequence of draws on the host: shuffles, initial weights, sampling of tokens.
 class Sequence {
   public:
     constexpr Sequence(std::uint64_t seed, std::string_view name, std::uint32_t a = 0, std::uint32_t b = 0)
@@ -66,7 +67,7 @@ class Sequence {
         std::uint64_t hi = bits() >> 6, lo = bits() >> 6;
         return (double((hi << 26) | lo) + 0.5) * 0x1p-52;
     }
-    // Below n without bias (Lemire 2019), n > 0.
+    // Uniform below n without bias (Lemire 2019), n > 0.
     constexpr std::uint32_t below(std::uint32_t n) {
         std::uint64_t m = std::uint64_t(bits()) * n;
         for (std::uint32_t low = -n % n; std::uint32_t(m) < low;) m = std::uint64_t(bits()) * n;
@@ -79,7 +80,7 @@ class Sequence {
     Four four_{};
 };
 
-// At most so many of the numbers below n, in a random order: Fisher and Yates's first steps.
+// At most `most` distinct numbers below n, in random order: the first steps of a Fisher-Yates shuffle.
 std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
 
 }  // namespace masquerade

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Text for a terminal: long lines broken between words, so that the terminal does not break them inside one.
+// Wraps long lines between words, because a terminal would break them inside words.
 #pragma once
 #include <algorithm>
 #include <string>
 
 namespace masquerade {
 
-// Every line of `text` (UTF-8) in at most `columns` characters; a line goes on two columns deeper than it began.
-// Words longer than a line stay whole, as do the spaces between words that share a line.
+// Wraps every line of `text` (UTF-8) to at most `columns` characters. Continuation lines are indented by two more
+// columns than the line. Words longer than a line stay whole, and spaces between words on one line are kept.
 inline std::string wrapped(const std::string& text, int columns) {
     std::string out;
     for (std::size_t begin = 0; begin < text.size();) {

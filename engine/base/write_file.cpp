@@ -18,9 +18,9 @@ namespace masquerade {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2 GiB
+constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per write; one call moves at most 2 GiB
 
-// Pipes and some devices cannot be flushed and say EINVAL: nothing to worry about.
+// Flushes the file. Pipes and some devices cannot be flushed and report EINVAL, which is ignored.
 bool flush(int file) { return ::fsync(file) == 0 || errno == EINVAL; }
 
 }  // namespace
@@ -118,7 +118,7 @@ bool make_folder(const std::string& path) {
     const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
     if (!above.empty() && above != folder) make_folder(above.string());
     if (::mkdir(path.c_str(), 0777) != 0) {
-        if (errno == EEXIST && fs::is_directory(folder, failed)) return false;  // another program was faster
+        if (errno == EEXIST && fs::is_directory(folder, failed)) return false;  // another program made it first
         fail_to("make the folder", path);
     }
     sync_to_disk(above.empty() ? "." : above.string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that programs write: each appears whole or not at all, and every failure of the disk is a BadInput that names
-// the path and the system's reason. What is reported as written is on the disk.
+// Writing files. A file appears complete or not at all, and every failure is a BadInput that names the path and the
+// system's reason. When a function returns, the data is on disk.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -8,17 +8,17 @@
 
 namespace masquerade {
 
-// Writes a new file. One that is not finished is removed: half a file is never left behind. A device or a pipe stays.
+// Writes a new file. If finish() is not reached, the incomplete file is removed; a device or a pipe is not.
 class FileWriter {
   public:
     explicit FileWriter(const std::string& path);
     FileWriter(const FileWriter&) = delete;
     ~FileWriter();
     void write(const void* data, std::size_t bytes);
-    void finish();  // flushed to the disk and closed
+    void finish();  // flushes to disk and closes
 
   private:
-    void remove() const;  // errno stays
+    void remove() const;  // keeps errno
 
     std::string path_;
     int file_;
@@ -27,12 +27,12 @@ class FileWriter {
 
 void write_file(const std::string& path, const std::string& bytes);
 
-// A folder for what is not finished, ".new-" and a random end, beside the place where it will be. Nobody else may enter
-// it, so nobody puts a link or a file of their own under the name that is written next. It goes away with what is still
-// in it.
+// A folder for unfinished files, named ".new-" plus a random suffix, next to their final place. Only this user can
+// enter it, so nobody else can plant a link or a file under a name that is about to be written. The destructor removes
+// the folder with everything in it.
 class PrivateFolder {
   public:
-    // It is made in the folder `in`; where that fails, the error is that `path` cannot be written.
+    // Creates the folder inside `in`. On failure, the error says that `path` cannot be written.
     PrivateFolder(const std::string& in, const std::string& path);
     PrivateFolder(const PrivateFolder&) = delete;
     ~PrivateFolder();
@@ -42,25 +42,24 @@ class PrivateFolder {
     std::string folder_;
 };
 
-// Writes beside the file and renames: a reader, or a crash, finds the old file or the new one, never a part. A link
-// leads to the new file afterwards. A device or a pipe is written to as it is.
+// Writes a new file next to `path` and renames it: a reader, or a crash, finds the old or the new file, never a part.
+// If `path` is a link, its target is replaced. A device or a pipe is written to directly.
 void replace_file(const std::string& path, const std::string& bytes);
-// The same, where write(place) makes the file; errors name `path`, not the place beside it.
+// Like the above, but write(place) makes the file. Errors name `path`, not `place`.
 void replace_file(const std::string& path, const std::function<void(const std::string& place)>& write);
 
-// Makes a folder with those above it, and flushes each folder that has got a new name. Returns whether it was not
-// there.
+// Makes a folder and its missing parents, and flushes each new name to disk. Returns false if the folder existed.
 bool make_folder(const std::string& path);
-// Files that belong together: write(place) makes them in a folder inside `folder`, then they move up, config.json last.
-// Where write fails, nothing is left of them.
+// Adds files to `folder` together: write(place) makes them in a temporary folder inside, then they are moved up,
+// config.json last. If write() fails, none of them remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
-// Calls write(fresh); what it says of a file in `fresh` is said of that file in `path`.
+// Calls write(fresh). If it throws a message that names `fresh`, the message names `path` instead.
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write);
 
-// Renames and new names in a folder are on the disk only after this; so is a file's content.
+// Flushes a file's content, or the names in a folder: new and renamed files are on disk only after this call.
 void sync_to_disk(const std::string& path);
 
-// BadInput("cannot WHAT PATH: No space left on device"), from errno.
+// Throws BadInput("cannot WHAT PATH: No space left on device"), with the reason from errno.
 [[noreturn]] void fail_to(const char* what, const std::string& path);
 
 }  // namespace masquerade

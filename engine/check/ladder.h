@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The test ladder. A row of the table (engine/check/ops_table.cpp) says what an op takes, what it gives and how it
-// is called; every check here follows from that row alone, and says what it found wrong by op and tensor:
+// The test ladder. One row of the table (engine/check/ops_table.cpp) describes the operands and the calls of an op.
+// Every check here follows from that row alone and reports faults by op and tensor:
 //   check_calculus   the f64 backward against the complex step of the c128 forward, 1e-12
-//   check_precision  f32 and bf16, forward and every gradient, against f64, on every instruction set
-//   check_contract   stored and added, written whole, nothing else touched, absent gradients, threads, rows,
-//                    errors
-// No test framework here: the tests and `inspect gradients` both run it.
+//   check_precision  f32 and bf16 against f64, forward and every gradient, on every instruction set
+//   check_contract   gradients stored and added, outputs fully written, nothing else changed, absent gradients,
+//                    threads, rows, errors
+// Uses no test framework, because the tests and `inspect gradients` both run it.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/ops/ops.h"
@@ -21,26 +21,26 @@
 
 namespace masquerade::ladder {
 
-// The sizes that a row is tried at; each op says in its row what the three numbers are for it.
+// The sizes of one check. Each op's row defines what the three numbers mean.
 struct Sizes {
     int rows = 1, columns = 1, other = 1;
 };
 
 enum class Role {
     input,      // has a gradient
-    constant,   // has none
-    output,     // the backward takes its cotangent
-    statistic,  // an output that only the backward reads
-    updated,    // an output that starts with numbers
+    constant,   // has no gradient
+    output,     // has a cotangent, which the backward reads
+    statistic,  // an output without cotangent, for the backward to read
+    updated,    // an output that is read before it is written
 };
-enum class Kind { storage, arithmetic };  // S or A of ops.h
+enum class Kind { storage, arithmetic };  // types S and A of ops.h
 
-// Fills the numbers of one operand.
+// Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
 double normal(Sequence& random);
 Draw uniform(double low, double high);
 
-// One tensor of a call, and what the checks must know of it. The numbers of an output are its cotangent.
+// One tensor of a call and how to check it. For an output, `numbers` is the cotangent.
 struct Operand {
     std::string name, path;
     Role role;
@@ -48,14 +48,14 @@ struct Operand {
     Kind kind;
     Draw draw;
     std::vector<double> numbers;
-    bool weight = false;     // the gradient is of type A whatever the values are
-    bool rounded = false;    // what it is summed from is rounded to type S on the way
-    bool of_row = false;     // row n belongs to row n of the op: alone it gives the bits it gives in a batch
-    bool any_rows = false;   // the op cannot tell that there are too many rows,
-    bool any_shape = false;  // ... or that the shape is wrong
-    double length = 1;       // of the sum behind the output, or behind the gradient of the input
-    double factor = 2;       // how many roundings meet at a term of it
-    double floor = 0;        // errors are relative to the largest number, at least to this: terms that cancel
+    bool weight = false;     // the gradient has type A, whatever the type of the value
+    bool rounded = false;    // intermediate values are rounded to type S
+    bool of_row = false;     // row n depends only on row n: its bits are equal alone and in a batch
+    bool any_rows = false;   // the op cannot detect surplus rows
+    bool any_shape = false;  // the op cannot detect a wrong shape
+    double length = 1;       // terms of the sum behind the output or the gradient
+    double factor = 2;       // roundings per term of the sum
+    double floor = 0;        // errors are relative to the largest number or to this, for terms that cancel
 
     Operand& as_weight() {
         weight = true;
@@ -107,11 +107,11 @@ struct Case {
     std::vector<Operand> operands;
     std::vector<Indices> indices;
     std::function<void(const Call&)> forward, backward;
-    // The forward by its function of nn/functions.h. Random numbers are those of the place "ladder".
+    // Calls the function of nn/functions.h that records the op. Its random stream is named "ladder".
     std::function<void(const OnTape&)> record;
-    // The outputs by the plainest loop, in double: for an op without backward, which no calculus can check.
+    // Computes the outputs by plain loops in double. For ops without a backward, which the calculus check cannot cover.
     std::function<void(const Call&)> definition;
-    int rows = 0;  // that by_row operands have
+    int rows = 0;  // rows of the operands marked by_row
 
     Operand& input(const std::string& name, const Shape& shape, Kind kind = Kind::storage) {
         return add(name, Role::input, shape, kind);
@@ -133,7 +133,7 @@ struct Case {
     }
 
     bool has_storage() const;
-    // The rows [begin, end) of everything that goes by rows, the rest as it is.
+    // Rows [begin, end) of the operands and indices that go by row; everything else unchanged.
     Case restricted(int begin, int end) const;
 
   private:
@@ -141,67 +141,68 @@ struct Case {
 };
 
 std::vector<Sizes> boundary_sizes();
-// beyond the first tile of everything, in the third thousand, and of no multiple of two
+// Sizes with 2571: beyond the first tile of every kernel, and odd, so that no tile size divides it.
 std::vector<Sizes> far_sizes();
 
 struct Op {
-    std::string name;  // that of ops.h; after a comma, which use of it
+    std::string name;  // name in ops.h; after a comma, the use
     std::function<Case(Sizes)> make;
-    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // by elements
-    std::vector<Sizes> middle = {{33, 65, 17}};                    // along directions
-    std::vector<Sizes> all = boundary_sizes();                     // everything else
-    std::vector<Sizes> far = far_sizes();                          // numbers, and the contract in f32
-    bool costly = false;  // its kernels do much for each number: see fits_fibers
+    std::vector<Sizes> small = {{5, 4, 3}, {2, 7, 6}, {1, 3, 1}};  // for the calculus check by elements
+    std::vector<Sizes> middle = {{33, 65, 17}};                    // for the calculus check by directions
+    std::vector<Sizes> all = boundary_sizes();                     // for all other checks
+    std::vector<Sizes> far = far_sizes();                          // for precision, and for the contract in f32
+    bool costly = false;                                           // many operations per number: see fits_fibers
 };
 
-// The row's case with its numbers drawn.
+// Makes the case of a row at the given sizes and draws its numbers.
 Case prepared(const Op& op, Sizes sizes);
 
-// Memory of one tensor, with guards on both sides; and as much on the device where its memory is another one.
+// Host memory for one tensor with guard bytes on both sides; and an equal block on the device if it has separate
+// memory.
 class Guarded {
   public:
     Guarded(const Shape& shape, DType dtype, const char* path, Device device = Device::cpu);
-    const View& view() const { return view_; }  // for the checks
-    View there() const;                         // for ops
-    void send() const;                          // all of it, guards too, to where ops find it
+    const View& view() const { return view_; }  // for the checks, on the host
+    View there() const;                         // for ops, on the device
+    void send() const;                          // copies everything, with guards, to the device
     void fetch() const;
     void fill(const std::vector<double>& numbers) const;
     void fill_with_nan() const;
     bool guards_intact() const;
     bool has_nan() const;
-    std::string bytes() const;  // the numbers, bit by bit
+    std::string bytes() const;  // the bytes of the numbers
 
   private:
-    static constexpr std::size_t guard = 256;  // bytes
+    static constexpr std::size_t guard = 256;  // bytes on each side
     Buffer memory_, there_;
     View view_;
 };
 
-// Whether ops of the device find their tensors in a memory of its own.
+// Whether the device has memory separate from the host.
 bool lies_apart(Device device);
 
 complex number(const View& view, std::int64_t i);
 void set_number(const View& view, std::int64_t i, complex x);
-// x as `type` keeps it; doubles stay.
+// x rounded to `type`; unchanged for f64.
 double rounded(double x, DType type);
 
-// The largest error of `found`, relative to the largest number of `exact`, at least to `floor`; or NaN.
+// The largest absolute error of `found`, divided by the largest number of `exact` or `floor`; NaN if any error is NaN.
 double error_of(const View& found, const View& exact, double floor);
 
-// The memory of one case in one type, and what the op's functions are called with. Inputs hold the case's
-// numbers as `like` would hold them, outputs NaN.
+// The memory of one case in one type, passed to the functions of the row. Inputs hold the case's numbers rounded to the
+// type `like`; outputs hold NaN.
 class Call {
   public:
     Call(const Case& of, DType type, DType like, Device device = Device::cpu);
     Call(const Case& of, DType type) : Call(of, type, type) {}
 
-    // For the rows of the table.
+    // Called by the rows of the table:
     View operator()(const std::string& name) const;  // the value
     View d(const std::string& name) const;           // the cotangent of an output
-    Grad grad(const std::string& name) const;        // of an input
+    Grad grad(const std::string& name) const;        // the gradient of an input
     Ints ints(const std::string& name) const;
-    RowNames rows() const;                    // by the lists "document" and "position", if there are any
-    bool has(const std::string& name) const;  // a tensor of this name
+    RowNames rows() const;                    // from the lists "document" and "position", if present
+    bool has(const std::string& name) const;  // whether a tensor has this name
 
     void forward() const { run(op.forward); }
     void backward() const { run(op.backward); }
@@ -209,27 +210,27 @@ class Call {
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
-    // Indexed by operand: the value; the cotangent (outputs) or the gradient (inputs), null if there is none.
+    // For each operand: the value; then the cotangent (outputs) or the gradient (inputs), null if there is none.
     std::vector<Guarded> values;
     std::vector<std::unique_ptr<Guarded>> others;
-    mutable std::set<std::string> asked;  // what the op's function took: "x", "d y", "grad x", "ints ids"
+    mutable std::set<std::string> asked;  // names that the row's function asked for: "x", "dy"
 
   private:
     std::size_t find(const std::string& name) const;
     void run(const std::function<void(const Call&)>& ops) const;
     std::vector<bool> unwanted_, added_;
-    std::vector<Buffer> lists_;  // the indices on the device
+    std::vector<Buffer> lists_;  // the index lists on the device
 };
 
-// The largest allowed error of an output's values or an input's gradient, relative to their largest number:
-// storage rounds once, and so do the numbers that it is summed from; arithmetic rounds with every term of the sum.
+// The largest error allowed for an output's values or an input's gradient, relative to the largest number. Storage and
+// rounded intermediate values count one rounding each; arithmetic counts a rounding for each term of the sum.
 double bound_of(const Operand& operand, DType type);
 std::string at(Sizes sizes);  // " at 5x4x3"
 
-// The worst relative errors of one tensor; -1 where a check does not apply.
+// The largest relative errors of one tensor; -1 if a check does not apply.
 struct Errors {
     double complex_step = -1, f32 = -1, bf16 = -1;
-    double share = 0;  // the largest of them as a share of what it may be
+    double share = 0;  // the largest ratio of an error to its bound
 };
 
 struct Findings {
@@ -239,9 +240,9 @@ struct Findings {
     long checks = 0;
 
     Errors& of(const std::string& tensor);
-    // Counts a check; the first failure of every kind becomes a fault: "<op> <tensor>: <kind> <details>".
+    // Counts a check. The first failure of each kind is recorded as a fault: "<op> <tensor>: <kind> <details>".
     void expect(bool good, const std::string& tensor, const std::string& kind, const std::string& details);
-    // Runs a check; an exception is a fault, too.
+    // Runs a check; an exception is recorded as a fault.
     void attempt(Sizes sizes, const std::function<void()>& check);
 
   private:
@@ -251,16 +252,17 @@ struct Findings {
 void check_calculus(const Op& op, Findings& findings);
 void check_precision(const Op& op, Findings& findings);
 void check_contract(const Op& op, Findings& findings);
-// How the rows of an op alone compare with the same rows in a batch: bit by bit; or within the bound of the op, where
-// cuBLASLt multiplies, which may take another algorithm for another number of rows.
+// How the rows of an op alone must compare with the same rows in a batch: equal bits; or within the op's bound, for
+// cuBLASLt, which may choose another algorithm for another number of rows.
 enum class RowsAlone { same_bits, near };
-// The same of the ops that answer for Device::cuda, in the memory that they have, compared with the CPU's f64.
+// The checks for ops on Device::cuda in device memory, against f64 on the CPU.
 void check_cuda_precision(const Op& op, Findings& findings);
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits);
-// MASQUERADE_SMALL_LADDER is set: those two only climb the smallest sizes, as is fit where every access is watched.
+// Whether MASQUERADE_SMALL_LADDER is set: the two CUDA checks then use only the smallest sizes, for tools that watch
+// every memory access.
 bool small_ladder();
-// Whether kernels that run as fibers climb with these sizes: those of a costly op only where rows x columns x other is
-// at most this, and rows at most 300; a GPU takes all.
+// Whether a check at these sizes is fast enough for kernels that run as fibers. For a costly op, rows x columns x other
+// may be at most `most`, and rows at most 300. A GPU runs all sizes.
 bool fits_fibers(const Op& op, Sizes sizes, std::int64_t most);
 
 // All rows of the table (engine/check/ops_table.cpp).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rung that holds every op to the contract of ops.h.
+// The check that every op keeps the contract of ops.h.
 #include "engine/ops/cpu/parallel.h"
 #include "engine/check/ladder.h"
 
@@ -14,7 +14,7 @@ struct Threads {
     ~Threads() { set_threads(before); }
 };
 
-// The largest of its numbers.
+// The largest magnitude of the numbers.
 double size_of(const View& view) {
     double size = 0;
     for (std::int64_t i = 0; i < view.count(); i++) size = std::max(size, std::fabs(number(view, i).real()));
@@ -33,7 +33,7 @@ struct Contract {
     void expect(bool good, const std::string& tensor, const std::string& kind) const {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
-    // Runs both ways; all gradients are wanted and stored unless the caller said otherwise.
+    // Runs forward and backward. All gradients are computed and stored unless the caller has changed this.
     void run(const Call& call) const {
         call.forward();
         if (c.backward) call.backward();
@@ -44,7 +44,7 @@ struct Contract {
         for (std::size_t i = 0; i < c.operands.size(); i++)
             if (has_gradient(i)) f(i, "d" + c.operands[i].name);
     }
-    // f(tensor's name, its memory in a, in b) for every result of the op
+    // f(tensor name, memory in a, memory in b) for every result of the op.
     template <class F>
     void each_result(const Call& a, const Call& b, F f) const {
         for (std::size_t i = 0; i < c.operands.size(); i++)
@@ -52,8 +52,8 @@ struct Contract {
         each_gradient([&](std::size_t i, const std::string& name) { f(name, *a.others[i], *b.others[i]); });
     }
 
-    // Results hold no NaN any more; everything else holds what it held, and so do the guards. Returns the call, with
-    // all results.
+    // Checks that results hold no NaN, and that everything else, including the guards, is unchanged. Returns the call
+    // with all results.
     Call check_writes() const {
         const Call fresh(c, type, type, device);
         Call call(c, type, type, device);
@@ -91,7 +91,7 @@ struct Contract {
         each_gradient([&](std::size_t i, const std::string&) { call.others[i]->fill_with_nan(); });
     }
 
-    // Added: r + g, where stored gave g; one gradient at a time, while the others are stored as before.
+    // Checks that a gradient g is added to given numbers r: r + g. Adds one gradient at a time and stores the others.
     void check_added(const Call& stored) const {
         Call call(c, type, type, device);
         call.forward();
@@ -123,8 +123,8 @@ struct Contract {
         });
     }
 
-    // Gradients give the bits that all together give where one is absent, where one is alone, where none is wanted;
-    // with `every`, in every set of them. The absent ones are left alone.
+    // Checks that gradients have the same bits when others are absent, and that absent gradients are not written. Tries
+    // each gradient absent, each alone, and none; if `every` is true, every subset.
     void check_absent(const Call& all, bool every) const {
         std::vector<std::size_t> inputs;
         each_gradient([&](std::size_t i, const std::string&) { inputs.push_back(i); });
@@ -164,7 +164,7 @@ struct Contract {
         }
     }
 
-    // Some rows alone have the bits they have among all, or are near them.
+    // Checks that some rows alone have the bits that they have in the whole batch, or are close, as rows_alone says.
     void check_rows(const Call& all) const {
         const int n = c.rows;
         const std::pair<int, int> ranges[] = {{0, 1}, {n - 1, n}, {n / 3, n / 3 + (n + 1) / 2}};
@@ -184,7 +184,7 @@ struct Contract {
                     if (rows_alone == RowsAlone::same_bits)
                         expect(whole.bytes().substr(std::size_t(begin) * row, among.bytes()) == rows.bytes(), name,
                                "of a row alone has other bits than in a batch");
-                    else  // each of the two may be off by the bound
+                    else  // each of the two may have an error up to the bound
                         expect(error_of(rows.view(), among, std::max(o.floor, size_of(whole.view()))) <=
                                    2 * bound_of(o, type),
                                name, "of a row alone is far from what it is in a batch");
@@ -207,7 +207,7 @@ struct Contract {
         expect(said.empty() || named, tensor, where + " is refused without saying what is wrong (" + said + ")");
     }
 
-    // One tensor at a time too wide or too long, one list at a time too short.
+    // Checks that wrong sizes are refused: one tensor with an extra row or column, or one list too short, at a time.
     void check_refusals() const {
         Call good(c, type, type, device);
         good.forward();
@@ -273,7 +273,7 @@ void check_contract(const Op& op, Findings& findings) {
 }
 
 void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows) {
-    std::vector<Sizes> some;  // where kernels run on the CPU, a large size takes long and shows nothing new
+    std::vector<Sizes> some;  // on fibers, large sizes take long and add nothing
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check(op, Device::cuda, rows, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rungs that compare numbers: calculus and precision.
+// The checks that compare numbers: calculus and precision.
 #include "engine/ops/cpu/gemm.h"
 #include "engine/check/ladder.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 void note(double& worst, double error) { worst = error > worst || error != error ? error : worst; }
 
-// The scalar whose gradient the backward is: every output times its cotangent.
+// The scalar whose gradient the backward computes: the sum of every output times its cotangent.
 complex scalar_of(const Call& call) {
     call.forward();
     complex s = 0;
@@ -88,7 +88,7 @@ void check_directions(const Op& op, Sizes sizes, Findings& findings) {
     }
 }
 
-// Forward and every gradient in double, of numbers as `type` keeps them.
+// Forward and all gradients in double, from numbers rounded to `type`.
 Call exact_call(const Case& c, DType type) {
     Call exact(c, DType::f64, type);
     exact.forward();
@@ -96,7 +96,7 @@ Call exact_call(const Case& c, DType type) {
     return exact;
 }
 
-// The same in `type` on the device, by the form that `how` says: every result within its bound.
+// Runs the case in `type` on the device and checks every result against its bound. `how` names the form in faults.
 void compare(const Call& exact, Sizes sizes, DType type, Device device, const std::string& how, Findings& findings) {
     const Case& c = exact.op;
     Call fast(c, type, type, device);

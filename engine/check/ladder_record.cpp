@@ -30,7 +30,7 @@ Tensor* OnTape::operator()(const std::string& name) const {
     throw Error(text("the table names no operand ", name));
 }
 
-// Ahead of its forward, which may need what is missing.
+// Checks the inputs before the forward runs, because the forward may need a missing one.
 void OnTape::before(const Record& r, bool backward) {
     if (backward) return;
     for (const Tensor* t : asked_)
@@ -56,7 +56,7 @@ void poison(const Tensor* t) {
     if (t && t->bytes() > 0) std::memset(t->value, 0xff, t->bytes());
 }
 
-// Poisons the tensors whose memory the plan may give to others before the backward.
+// Fills with NaN every tensor that is not kept: the memory plan may reuse its memory before the backward.
 void poison_what_is_free(const Record& r) {
     for (const auto& tensors : {r.in, r.out})
         for (const Tensor* t : tensors)
@@ -75,7 +75,7 @@ struct Check {
         findings.expect(good, tensor, kind, text(name_of(type), at(sizes)));
     }
     bool has_gradient(std::size_t i) const { return c.backward && c.operands[i].role == Role::input; }
-    // `otherwise` is what is wrong with a gradient that differs; null: nothing is.
+    // `otherwise` describes a gradient that differs, as a fault; null: a difference is not a fault.
     bool same_gradients(const Call& a, const Call& b, const char* otherwise = nullptr) const {
         bool same = true;
         for (std::size_t i = 0; i < c.operands.size(); i++) {
@@ -87,7 +87,7 @@ struct Check {
         return same;
     }
 
-    // In the order of the row.
+    // Compares the outputs of the record with a direct call, in the order of the row.
     void check_outputs(const OnTape& of, const Call& direct) const {
         const Record& r = of.record();
         std::size_t outputs = 0;
@@ -103,7 +103,7 @@ struct Check {
         expect(outputs == r.out.size(), "record", "has other outputs than its row");
     }
 
-    // All of it; nothing where the row leaves no record.
+    // Runs all checks; does nothing if the op leaves no record.
     void run() const {
         Call direct(c, type);
         direct.forward();
@@ -144,7 +144,7 @@ struct Check {
         }
     }
 
-    // The ladder holds the calls to a sum with what was there before.
+    // The contract check covers the sum itself; this one compares the record with a direct call that adds.
     void check_added() const {
         Call direct(c, type);
         OnTape added(c, type);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every op of ops.h, a row for each way of using it: sizes, what goes in and comes out, the two calls, and the one that
-// leaves its record on a tape.
-// That alone gives it every rung of the ladder (engine/check/ladder.h). Attention has its rows in
-// ops_table_attention.cpp.
+// The op table: a row for each way of using each op of ops.h, with its sizes, its operands, the forward and backward
+// calls, and the call that leaves its record on a tape. From this row the op gets every check of engine/check/ladder.h.
+// The rows of attention are in ops_table_attention.cpp.
 #include "engine/check/ops_table.h"
 #include "engine/math/features.h"
 
@@ -37,7 +36,7 @@ namespace {
 
 constexpr Kind arithmetic = Kind::arithmetic;
 
-// The sum over no columns of x is 0.
+// If x has no columns, the sum is 0.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -56,7 +55,7 @@ Case linear_case(Sizes n, bool bias, Kind of_y) {
 Case layernorm_case(Sizes n) {
     const int N = n.rows, C = n.columns;
     Case c;
-    // of two columns dx is next to nothing: the difference of terms as large as rstd
+    // With two columns dx nearly cancels: it is the difference of terms as large as rstd.
     c.input("x", {N, C}).by_row().sums(C).at_least(3);
     c.input("w", {C}, arithmetic).sums(N);
     c.input("b", {C}, arithmetic).sums(N);
@@ -79,7 +78,7 @@ Case gelu_case(Sizes n, GeluKind kind) {
     return c;
 }
 
-// u = x w^T + b with a = gelu(u): of a no gradient is asked, it is for gelu_linear to read.
+// u = x w^T + b, a = gelu(u). a has no gradient; gelu_linear reads it.
 Case linear_gelu_case(Sizes n, GeluKind kind) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -96,7 +95,7 @@ Case linear_gelu_case(Sizes n, GeluKind kind) {
     return c;
 }
 
-// y = gelu(u) w^T + b, all of it.
+// y = gelu(u) w^T + b, forward and backward of both parts.
 Case gelu_linear_case(Sizes n, GeluKind kind) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
@@ -117,7 +116,7 @@ Case gelu_linear_case(Sizes n, GeluKind kind) {
     return c;
 }
 
-// Between the storage type and the arithmetic type, both ways, and of one type: a copy.
+// Storage type to arithmetic type, the reverse, and equal types, which is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
     Case c;
     c.input("x", {n.rows, n.columns}, from).by_row();
@@ -158,8 +157,8 @@ Case dropout_case(Sizes n) {
     return c;
 }
 
-// Sixteenths, and a rate of 1/2 or 0: bf16 holds s = x + dropout(f) as it is, and the statistics are of the same s in
-// every type.
+// Multiples of 1/16, with a dropout rate of 1/2 or 0: s = x + dropout(f) is exact in bf16, so the statistics belong to
+// the same s in every type.
 void sixteenths(std::vector<double>& numbers, Sequence& random) {
     for (double& x : numbers) x = (double(random.below(65)) - 32) / 16;
 }
@@ -185,7 +184,7 @@ Case residual_norm_case(Sizes n, float rate) {
     return c;
 }
 
-// `other` words, so that with few of them many rows share one.
+// The table has `other` rows; with a small table, many rows read the same one.
 Case embedding_case(Sizes n) {
     Case c;
     c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
@@ -197,7 +196,7 @@ Case embedding_case(Sizes n) {
     return c;
 }
 
-// Two heads of 2 * `other` numbers are turned, `columns` more are copied.
+// Two heads of 2 * `other` columns are rotated; `columns` more are copied.
 Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
     Case c;
@@ -206,13 +205,13 @@ Case rotary_case(Sizes n) {
     c.output("y", {n.rows, 2 * D + n.columns}).by_row();
     c.ints("positions", some_below(n.rows, P, 4));
     c.forward = by_names(rotary_forward, 2 * D);
-    // turned back by the transpose, which for any two numbers in `turns` is the gradient
+    // The backward is the transpose, which is the gradient for any numbers in `turns`.
     c.backward = by_names(rotary_backward, 2 * D);
     c.record = [D](const OnTape& a) { rotary(a.tape, a("x"), a.ints("positions"), a("turns"), 2 * D, "y"); };
     return c;
 }
 
-// A product whose first two heads of 2 * `other` numbers are turned; `columns` are read.
+// A product whose first two heads of 2 * `other` columns are rotated; x has `columns` columns.
 Case linear_rotary_case(Sizes n) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
     Case c;
@@ -242,7 +241,7 @@ Case gather_rows_case(Sizes n, bool none) {
     return c;
 }
 
-// Every third row of x is replaced, by the rows of u in another order.
+// Every third row of x is replaced by a row of u, in another order.
 Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
     std::vector<int> order = different_below(B, B), which(static_cast<std::size_t>(n.rows), -1);
@@ -283,7 +282,7 @@ Case normalise_case(Sizes n, int heads, Kind kind) {
     return c;
 }
 
-// Shorter than the clamp of the norm: y = 1e6 x.
+// All norms are below the clamp: y = 1e6 x.
 Case normalise_clamped_case(Sizes n) {
     Case c = normalise_case(n, 1, arithmetic);
     c.operands[0].drawn(uniform(-1e-8, 1e-8)).at_least(1e6);
@@ -301,7 +300,7 @@ Case scale_columns_case(Sizes n) {
     return c;
 }
 
-// Two heads of `columns` numbers and `other` vectors; p is a weight, or an activation.
+// Two heads of `columns` numbers and `other` vectors. p is a weight or an activation.
 Case head_scores_case(Sizes n, bool weight) {
     const int C = 2 * n.columns;
     Case c;
@@ -315,7 +314,7 @@ Case head_scores_case(Sizes n, bool weight) {
     return c;
 }
 
-// Two heads of `columns` numbers and `other` projections; a kind without a norm is tried with an x and without.
+// Two heads of `columns` numbers and `other` projections. A feature map that does not read x may be given none.
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);
@@ -329,7 +328,8 @@ Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     return c;
 }
 
-// Two numbers at least, or no direction is left beside mu, which has length 1; w from almost -1 to almost 1.
+// Z is at least 2, since otherwise there is no direction orthogonal to mu, a unit vector. w is between almost -1 and
+// almost 1.
 Case vmf_sample_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1;
     auto unit_rows = [Z](std::vector<double>& numbers, Sequence& random) {
@@ -353,7 +353,7 @@ Case vmf_sample_case(Sizes n) {
     return c;
 }
 
-// mu | log variance, where the latter lies well inside the clamp to [-8, 8], or well outside.
+// mu | log variance. The numbers are well inside the clamp to [-8, 8] or well outside.
 void gaussian_rows(std::vector<double>& numbers, Sequence& random) {
     for (double& x : numbers) {
         double u = random.uniform_double();
@@ -385,7 +385,7 @@ Case gaussian_kl_case(Sizes n, bool prior, bool apart = false) {
     return c;
 }
 
-// Numbers well above and well below the least.
+// Numbers well above and well below `least`.
 Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
     Case c;
@@ -400,10 +400,10 @@ Case at_least_case(Sizes n) {
     return c;
 }
 
-// Logits of deviation about 1.5; `other` words. The loss is a difference of logits. Every third row weighs
-// nothing, others less than that.
+// Logits have a standard deviation of about 1.5; V is `other`. The loss is a difference of logits. Every third row has
+// weight 0; the other weights are in (-1, 1).
 Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
-    // A row that is nearly sure of its target: p - q is small, and as inexact as numbers of size 1 are.
+    // If a row is nearly certain of its target, p - q is small but has the rounding errors of numbers of size 1.
     const double least = smoothing > 0 ? 1 : 0.1;
     const int N = n.rows, C = n.columns, V = n.other;
     auto some_zero = [](std::vector<double>& numbers, Sequence& random) {
@@ -431,7 +431,7 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing = 0) {
     return c;
 }
 
-// Only the losses of the rows: no weights, no gradients.
+// Only the losses of the rows, without weights and gradients.
 Case token_losses_case(Sizes n) {
     const int N = n.rows, C = n.columns, V = n.other;
     Case c;
@@ -510,7 +510,7 @@ Case adamw_case(Sizes n, double clip) {
     return c;
 }
 
-// |B| is 0, held up at 0.01, or so large that it stays far from 0.
+// The curvature |B| is 0, which the clamp raises to 0.01, or so large that it stays away from 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
     Case c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The declarations that the files of the op table share.
+// Declarations shared by the files of the op table.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/check/ladder_record.h"
@@ -8,24 +8,24 @@
 
 namespace masquerade::ladder {
 
-// `count` whole numbers in [0, bound), with repeats.
+// `count` random integers in [0, bound), with repeats.
 std::vector<int> some_below(int count, int bound, std::uint32_t salt);
-// `count` different ones, in no order.
+// `count` distinct integers in [0, bound), in random order.
 std::vector<int> different_below(int count, int bound);
-// Normal numbers of this deviation.
+// Normal numbers with this standard deviation.
 Draw scaled(double deviation);
 
-// Masks of packed documents for the rows of attention.
+// A mask over packed documents, for the rows of attention.
 struct Layout {
     SegmentGraph graph;
-    int keys[2] = {0, 0};  // rows of the two sources; 0: there is no such source
+    int keys[2] = {0, 0};  // rows of the two key sources; 0: no such source
 };
 using Build = std::function<Layout(int rows)>;
-Build by_rule(Rule rule);      // every document one segment
-Layout with_latent(int rows);  // UniVAE's decoder: causal, and before itself one row of a second source
-Layout prefix(int rows);       // UniLM: the first half full, the second causal and sees the first
+Build by_rule(Rule rule);      // each document is one segment
+Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
+Layout prefix(int rows);       // UniLM: the first half is full; the second is causal and sees the first
 
-// The parameters of an op, as ops.h spells them: "(View x, View w, View b, View y)".
+// The parameter list of an op, as text from ops.h: "(View x, View w, View b, View y)".
 template <auto slot>
 inline constexpr const char* parameters_of = "";
 #define OP(name, parameters) \
@@ -34,7 +34,7 @@ inline constexpr const char* parameters_of = "";
 #include "engine/ops/ops.h"
 #undef OP
 
-// "x", "w", "b", "y"
+// The names in a parameter list: "x", "w", "b", "y".
 inline std::vector<std::string> names_in(const std::string& parameters) {
     std::vector<std::string> names;
     for (std::size_t end = 0; (end = parameters.find_first_of(",)", end + 1)) != std::string::npos;) {
@@ -44,9 +44,9 @@ inline std::vector<std::string> names_in(const std::string& parameters) {
     return names;
 }
 
-// A case's argument for the parameter `name`: x the tensor, Grad dx its gradient, View dy the cotangent of y, absent if
-// the case has no such tensor; the row names "document" and "position"; any other parameter is found in `others`, by
-// type.
+// The argument of a case for the parameter `name`: View x is the tensor x, Grad dx its gradient, and View dy the
+// cotangent of y; absent if the case has no such tensor. RowNames come from the lists "document" and "position". Any
+// other type is taken from `others`.
 template <class T, class Others>
 T argument(const Call& a, const std::string& name, const Others& others) {
     const std::string without_d = name.substr(1);
@@ -68,12 +68,13 @@ template <auto slot, class... Parameters, class Others>
 std::function<void(const Call&)> call_by_names(void (*OpTable::*)(Parameters...), const Others& others) {
     return [others, names = names_in(parameters_of<slot>)](const Call& a) {
         auto name = names.begin();
-        const std::tuple<Parameters...> all{argument<Parameters>(a, *name++, others)...};  // braces: in this order
+        // braces fix the order of evaluation
+        const std::tuple<Parameters...> all{argument<Parameters>(a, *name++, others)...};
         std::apply(masquerade::detail::Call<slot>{}, all);
     };
 }
 
-// The call of an op with the tensors and lists that have the names of its parameters.
+// Calls an op with the tensors and lists that have the names of its parameters.
 template <auto slot, class... Others>
 std::function<void(const Call&)> by_names(masquerade::detail::Call<slot>, Others... others) {
     return call_by_names<slot>(slot, std::tuple(others...));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention in the op table: every rule a segment can have towards itself, sources beside its
-// own, and what lies over them. Sizes are query rows, head size, heads.
+// The rows of attention in the op table: every rule of a segment towards itself, further key sources, and patterns on
+// top of the rules. Sizes are query rows, head size, heads.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace masquerade::ladder {
 namespace {
 
-// Documents of these lengths, until the rows are used up; of many rows the first document has all but 130.
+// Lengths of documents for `rows` rows. If there are more than 1,000 rows, the first document has all but 130 of them.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
@@ -21,7 +21,7 @@ std::vector<int> lengths(int rows) {
     return all;
 }
 
-// Every document one segment of queries and keys; change(query segment, layout) makes of it what a row wants.
+// Each document is one segment of queries and keys. change(query segment, layout) then adapts it.
 template <class F>
 Layout documents(int rows, F change) {
     Layout all;
@@ -118,8 +118,8 @@ Layout blocked(int rows) {
     });
 }
 
-// Decoding: five rows were cached before the ones that ask, the first two of which are seen once more. And between
-// documents, a row of nobody.
+// Decoding: each document has five cached rows before the query rows, and sees the first two of them a second time.
+// Between documents there is a row of no document.
 Layout cached(int rows) {
     Layout all = documents(rows, [](QuerySegment& q, Layout& layout) {
         q.rule = q.document % 2 ? Rule::causal : Rule::full;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of the ops that an insertion decoder needs: tanh, max_rows, side_by_side, chosen_logits, slot_loss.
+// The rows of the ops for insertion decoders: tanh, max_rows, side_by_side, chosen_logits, slot_loss.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ Case tanh_case(Sizes n) {
     return c;
 }
 
-// Where each of some parts begins, and the end: from 0 to `most` things in each.
+// Boundaries of `parts` parts of 0 to `most` elements each: the begin of each part, then the end.
 std::vector<int> parts_of(int parts, int most) {
     std::vector<int> first{0};
     for (int g = 0; g < parts; g++) first.push_back(first.back() + (7 * g + most) % (most + 1));
     return first;
 }
 
-// Quarters: several rows have the maximum.
+// Multiples of 1/4, so that several rows share the maximum.
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
     Case c;
@@ -57,7 +57,7 @@ Case reshape_case(Sizes n) {
     return c;
 }
 
-// Some rows of x in two orders; or each row beside itself.
+// Some rows of x in two orders; or each row twice, side by side.
 Case side_by_side_case(Sizes n, bool themselves) {
     const int M = n.rows, N = M + (themselves ? 0 : n.other);
     std::vector<int> both, first, second, one = different_below(M, N), other = one;
@@ -93,8 +93,8 @@ Case side_by_side_case(Sizes n, bool themselves) {
     return c;
 }
 
-// `rows` slots of K rows, `other` words. Three choices for two slots, some of them alike, so that gradients of logits
-// reach 3 and cancel; nothing flows into every third lse.
+// `rows` slots with K rows each; V is `other`. There are three choices for two slots, some of them equal, so that
+// gradients of logits reach 3 and cancel. The cotangent of every third lse is 0.
 Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
@@ -126,7 +126,7 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     return c;
 }
 
-// `rows` documents of up to `columns` slots, `other` softmaxes, up to three choices a slot.
+// `rows` documents of up to `columns` slots each, `other` softmaxes, up to three choices per slot.
 Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
     Op op{text("slot_loss", use), [=](Sizes n) {
               const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of latents that are codes, and of flows. Sizes are documents, numbers of a group or of a latent, rows of a
-// group's part of the codes.
+// The rows of the ops for latents that are codes, and for flows. Sizes are documents, columns of a group or latent, and
+// codes per group.
 #include "engine/check/ops_table.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ Case straight_through_case(Sizes n) {
     c.input("y", {n.rows, n.columns}, arithmetic).by_row();
     c.constant("q", {n.rows, n.columns}, arithmetic).by_row();
     c.output("z", {n.rows, n.columns}, arithmetic).by_row();
-    // As if z were y: off the real axis, where the complex step looks, it is.
+    // Checked as if z were y: the complex step sees only the imaginary part of z, which is taken from y.
     c.forward = by_names(straight_through_forward);
     c.backward = by_names(straight_through_backward);
     c.record = [](const OnTape& a) { straight_through(a.tape, a("y"), a("q"), "z"); };
@@ -81,7 +81,8 @@ Case distance_case(Sizes n) {
     return c;
 }
 
-// The last third of the documents is inert. Few rows are so old that they are dead.
+// The last third of the documents is inert (weight 0). A few codes are used so rarely that they are dead and drawn
+// again.
 Case learn_codes_case(Sizes n) {
     const int B = n.rows, D = n.columns, M = n.other, there = B - B / 3;
     const CodeRule rule{groups, 0.9, 0.3, make_stream(5, "ladder", 2)};
@@ -140,7 +141,7 @@ Case coupling_case(Sizes n) {
     return c;
 }
 
-// Not far from a rotation: what a flow has, and what can be inverted in float.
+// Close to a rotation, as in a flow, so that it can be inverted in float.
 Case log_det_case(Sizes n) {
     const int Z = n.columns;
     Case c;
@@ -161,7 +162,7 @@ Case flow_kl_case(Sizes n) {
     const int B = n.rows, Z = n.columns;
     Case c;
     c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn([](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = 20 * random.uniform_double() - 10;  // of some l outside the clamp
+        for (double& x : numbers) x = 20 * random.uniform_double() - 10;  // some log variances are outside the clamp
     });
     c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
     c.input("u", {B, Z}, arithmetic).by_row();

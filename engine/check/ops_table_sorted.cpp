@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The rows of attention that sorts rows by what they hold. Sizes are rows, head size, heads; some rows belong to
-// nobody.
+// The rows of attention that sorts rows by content. Sizes are rows, head size, heads; some rows belong to no document.
 #include "engine/check/ops_table.h"
 #include "engine/ops/whole.h"
 
 namespace masquerade::ladder {
 namespace {
 
-// Documents that see themselves, and a row of nobody after them. `some`: of each document, rows 1, 2, 3 and those from
-// 6 on ask.
+// Documents that see themselves, followed by a row of no document. If `some` is true, only rows 1, 2, 3 and from 6 on
+// of each document are queries.
 Layout whole(int rows, bool some) {
     Layout all = by_rule(Rule::full)(rows);
     all.keys[0]++;

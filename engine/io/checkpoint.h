@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The files of a checkpoint, and what ties them together, so that files of another step, seed or run are refused by
-// name:
+// The files of a checkpoint, and the marks that tie them together. A file that belongs to another step, seed or run is
+// refused with a message that names the file.
 //
-//   run.json            salt: a name of the run
-//   config.json         salt: that of the run it was saved in
-//   model.safetensors   metadata: step, and config: the checksum of the config.json beside it
-//   state.safetensors   metadata: model, the checksum of the weights that its moments belong to
+//   run.json            salt: identifies the run
+//   config.json         salt: the run in which this file was saved
+//   model.safetensors   metadata: step, and config: the checksum of config.json in the same folder
+//   state.safetensors   metadata: model, the checksum of the weights that the optimiser state belongs to
 //
-// A tie that a file lacks is not checked: runs of version 0.2 and files that were made elsewhere have none.
+// A mark that is missing is not checked: runs of version 0.2 and files made by other programs have none.
 #pragma once
 #include <string>
 
@@ -19,21 +19,21 @@ namespace masquerade {
 
 // Writes model.safetensors into a folder that holds config.json.
 void write_model(const std::string& folder, std::int64_t step, const Parameters& parameters);
-// The metadata of the state that goes with these weights.
+// Returns the metadata that ties an optimiser state to these weights.
 Metadata state_of(const Parameters& parameters);
 
-// Opens model.safetensors of a step; BadInput if the step, config.json or run.json is another one's.
+// Opens model.safetensors of a step; BadInput if the step, config.json or run.json does not belong to it.
 TensorFile open_model(const RunFolder& folder, std::int64_t step);
-// Opens state.safetensors of a step; BadInput if it belongs to other weights than these.
+// Opens state.safetensors of a step; BadInput if it belongs to other weights.
 TensorFile open_state(const RunFolder& folder, std::int64_t step, const Parameters& parameters);
 
-// BadInput unless the file holds every parameter in its shape and type. No memory is asked for: sizes that no file
-// bears out could ask for any amount.
+// BadInput unless the file holds every parameter with its shape and type. Call it before memory is allocated: a wrong
+// config.json could ask for any amount.
 void expect_shapes(const TensorFile& file, const Parameters& parameters);
-// Reads every parameter; BadInput if a number is not finite.
+// Reads every parameter; BadInput if a number is NaN or infinite.
 void read_weights(const TensorFile& file, Parameters& parameters);
 
-// A checksum of the weights, states included, for what belongs to them: a prior, an optimiser's moments.
+// A checksum of the weights and state tensors. A fitted prior and the optimiser state store it.
 std::uint64_t checksum_of(const Parameters& parameters);
 
 }  // namespace masquerade

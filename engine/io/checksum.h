@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A fast checksum against damage (not against malice): four lanes of 64-bit words, a multiplication and a
-// rotation each. Every step is one-to-one, so that a change within one word always changes the sum.
+// A fast checksum that detects damage but not tampering: four lanes of 64-bit words, with one multiplication and one
+// rotation per word. Every step is one-to-one, so a change within a single word always changes the checksum.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -13,7 +13,8 @@ inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
     return x << 29 | x >> 35;
 }
 
-// Of `bytes` bytes after others whose sum is `before`; little-endian machines agree.
+// The checksum of `bytes` bytes that follow data whose checksum is `before` (0 if none). Equal on all little-endian
+// machines.
 inline std::uint64_t checksum(const void* data, std::size_t bytes, std::uint64_t before) {
     const char* at = static_cast<const char*>(data);
     std::uint64_t lanes[4] = {1, 2, 3, 4}, words[4];

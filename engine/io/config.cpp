@@ -24,14 +24,14 @@ std::string trimmed(std::string_view s) {
     return begin == s.npos ? "" : std::string(s.substr(begin, end + 1 - begin));
 }
 
-// The shortest text that reads back as the same number.
+// The shortest text from which the same number is read.
 template <class T>
 std::string number_text(T x) {
     char digits[64];
     return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
 }
 
-// Bounds that no value can pass are not worth a word.
+// A bound that every value of T satisfies is not mentioned.
 template <class T>
 std::string expected_number(T low, T high) {
     const bool from = std::is_unsigned_v<T> || low != std::numeric_limits<T>::lowest(),

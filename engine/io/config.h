@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Settings as key=value, for every program. A struct of options declares each field in one line; what it
-// holds then is the default:
+// Settings as key=value, shared by all programs. A struct of options declares each field in one line; the value that
+// the field has then is the default:
 //
 //   config.add("width", &options.width, "C, model width", 1, 65536);
 //   config.set("width=256");
 //
-// The struct must outlive the Config, which writes into it. Unknown keys, bad values and impossible sizes are
-// refused with what was expected: BadUsage from the command line, BadInput from a file.
+// The struct must outlive the Config, which writes into it. An unknown key, a malformed value or a value out of range
+// is refused with a message that says what was expected: BadUsage from the command line, BadInput from a file.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,7 @@ class Config {
     template <class T>
     using If = std::enable_if_t<T::value>;
     template <class T>
-    using Bound = std::common_type_t<T>;  // its type follows from the value alone
+    using Bound = std::common_type_t<T>;  // not deduced from the bounds, so that T follows from `value` alone
 
   public:
     // A number: int, std::int64_t, std::uint64_t or double.
@@ -33,11 +33,11 @@ class Config {
     void add(const std::string& key, T* value, const std::string& help, Bound<T> low = std::numeric_limits<T>::lowest(),
              Bound<T> high = std::numeric_limits<T>::max());
     void add(const std::string& key, bool* value, const std::string& help);
-    // One of the choices; any text where there are none.
+    // A text: one of the choices, or any text if there are no choices.
     void add(const std::string& key, std::string* value, const std::string& help,
              const std::vector<std::string>& choices = {});
-    // One of the names, or a path. A relative one is kept as an absolute one: a later program may run in another
-    // folder.
+    // A text: one of the names, or a path. A relative path is stored as an absolute one, because a later program may
+    // run in another folder.
     void add_path(const std::string& key, std::string* value, const std::string& help,
                   const std::vector<std::string>& names);
     // One of the named values of an enumeration: add("gelu", &gelu, "...", {{"erf", GeluKind::erf}, ...})
@@ -45,21 +45,21 @@ class Config {
     void add(const std::string& key, E* value, const std::string& help,
              const std::vector<std::pair<std::string, E>>& choices);
 
-    // Until a setting is given itself, `write` writes it after every other one that is given.
+    // Until `key` itself is set, `write` runs after every other setting that is set, and may change the value of `key`.
     void follows(const std::string& key, std::function<void()> write);
 
     void set(const std::string& pair);                           // "key=value"; BadUsage
     void set(const std::string& key, const std::string& value);  // BadUsage
     // Lines `key = value` with # comments, or a JSON object; BadInput names the file and the line.
     void load(const std::string& path);
-    void from_json(const nlohmann::json& object, const std::string& path);  // path: for messages; BadInput
+    void from_json(const nlohmann::json& object, const std::string& path);  // `path` is named in messages; BadInput
     nlohmann::json to_json() const;
 
     bool has(const std::string& key) const { return find(key) != nullptr; }
-    std::string value(const std::string& key) const;  // as text, as set() takes it
+    std::string value(const std::string& key) const;  // in the form that set() accepts
     std::vector<std::string> keys() const;            // in the order of declaration
 
-    // key, value (* where it is not the default), what it means and may be; aligned, one line each.
+    // One aligned line per setting: key, value (marked * if it is not the default), help text and expected values.
     std::string table() const;
 
   private:
@@ -67,10 +67,10 @@ class Config {
         std::string key, help;
         std::string expected;  // "a whole number from 1 to 65536"
         std::function<std::string()> text;
-        std::function<bool(const std::string&)> assign;  // false, and nothing is changed: it is not what is expected
-        std::function<void(nlohmann::json&)> put;        // null: as text
+        std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
+        std::function<void(nlohmann::json&)> put;        // null: written as text
         std::string start = text();                      // the default
-        std::function<void()> follow = {};               // null: it is given, or follows from no other one
+        std::function<void()> follow = {};  // null once the setting is given, or if it follows no other setting
     };
 
     void declare(Entry entry);

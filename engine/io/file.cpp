@@ -13,13 +13,14 @@
 namespace masquerade {
 namespace {
 
-constexpr std::size_t piece = std::size_t(1) << 30;  // one call moves at most 2 GiB
+constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per read; one call moves at most 2 GiB
 
 }  // namespace
 
 FileReader::FileReader(const std::string& path)
     : path_((before_reading(path), path)),
-      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // never waits for a pipe's other end
+      // O_NONBLOCK: does not wait for the other end of a pipe
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (file_ < 0) fail_to("open", path_);
     struct stat about {};
     const bool known = ::fstat(file_, &about) == 0;

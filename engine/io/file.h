@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are read: every failure of the disk is a BadInput that names the path and the system's reason. How they
-// are written says engine/base/write_file.h.
+// Reading files. Every failure is a BadInput that names the path and the system's reason. engine/base/write_file.h
+// writes files.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// Reads at any place of a file; a folder, a pipe or an unreadable file is refused when it is opened.
+// Reads any part of a file. The constructor refuses a folder, a pipe or a file that cannot be read.
 class FileReader {
   public:
     explicit FileReader(const std::string& path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which known word a mistyped one means.
+// Finds the known word that a mistyped word probably means.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace masquerade {
 
-// Fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.       Damerau 1964
+// The fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.       Damerau 1964
 inline int edit_distance(const std::string& a, const std::string& b) {
     std::size_t columns = b.size() + 1;
     std::vector<int> before(columns), last(columns), now(columns);
@@ -25,7 +25,7 @@ inline int edit_distance(const std::string& a, const std::string& b) {
     return last[b.size()];
 }
 
-// The known word fewest edits away; empty when more than half of the letters would have to change.
+// The known word with the fewest edits; empty if more than half of the letters would have to change.
 inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
     std::string best;
     int fewest = int(word.size() + 1) / 2;

@@ -28,16 +28,16 @@ namespace {
 
 // The number in "step-000100"; -1 for any other name.
 std::int64_t step_of(const std::string& name) {
-    constexpr std::int64_t most = 999'999'999'999'999'999;  // so that sums stay numbers
+    constexpr std::int64_t most = 999'999'999'999'999'999;  // so that adding to a step cannot overflow
     std::int64_t step = -1;
     const bool numbered = name.substr(0, 5) == "step-" && read_number(std::string_view(name).substr(5), step);
     return numbered && 0 <= step && step <= most && RunFolder::step_name(step) == name ? step : -1;
 }
 
-// Names in a folder; none when it cannot be listed.
+// The names in a folder; empty if the folder cannot be listed.
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    try {  // not increment(error_code): it ends the program if memory is exhausted
+    try {  // increment(error_code) would end the program if memory is exhausted
         for (const fs::directory_entry& one : fs::directory_iterator(folder))
             names.push_back(one.path().filename().string());
     } catch (const fs::filesystem_error&) {
@@ -50,7 +50,7 @@ bool has_step(const std::string& folder) {
     return std::any_of(names.begin(), names.end(), [](const std::string& name) { return step_of(name) >= 0; });
 }
 
-// Removes a file or a whole folder; what cannot be removed stays.
+// Removes a file or a folder with its contents. Errors are ignored.
 void remove_all(const std::string& path) {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -59,18 +59,18 @@ void remove_all(const std::string& path) {
 constexpr const char* links[] = {"latest", "best"};
 bool is_link(const std::string& name) { return std::count(std::begin(links), std::end(links), name) > 0; }
 bool is_temporary(const std::string& name) { return name.rfind(".new-", 0) == 0 || name.rfind(".old-", 0) == 0; }
-// A folder that a killed program has left: a PrivateFolder, ".new-" and six random characters.
+// Whether this is a PrivateFolder (".new-" and six random characters) that a killed program left behind.
 bool is_killed_work(const std::string& folder, const std::string& name) {
     std::error_code error;
     return name.size() == 11 && name.rfind(".new-", 0) == 0 &&
            fs::is_directory(fs::symlink_status(folder + "/" + name, error));
 }
 
-// run.json until there is a checkpoint, and all that may lie beside it then.
+// The name of run.json before the first checkpoint, and all files that may exist at that time.
 const std::string record_before = ".run.json";
 const std::string before_a_step[] = {record_before, "vocab.txt", "tokenizer.json", "log.jsonl", "samples.txt"};
 
-// Whether two step folders hold the same step, by the checksums in the headers of their files.
+// Whether two step folders hold the same step, judged by the checksums in the headers of their files.
 bool same_step(const std::string& a, const std::string& b) {
     const auto header = [](const std::string& path) {
         return fs::exists(path) ? read_header(FileReader(path)).json : "";
@@ -79,7 +79,7 @@ bool same_step(const std::string& a, const std::string& b) {
         for (const char* name : {"/model.safetensors", "/state.safetensors"})
             if (header(a + name) != header(b + name)) return false;
         return true;
-    } catch (const BadInput&) {  // not whole
+    } catch (const BadInput&) {  // a file is incomplete
         return false;
     }
 }
@@ -90,7 +90,7 @@ bool same_step(const std::string& a, const std::string& b) {
         "step-NNNNNN, after the step that its model.safetensors names"));
 }
 
-// Throws BadInput about the first file of a step folder that is missing or not whole.
+// Throws BadInput for the first file of a step folder that is missing or incomplete.
 void check_step(const std::string& folder, bool with_state) {
     nlohmann::json config = read_json(folder + "/config.json");
     if (!config.is_object())
@@ -108,7 +108,7 @@ std::string problem_of(const std::string& folder, bool with_state) {
     return {};
 }
 
-// A program opens a run more than once and need not hear the same each time.
+// A program opens a run more than once but should print each warning once.
 void warn_once(const std::string& warning) {
     static std::mutex mutex;
     static std::set<std::string> given;
@@ -123,7 +123,7 @@ void move_into_place(const std::string& fresh, const std::string& place) {
     const bool moved = ::rename(fresh.c_str(), place.c_str()) == 0;
     if (!moved && errno != ENOTEMPTY && errno != EEXIST) fail_to("write", place);
     if (!moved && ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0) {
-        // A file system that cannot exchange: one name after the other.
+        // The file system cannot exchange two names: rename one after the other.
         if (::rename(place.c_str(), old.c_str()) != 0) fail_to("replace", place);
         if (::rename(fresh.c_str(), place.c_str()) != 0) {
             const int reason = errno;
@@ -167,10 +167,10 @@ RunFolder RunFolder::create(const std::string& path) {
     run.path_ = path;
     make_folder(path);
     run.lock();
-    expect_free(path);  // another program may have been faster
+    expect_free(path);  // another program may have created the run in the meantime
     for (const std::string& name : names_in(path))
         if (name != record_before) remove_all(run.file(name));
-    remove_all(run.file(record_before));  // last: it says that the others may go
+    remove_all(run.file(record_before));  // last, because this file marks the folder as one that may be reused
     return run;
 }
 
@@ -185,7 +185,7 @@ RunFolder RunFolder::create_next(const std::string& parent, const std::string& m
     }
     for (;;) {
         std::string path = fmt::format("{}/{}-{:03}", parent, model, ++last);
-        if (make_folder(path)) return create(path);  // else another program was faster
+        if (make_folder(path)) return create(path);  // else another program took this name in the meantime
     }
 }
 
@@ -199,7 +199,7 @@ RunFolder RunFolder::open(const std::string& path) {
     fs::path given = fs::path(path).lexically_normal();
     if (!given.has_filename()) given = given.parent_path();  // "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
-    // A step folder lies in its run folder; `best` and `latest` lie there too and lead to a step folder.
+    // A step folder is inside its run folder. So are `best` and `latest`, which are links to a step folder.
     const bool linked = fs::is_symlink(given, error);
     const bool named = is_link(given.filename().string()) && !fs::exists(given / "run.json", error) &&
                        has_step(given.parent_path().string());
@@ -232,7 +232,8 @@ RunFolder::~RunFolder() {
     if (lock_ >= 0) ::close(lock_);
 }
 
-// The lock ends with the process, however it ends. File systems that have none are used without.
+// The lock is released when the process ends, for whatever reason. On a file system without locks, the folder is not
+// locked.
 void RunFolder::lock() {
     lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) fail_to("open", path_);
@@ -255,8 +256,8 @@ void RunFolder::promote_record() const {
         fail_to("write", file("run.json"));
 }
 
-// The step that `latest` or `best` leads to; -1: to none. If a copy of the run holds a folder in place of the link, the
-// step whose files these are.
+// The step that `latest` or `best` links to; -1 if none. If the run was copied and the link became a folder, the step
+// with the same files.
 std::int64_t RunFolder::led_to(const std::string& name) const {
     std::error_code error;
     if (!fs::is_directory(fs::symlink_status(file(name), error)))
@@ -266,7 +267,7 @@ std::int64_t RunFolder::led_to(const std::string& name) const {
     return -1;
 }
 
-// Links that were copied as folders become links again.
+// Replaces links that were copied as folders by links again.
 void RunFolder::mend_links() const {
     for (const char* name : links) {
         std::error_code error;
@@ -287,7 +288,7 @@ std::vector<std::int64_t> RunFolder::steps() const {
 }
 
 std::int64_t RunFolder::latest_step() const {
-    bool with_state = lock_ >= 0;  // whoever goes on needs the optimiser, a reader does not
+    bool with_state = lock_ >= 0;  // resuming needs the optimiser state, reading does not
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
     std::error_code error;
     std::string problem, target = fs::read_symlink(file("latest"), error).filename().string();
@@ -303,7 +304,7 @@ std::int64_t RunFolder::latest_step() const {
     std::vector<std::int64_t> all = steps();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
         if (!problem_of(step_folder(*step), with_state).empty()) continue;
-        // A damaged checkpoint is not passed over in silence: which older one to take is the user's choice.
+        // A damaged checkpoint is an error, not a warning: the user must choose which older checkpoint to use.
         if (leads_to_a_step) throw BadInput(text(problem, ". An earlier one is complete: ", step_folder(*step)));
         warn_once(text("warning: ", problem, "; using ", step_folder(*step)));
         return *step;
@@ -332,7 +333,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);
-        if (best) link("best", name);  // first: a crash before the next line runs this step again
+        if (best) link("best", name);  // first: after a crash between the two links, this step is trained again
         link("latest", name);
         sync_to_disk(path_);
     } catch (const BadInput& e) {
@@ -345,11 +346,11 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         throw BadInput(text(e.what(), "; the earlier checkpoint ", earlier,
                             " is intact: make room and go on with --resume ", shell_word(path_)));
     }
-    chosen_ = -1;  // from now on `latest` counts
+    chosen_ = -1;  // from now on, follow `latest`
     prune(step);
 }
 
-// `name` leads to `target` from one moment to the next.
+// Points the link `name` to `target` atomically.
 void RunFolder::link(const std::string& name, const std::string& target) const {
     const PrivateFolder beside(path_, file(name));
     const std::string fresh = beside.file(name);
@@ -357,8 +358,8 @@ void RunFolder::link(const std::string& name, const std::string& target) const {
         fail_to("link", file(name));
 }
 
-// Steps beyond the one just saved belong to what was rewound: they go first. A folder is renamed before it is
-// removed, so that no half of it bears a step's name.
+// Removes steps beyond the one just saved, which a rewind made invalid, and old steps. A folder is renamed before its
+// files are removed, so that no half-removed folder has the name of a step.
 void RunFolder::prune(std::int64_t saved) const {
     std::error_code error;
     const std::int64_t best = led_to("best");

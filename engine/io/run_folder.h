@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A run folder: everything a training run leaves behind, and the promise that a crash at any moment, or a
-// full disk, leaves a complete checkpoint.
+// A run folder holds everything that a training run writes. A crash at any moment, or a full disk, leaves a complete
+// checkpoint.
 //
 //   run.json  vocab.txt  log.jsonl  samples.txt
 //   step-000100/  config.json  model.safetensors  state.safetensors
 //   latest -> step-000100    best -> step-000060
 //
-// A step is written whole under a temporary name, flushed, renamed; then the links are swapped. Temporary
-// names begin with ".new-" or ".old-" and are removed when the run is taken up again. Until there is a checkpoint,
-// run.json is called .run.json: such a folder cannot be resumed, and a new run may have it.
+// A step is written completely under a temporary name, flushed to disk and renamed; then the links are swapped.
+// Temporary names begin with ".new-" or ".old-" and are removed when the run is resumed. Until the first checkpoint,
+// run.json is called .run.json: a folder in this state cannot be resumed, and a new run may reuse it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,16 +19,16 @@ namespace masquerade {
 
 class RunFolder {
   public:
-    RunFolder() = default;  // none yet: there is nothing to read, and nothing can be written
-    // A new run; a folder that holds anything else than a run without a checkpoint is refused, and so is a name that
-    // checkpoints have. With the second form: runs/univae-003, the next free number.
+    RunFolder() = default;  // no folder: nothing can be read or written
+    // Creates a new run. Throws BadInput if the folder holds anything but a run without a checkpoint, or if the path is
+    // named like a step folder or a link. create_next() uses the next free number: runs/univae-003.
     static RunFolder create(const std::string& path);
-    static void expect_free(const std::string& path);  // refuses as create() does, and makes nothing
+    static void expect_free(const std::string& path);  // the checks of create(); creates nothing
     static RunFolder create_next(const std::string& parent, const std::string& model);
-    // To read. `path` is a run folder, one of its step folders, or its `latest` or `best`. Changes nothing on
-    // the disk.
+    // Opens a run for reading and changes nothing on disk. `path` is a run folder, a step folder, or its `latest` or
+    // `best`.
     static RunFolder open(const std::string& path);
-    // To go on. Locks the folder against a second writer and removes what a crash has left.
+    // Opens a run to continue it: locks the folder against a second writer and removes what a crash left behind.
     static RunFolder resume(const std::string& path);
 
     RunFolder(RunFolder&& other) noexcept { *this = std::move(other); }
@@ -39,31 +39,32 @@ class RunFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
-    // Whether a run keeps what it needs under this name: run.json, latest, step-000100 ...
+    // Whether a run uses this name for its own files: run.json, latest, step-000100 and so on.
     static bool keeps(const std::string& name);
 
-    std::vector<std::int64_t> steps() const;  // those there are, ascending
-    // The step that was asked for when the folder was opened, else that of `latest`. Where that link
-    // is missing or leads nowhere the newest complete one, with a warning. Throws BadInput when there is none, and
-    // when `latest` leads to a damaged one: which older one to take is the user's choice.
+    std::vector<std::int64_t> steps() const;  // ascending
+    // The step that was named when the folder was opened, else the step that `latest` links to. If this link is missing
+    // or broken, the newest complete step, with a warning. Throws BadInput if there is no complete step or if `latest`
+    // links to a damaged one, because the user must choose which older step to use.
     std::int64_t latest_step() const;
 
-    // `write` puts config.json, model.safetensors and state.safetensors into the folder it is given.
-    // Afterwards `latest` (and `best`) lead to this step, and all but the last `keep` steps and the best one
-    // are removed. Throws BadInput when the disk is full; what was there before is then still there.
+    // Saves a step. `write` puts config.json, model.safetensors and state.safetensors into `folder`. Afterwards
+    // `latest` links to this step, and so does `best` if `best` is true. All steps are removed except the last `keep`
+    // steps up to this one, and the best step. Throws BadInput if the disk is full; the earlier checkpoints are then
+    // intact.
     void save_step(std::int64_t step, const std::function<void(const std::string& folder)>& write, bool best = false);
     int keep = 3;
 
-    // Writes run.json of a new run, whose name it gets with the first checkpoint.
+    // Writes the record of a new run as .run.json; the first checkpoint renames it to run.json.
     void begin(const std::string& record) const;
-    // vocab.txt, and run.json of a resumed run: whole or not at all.
+    // Writes a file such as vocab.txt atomically: afterwards it is complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
-    // One JSON object with a "step", on one line.
+    // Appends one JSON object, on one line, with a "step".
     void append_log(const std::string& json_line) const;
-    // Samples drawn after this step; the lines are indented under it.
+    // Appends samples generated after this step, indented below a line with the step.
     void append_samples(std::int64_t step, const std::string& lines) const;
-    // After a checkpoint was loaded to go on from it: `latest` leads there, and what log.jsonl and
-    // samples.txt say of later steps, or a torn last line, is dropped.
+    // Call after loading a checkpoint to continue from it. Makes `latest` link to the step and removes the entries of
+    // later steps, and an incomplete last line, from log.jsonl and samples.txt.
     void rewind(std::int64_t step) const;
 
   private:
@@ -77,13 +78,13 @@ class RunFolder {
     void prune(std::int64_t saved) const;
 
     std::string path_;
-    std::int64_t chosen_ = -1;  // the step folder that was asked for
-    int lock_ = -1;             // of a writer
+    std::int64_t chosen_ = -1;  // the step folder that was named when the run was opened; -1: none
+    int lock_ = -1;             // file descriptor with the lock; -1 for a reader
 };
 
-// Puts a whole folder of a PrivateFolder where another may be, which ends in there: at every moment one of the two is
-// in place.
-// Flushed.
+// Moves the folder `fresh`, inside a PrivateFolder, to `place`, and flushes the change to disk. If `place` exists, the
+// two are exchanged, and the old one is removed with the PrivateFolder. At every moment one of the two is in place,
+// unless the file system cannot exchange names.
 void move_into_place(const std::string& fresh, const std::string& place);
 
 }  // namespace masquerade

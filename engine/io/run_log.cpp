@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a run folder that grows line by line: log.jsonl and samples.txt.
+// The files of a run folder that grow line by line: log.jsonl and samples.txt.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +16,8 @@
 namespace masquerade {
 namespace {
 
-// Calls f(line without its end) for every whole line; a last line without an end was torn by a crash.
+// Calls f(line without its end) for every complete line. A last line without an end was cut off by a crash and is
+// skipped.
 template <class F>
 void each_line(const std::string& bytes, F f) {
     for (std::size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1)
@@ -25,7 +26,7 @@ void each_line(const std::string& bytes, F f) {
 
 enum class Fate { keep, later, damaged };
 
-// Lines without a step (a note, a header) stay.
+// A line without a step (a note, a header) is kept.
 Fate fate_of_log_line(const std::string& line, std::int64_t last) {
     nlohmann::json entry;
     if (!parse_bounded(line, entry).empty() || !entry.is_object()) return Fate::damaged;
@@ -37,7 +38,8 @@ Fate fate_of_log_line(const std::string& line, std::int64_t last) {
 
 void RunFolder::write(const std::string& name, const std::string& bytes) const { replace_file(file(name), bytes); }
 
-// One call of write, so that lines are whole; what a full disk let through of them is taken back.
+// Writes all lines with one call, so that every line is complete. If the disk is full, the part that was written is
+// removed again.
 void RunFolder::append(const std::string& name, const std::string& lines) const {
     std::string path = file(name);
     int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -35,7 +35,7 @@ struct float16 {
     }
 };
 
-// The data of other people's files need not be aligned.
+// Files from other programs may hold unaligned data.
 template <class S, class T>
 void convert_elements(const void* from, std::int64_t count, T* to) {
     const char* at = static_cast<const char*>(from);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Files of named tensors in the safetensors format: 8 bytes with the length of a JSON header, the header, the
-// numbers.
+// Files of named tensors in the safetensors format: 8 bytes with the length of a JSON header, the header, the data.
 //
 //   {"__metadata__": {text: text}, "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0, 24]}, ...}
 //
-// Everything in a file is checked before any of it is used. Files written here also carry a checksum of all
-// their bytes in the metadata, so that a single flipped bit is found; files made elsewhere need none.
+// A file is checked completely before any of it is used. Files written here also carry a checksum of all their bytes in
+// the metadata, so that a single flipped bit is detected. Files from other programs need no checksum.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,8 +16,8 @@
 
 namespace masquerade {
 
-// The type of the numbers of a stored tensor. A View holds f32, bf16 or f64; the other types are for states and
-// other people's files.
+// The element type of a stored tensor. A View can hold f32, bf16 and f64; the other types occur in optimiser states and
+// in files from other programs.
 enum class Element : unsigned char { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
 const char* name_of(Element element);  // as the format spells it: "F32"
 std::size_t bytes_of(Element element);
@@ -28,24 +27,26 @@ struct StoredTensor {
     std::string name;
     Element element = Element::f32;
     Shape shape;
-    const void* data = nullptr;  // need not be aligned in other people's files
-    // "C64 (2,3)" of a tensor in other people's files that no View can hold: here it is a row of bytes. Asking for it
-    // is BadInput.
+    const void* data = nullptr;  // may be unaligned in files from other programs
+    // If the file holds a tensor that no View can hold, its description, such as "C64 (2,3)"; `shape` and `element`
+    // then describe a row of bytes, and at() throws BadInput.
     std::string unreadable = {};
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(element); }
 };
 
-// A tensor to write, on the CPU (OnHost brings it there). The memory is the caller's and must outlive the writing call.
+// Describes a tensor to be written. It must be on the CPU (see OnHost). The caller owns the memory and must keep it
+// until the file is written.
 StoredTensor stored(const std::string& name, const View& view);
 StoredTensor stored(const std::string& name, const std::vector<std::uint64_t>& numbers);
 StoredTensor stored(const std::string& name, const std::vector<double>& numbers);
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes the file and flushes it to the disk. Wide elements come first, so that all of them are aligned.
+// Writes the file and flushes it to disk. Tensors are sorted by element size, largest first, so that all of them are
+// aligned.
 void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
 
-// A file read into memory. Throws BadInput: the path, the tensor, the byte, what was expected, what was
+// A safetensors file in memory. Throws BadInput with the path, the tensor, the byte offset, and what was expected and
 // found.
 class TensorFile {
   public:
@@ -54,19 +55,20 @@ class TensorFile {
     const std::string& path() const { return path_; }
     const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in the order of the file
     const Metadata& metadata() const { return metadata_; }
-    const StoredTensor* find(const std::string& name) const;  // null when there is none
+    const StoredTensor* find(const std::string& name) const;  // null if there is none
     const StoredTensor& at(const std::string& name) const;
 
-    // BadInput unless the tensor is there in this shape and type.
+    // BadInput unless the tensor exists with this shape and type.
     const StoredTensor& expect(const std::string& name, const Shape& shape, DType dtype) const;
-    // The same element type and shape are demanded: a checkpoint goes back bit by bit, onto any device.
+    // Copies the tensor bit by bit, to any device. The shape and the element type must match.
     void copy_to(const std::string& name, const View& to) const;
-    // Any of F16, BF16, F32, F64 into any View of real numbers, for other people's weights.
+    // Converts F16, BF16, F32 or F64 into any View of real numbers, for weights from other programs.
     void convert_to(const std::string& name, const View& to) const;
-    // Real numbers none of which is NaN or infinite in the type that computes with them; BadInput names the place.
+    // BadInput, with the position, if a number is NaN, or infinite when converted to `type`, the type that the model
+    // computes in.
     void expect_finite(const std::string& name, DType type = DType::f32) const;
-    std::vector<std::uint64_t> integers(const std::string& name) const;  // of a U64 tensor
-    std::vector<double> reals(const std::string& name) const;            // of an F64 tensor
+    std::vector<std::uint64_t> integers(const std::string& name) const;  // the tensor must be U64
+    std::vector<double> reals(const std::string& name) const;            // the tensor must be F64
 
   private:
     const StoredTensor& shaped(const std::string& name, const Shape& shape) const;
@@ -77,7 +79,7 @@ class TensorFile {
     Buffer data_;
 };
 
-// All checks but the checksum, reading no more than the header: is this file whole?
+// Checks the header of a file against its size, but not the checksum. Reads only the header.
 void check_safetensors(const std::string& path);
 
 }  // namespace masquerade

@@ -15,17 +15,17 @@
 namespace masquerade {
 namespace {
 
-// The checksum is taken with zeros for its own digits, which are then written over them.
+// The checksum is computed with zeros in place of its own digits, which then overwrite the zeros.
 const std::string checksum_key = "masquerade.checksum", no_digits = "0000000000000000";
 
-// Where the digits stand in a header; npos when it has none.
+// The offset of the checksum digits in a header; npos if it has none.
 std::size_t digits_place(const std::string& json) {
     std::string before = "\"" + checksum_key + "\":\"";
     std::size_t at = json.find(before);
     return at == json.npos || at + before.size() + 16 > json.size() ? json.npos : at + before.size();
 }
 
-// The bits of a number of the format's other dtypes, which no View can hold; 0: not known.
+// Bits per number for the dtypes of the format that no View can hold; 0 if the dtype is unknown.
 int bits_of(const std::string& dtype) {
     static const std::map<std::string, int> bits = {{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
                                                     {"F8_E5M2", 8},     {"F8_E4M3", 8},     {"F8_E8M0", 8},
@@ -66,7 +66,7 @@ class HeaderReader {
 
     template <class... Parts>
     [[noreturn]] void refuse(const Parts&... parts) const {
-        // A NUL in a name would end the message.
+        // Escaped, because a NUL character in a name would end the message.
         throw BadInput(text(file_.path(), " is not a whole safetensors file: ", printable(text(parts...))));
     }
 
@@ -100,7 +100,7 @@ class HeaderReader {
     }
 
     Extent read_tensor(const std::string& full_name, const nlohmann::json& entry) const {
-        const std::string name = clipped(full_name, 200);  // for messages
+        const std::string name = clipped(full_name, 200);  // used in messages
         if (!entry.is_object())
             refuse("tensor ", name, " is described by ", in_words(entry), "; an object is expected");
         auto part = [&](const char* key) -> const nlohmann::json& {
@@ -149,8 +149,8 @@ class HeaderReader {
         return '(' + clipped(all) + ')';
     }
 
-    // The bytes that the shape takes; none if the dtype is not known. The sizes of more than four dimensions are not
-    // kept.
+    // Returns the size in bytes that the shape implies; none if the dtype is unknown. A shape with more than four
+    // dimensions is not stored.
     std::optional<std::uint64_t> read_shape(const std::string& name, const nlohmann::json& shape, int bits,
                                             StoredTensor& tensor) const {
         bool good = shape.is_array();
@@ -173,7 +173,7 @@ class HeaderReader {
         return empty ? 0 : std::uint64_t(all) / 8;
     }
 
-    // Every byte of the data belongs to exactly one tensor.
+    // Checks that every byte of the data belongs to exactly one tensor.
     void place(std::vector<Extent>& extents) {
         std::uint64_t end = 0;
         for (Extent& extent : extents) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The header of a safetensors file, for engine/io/safetensors.cpp: read with every check there is, or
-// made.
+// The header of a safetensors file, for engine/io/safetensors.cpp: reading and checking it, and making it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,20 +12,20 @@ namespace masquerade {
 
 struct SafetensorsHeader {
     std::string json;
-    std::vector<StoredTensor> tensors;  // by offset; their data is not read
-    std::vector<std::uint64_t> begin;   // of each, from `data`
+    std::vector<StoredTensor> tensors;  // sorted by offset; `data` is null
+    std::vector<std::uint64_t> begin;   // offset of each tensor from the start of the data
     Metadata metadata;
-    std::uint64_t data = 0, data_bytes = 0;  // of the file
+    std::uint64_t data = 0, data_bytes = 0;  // offset and size of the data in the file
 };
 
-// Checked against itself and the size of the file: every byte of the data belongs to exactly one tensor.
-// BadInput.
+// Reads the header. BadInput if it contradicts itself or the size of the file: every byte of the data must belong to
+// exactly one tensor.
 SafetensorsHeader read_header(const FileReader& file);
 
-// The JSON of these tensors one after the other, padded to 8 bytes, with the checksum in it.
+// Makes the JSON header for these tensors stored one after the other, padded to 8 bytes and with the checksum.
 std::string make_header(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
-// The digits of the checksum a header holds, none when it holds none; and those its tensors really have.
+// The checksum digits in a header ("" if it has none), and the checksum computed from the header and the data.
 std::string checksum_said(const std::string& json);
 std::string checksum_found(std::string json, const std::vector<StoredTensor>& tensors);
 

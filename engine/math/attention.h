@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Attention of one query, for one head: the definition. It knows keys only in the order in which they are
-// visited; which ones a query may see is decided elsewhere (ops/visible.h).
+// Attention for one query and one head: the definition that the fast forms are compared with. Keys are visited in a
+// given order; ops/visible.h decides which keys a query may see.
 //
-// `visit(f)` calls f(key) for every visible key in order; key.k and key.v are its D numbers, key.keep what
-// dropout does to its probability (0, or 1 / (1 - rate), or 1), key.dk and key.dv where its gradients are
-// added. On complex numbers nothing is conjugated and the largest score is the one with the largest real
-// part.
+// `visit(f)` calls f(key) for every visible key, in order. key.k and key.v (D) are the key and the value; key.keep is
+// the dropout factor of the probability: 0, 1 / (1 - rate), or 1 without dropout. Gradients are added to key.dk and
+// key.dv. For complex numbers nothing is conjugated, and the largest score is the one with the largest real part.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -19,7 +18,7 @@ A attention_score(const A* q, const A* k, int D) {
 }
 
 // y = sum_j p_j v_j,  p_j = exp(s_j - lse),  s_j = q.k_j / sqrt(D),  lse = log sum_j exp s_j.
-// A query that sees nothing has y = 0, lse = minus infinity.        Vaswani et al. 2017, equation 1
+// If the query sees no key, y = 0 and lse = minus infinity.        Vaswani et al. 2017, equation 1
 template <class A, class Visit>
 void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
     double top = -INFINITY;
@@ -40,9 +39,9 @@ void attention_row(const A* q, int D, Visit visit, A* y, A* lse) {
     *lse = sees ? A(top) + log_of(total) : A(-INFINITY);
 }
 
-// dv_j = p_j dy,  ds_j = p_j (dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q;  p_j is found
-// again from lse. With dropout p_j becomes p_j keep_j and dy.v_j becomes keep_j dy.v_j. All gradients are
-// added; dq may be null.
+// dv_j = p_j dy,  ds_j = p_j (dy.v_j - dy.y) / sqrt(D),  dq = sum_j ds_j k_j,  dk_j = ds_j q
+// p_j is recomputed from lse. With dropout, dv_j uses p_j keep_j and ds_j uses keep_j dy.v_j. All gradients are added
+// to what is there. dq, key.dk and key.dv may be null.
 template <class A, class Visit>
 void attention_row_grad(const A* dy, const A* q, const A* y, A lse, int D, Visit visit, A* dq) {
     A delta(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Feature maps: what makes a kernel of q and k the product phi(q) . phi(k). One row is one head of one token: its
-// projections t_r = w_r . x~ (R) and the head itself x (D), x~ = scale x, half = |x~|^2 / 2.
+// Feature maps phi, which write a kernel of q and k as the product phi(q) . phi(k). One row is one head of one token:
+// the projections t_r = w_r . x~ (R) and the head itself x (D), with x~ = scale x and half = |x~|^2 / 2.
 //     positive       log phi_r = t_r - half - log(R)/2                                  Choromanski et al. 2020
 //     hyperbolic     log phi = (t_r - half, -t_r - half) - log(2R)/2
 //     trigonometric  phi = exp(half) R^(-1/2) (cos t_r, sin t_r)
@@ -15,14 +15,14 @@ namespace masquerade {
 
 enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, softplus, elu };
 
-// The kinds that give log phi; those that read x; those of 2R features.
+// Whether the feature map returns log phi; whether it reads x; whether it has 2R features instead of R.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }
 constexpr bool has_norm(FeatureKind k) { return is_logarithm(k) || k == FeatureKind::trigonometric; }
 constexpr bool is_double(FeatureKind k) {
     return k == FeatureKind::hyperbolic || k == FeatureKind::trigonometric || k == FeatureKind::rfa;
 }
 constexpr int features_of(FeatureKind k, int R) { return is_double(k) ? 2 * R : R; }
-// The `factor` of the maths below: log(features)/2, or R^(-1/2).
+// Returns the `factor` argument of feature(): log(features)/2, or R^(-1/2).
 inline double feature_factor(FeatureKind k, int R) {
     return is_logarithm(k) ? 0.5 * std::log(double(features_of(k, R))) : 1 / std::sqrt(double(R));
 }
@@ -31,8 +31,8 @@ template <class A>
 HD A positive_part(A t) {
     return clamp_of(t, real_of(A(0)), real_of(A(INFINITY)));
 }
-// log2(1 + 2^t) = max(t, 0) + log2(1 + e), e = 2^-|t|, and its derivative. log(1 + e) = log(u) e / (u - 1), u = 1 + e
-// rounded, keeps the digits of a small e.
+// Returns log2(1 + 2^t) = max(t, 0) + log2(1 + e), e = 2^-|t|, and its derivative.
+// log(1 + e) is computed as log(u) e / (u - 1), where u is 1 + e as rounded, so that a small e keeps its digits.
 template <class A>
 HD Two<A> softplus2(A t) {
     A low = real_of(t) > 0 ? -t : t, e = exp2_inside(clamp_of(low, real_of(A(-126)), real_of(A(0))));
@@ -40,7 +40,7 @@ HD Two<A> softplus2(A t) {
     return {positive_part(t) + A(1.4426950408889634) * log_u, (real_of(t) > 0 ? A(1) : e) / u};
 }
 
-// One feature and its derivative by t; `second`: of the second half.
+// Returns one feature and its derivative with respect to t. `second` selects the second half of 2R features.
 template <FeatureKind kind, class A>
 HD Two<A> feature(A t, bool second, A half, A factor) {
     using K = FeatureKind;
@@ -61,7 +61,7 @@ HD Two<A> feature(A t, bool second, A half, A factor) {
     }
 }
 
-// N H rows, one behind the other. x null: D is 0.
+// The input of N H rows, stored one after the other. If x is null, D is 0.
 template <FeatureKind kind, class S, class A>
 struct FeatureRows {
     static constexpr int parts = is_double(kind) ? 2 : 1;
@@ -90,8 +90,8 @@ struct FeatureForward {
                   [&](int r) { return feature<kind>(t[r], part == 1, half, of.factor).first; });
     }
 };
-// dt_r = dy_r phi'_r, of both halves;   dx = dhalf scale^2 x,   dhalf = -sum dy of a logarithm, sum dy y of
-// `trigonometric`. A null dt or dx is not wanted.
+// dt_r = dy_r phi'_r, summed over both halves;   dx = dhalf scale^2 x,   where dhalf = -sum dy for log features and
+// dhalf = sum dy y for `trigonometric`. A null dt or dx is not needed.
 template <FeatureKind kind, class S, class A>
 struct FeatureBackward {
     FeatureRows<kind, S, A> of;

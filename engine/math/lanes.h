@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One row of work, done by lanes: one CPU thread, or the 32 threads of a CUDA warp. The formulas in row.h are written
-// once against seven verbs: each, store, sum, sums, top, first, meet. On the CPU they are simple loops that vectorise;
-// the order of a sum depends on the length of the row alone.
+// One row of work, done by lanes: by one CPU thread, or by the 32 threads of a CUDA warp. The formulas in row.h are
+// written once, in terms of seven functions: each, store, sum, sums, top, first, meet. On the CPU these are simple
+// loops that vectorise; the order of a sum depends only on the length of the row.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -10,7 +10,7 @@
 
 #include "engine/tensor/dtype.h"
 
-// CUDA's words are there: for nvcc, and for g++ where the tests run kernels on the CPU.
+// CUDA keywords are available to nvcc, and to g++ where the tests run kernels on the CPU.
 #if defined(__CUDACC__) || defined(CUDA_EMULATED)
 #define HAS_WARPS
 #define HD __host__ __device__ __forceinline__
@@ -21,19 +21,19 @@
 #define IN_KERNEL
 #endif
 
-// Defined where a b + c is one instruction, rounded once.
+// Defined if a b + c is one instruction that rounds once.
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
 #define HAS_FMA
 #endif
 
 namespace masquerade {
 
-// The real part: comparisons and shifts stay off the imaginary axis, so that the complex step passes through them.
+// The real part. Comparisons and shifts use only the real part, so that the complex step passes through them.
 HD float real_of(float x) { return x; }
 HD double real_of(double x) { return x; }
 inline double real_of(const std::complex<double>& x) { return x.real(); }
 
-// The first-writer rule: store, or add to what is there.
+// The first-writer rule: the first writer of a gradient stores, later writers add.
 template <class S, class A>
 HD void put(S& to, A value, bool add) {
     to = add ? S(A(to) + value) : S(value);
@@ -45,7 +45,7 @@ template <class F>
 HD void each(OneLane, int n, F f) {
     for (int i = 0; i < n; i++) f(i);
 }
-// to[i] = f(i) for i < n, stored or added as put does.
+// to[i] = f(i) for i < n, stored or added as in put().
 template <class N, class S, class F>
 HD void store(OneLane, N n, S* to, bool add, F f) {
     using A = decltype(f(n));
@@ -55,7 +55,7 @@ HD void store(OneLane, N n, S* to, bool add, F f) {
         for (N i = 0; i < n; i++) to[i] = S(f(i));
 }
 #ifndef HAS_WARPS
-// Rounded a tile at a time: a rounding of its own for every number would cost as much as a short formula.
+// Rounds a tile of 64 numbers at a time: rounding each number separately would cost as much as a short formula.
 template <class N, class F>
 void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if constexpr (std::is_same_v<decltype(f(n)), bfloat16>)
@@ -77,9 +77,8 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
-// Sixteen partial sums, the i-th term in the (i modulo 16)-th, then in pairs: the order is written down, so that the
-// bits do not depend on how wide the compiler makes its vectors, and the loop does not wait for one addition after
-// another.
+// Adds up 16 partial sums in pairs; term i went into partial sum i modulo 16. The order is explicit so that the bits do
+// not depend on the compiler's vector width and the loop need not wait for one addition after another.
 template <class A>
 HD A sum_of_parts(A (&part)[16]) {
     for (int half = 8; half > 0; half /= 2)
@@ -96,7 +95,7 @@ HD auto sum(OneLane, int n, F f) {
     for (int k = 0; i + k < n; k++) part[k] += f(i + k);
     return sum_of_parts(part);
 }
-// Both sums, in one pass.
+// Two sums computed in one pass.
 template <class A>
 struct Two {
     A first, second;
@@ -122,7 +121,7 @@ HD auto top(OneLane, int n, F f) {
     return m;
 }
 HD bool first(OneLane) { return true; }
-// From here on every lane sees what the others have written of the row.
+// Barrier: afterwards every lane sees what the other lanes have written to the row.
 HD void meet(OneLane) {}
 
 #ifdef HAS_WARPS

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Local positional lambda (Bello 2021, equation 2, over the keys nearby): e_o is a learned vector for the distance o of
-// a key.
+// Positional lambda over nearby keys (Bello 2021, equation 2, restricted to a window): e_o is a learned vector for the
+// relative distance o.
 //
 //     y_n = sum_o (e_o . q_n) v_(n+o) = lambda_n^T q_n,    lambda_n = sum_o e_o v_(n+o)^T,    |o| <= reach
 //
-// A row here is one head of one row n, and `keys` names its W = 2 reach + 1 keys: 4 row + source, or -1 where it sees
-// none.
+// A row here is one head of one query row n. `keys` holds W = 2 reach + 1 entries for each n: 4 row + source for the
+// key at that distance, or -1 if n sees no key there.
 #pragma once
 #include "engine/math/lanes.h"
 
@@ -19,7 +19,7 @@ struct LocalRows {
     const S* e;     // (W,C)
     const S* v[4];  // (Nk,C)
     HD std::int64_t C() const { return std::int64_t(H) * D; }
-    // D numbers of the key at place o of a row; null: it sees none there.
+    // The D numbers of the value at window position o of a row; null if the row sees no key there.
     HD const S* value(std::int64_t row, int o) const {
         const int key = keys[row / H * W + o];
         return key < 0 ? nullptr : v[key & 3] + (key >> 2) * C() + row % H * D;
@@ -46,7 +46,7 @@ struct LocalRows {
             return s;
         });
     }
-    // asked_o = dy . v_(n+o), of which dq = sum_o asked_o e_o, de_o = sum_n asked_o q
+    // asked_o = dy . v_(n+o);   dq = sum_o asked_o e_o,   de_o = sum_n asked_o q
     template <class Lanes>
     HD void read_grad(Lanes lanes, std::int64_t row, const S* dy, A* asked, A* dq, bool add) const {
         for (int o = 0; o < W; o++) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The definitions of the matrix ops: plain loops in the order of their sums, for any storage type S and
-// arithmetic type A. They are what f64 and c128 run and what every fast form is compared with. Nothing is
-// ever conjugated, so the complex step passes through. A null gradient is not wanted; `add` is the
-// first-writer rule.
+// The definitions of the matrix ops: plain loops that fix the order of each sum, for any storage type S and arithmetic
+// type A. f64 and c128 run these, and every fast form is compared with them. Nothing is conjugated, so the complex step
+// passes through. A gradient whose pointer is null is not needed; `add` is the first-writer rule.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -58,7 +57,7 @@ A logit_reference(std::int64_t C, const A* h, const A* w, const A* b, std::int64
     return b ? s + b[v] : s;
 }
 
-// The probabilities q that words ought to have by label smoothing e: 1 - e + e/V the target, e/V any other.
+// Label smoothing e: the label distribution q is 1 - e + e/V for the target and e/V for every other token.
 //                                                                          Szegedy et al. 2016, section 7
 template <class A>
 struct SmoothLabel {
@@ -68,7 +67,7 @@ struct SmoothLabel {
 };
 
 // For one row h(C): lse = log sum_v exp(logit_v),  loss = lse - sum_v q_v logit_v,  logit_v = h . w_v + b_v;  b may be
-// null. The largest logit is taken out before exp.
+// null. The largest logit is subtracted before exp to avoid overflow.
 template <class A>
 void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A* w, const A* b, int target,
                              const SmoothLabel<A>& label, A* loss, A* lse) {
@@ -88,8 +87,8 @@ void cross_entropy_reference(std::int64_t C, std::int64_t V, const A* h, const A
     if (label.smooth()) *loss -= label.other * sum;
 }
 
-// The gradients of weight * loss of one row, added to all three: dlogit_v = (exp(logit_v - lse) - q_v) weight, exactly
-// zero where the weight is,
+// The gradients of weight * loss for one row, added to dh, dw and db. If the weight is 0, nothing is added.
+//     dlogit_v = (exp(logit_v - lse) - q_v) weight
 //     dh(C) += sum_v dlogit_v w_v,   dw(V,C) += dlogit_v h,   db(V) += dlogit_v
 template <class A>
 void cross_entropy_gradient_reference(std::int64_t C, std::int64_t V, A weight, const A* h, const A* w, const A* b,

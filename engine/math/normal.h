@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Normal numbers from Philox words, the same on every device to 1e-6. A plain loop over normal_pair
-// vectorises (under -fno-math-errno, for its square root).
+// Normal random numbers from Philox words, equal on every device to 1e-6. A plain loop over normal_pair vectorises if
+// compiled with -fno-math-errno, which the square root needs.
 #pragma once
 #include "engine/base/random.h"
 #include "engine/math/scalar.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Formulas of one number.
+// Formulas that apply to one number at a time.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -16,8 +16,8 @@ HD A gelu_grad(A x) {
     return normal_cdf(x) + x * normal_pdf(x);
 }
 
-// The tanh approximation: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3), s = x clamped to
-// [-9.9, 9.9], where tanh u is 1 to the last bit: without the clamp the derivative meets 0 times infinity.
+// The tanh approximation: x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (s + 0.044715 s^3). s is x clamped to
+// [-9.9, 9.9], where tanh u rounds to 1; without the clamp the derivative would be 0 times infinity.
 // Returns exp(-2u) = 2^(-2 log2(e) u).
 template <class A>
 HD A gelu_tanh_inner(A x, A& s) {
@@ -35,20 +35,20 @@ HD A gelu_tanh_grad(A x) {
     return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
 }
 
-// d tanh / dx = 1 - y^2, y = tanh(x), with the digits of 1 - y
+// d tanh / dx = 1 - y^2, y = tanh(x), factored so that 1 - y keeps its digits near 1.
 template <class A>
 HD A tanh_grad(A y) {
     return (A(1) - y) * (A(1) + y);
 }
 
-// x / (1 - rate) where the random bits are at least `threshold`, rate times 2^32, else 0.   Srivastava et al. 2014
+// x * scale, scale = 1 / (1 - rate), if the random bits reach threshold = rate * 2^32, else 0.   Srivastava et al. 2014
 template <class A>
 HD A dropout(A x, std::uint32_t bits, std::uint32_t threshold, A scale) {
     return bits >= threshold ? x * scale : A(0);
 }
 
-// The numbers that all parameters share in one step: the gradients' scale, rate = learning rate, c1 = 1 / (1 -
-// beta1^t), c2 = 1 / (1 - beta2^t).
+// The factors that all parameters share in one step: the gradient scale, the learning rate (rate), and the bias
+// corrections c1 = 1 / (1 - beta1^t) and c2 = 1 / (1 - beta2^t).
 template <class A>
 struct AdamWFactors {
     A scale, beta1, beta2, rate, c1, c2, eps, decay;
@@ -63,7 +63,7 @@ HD void adamw_point(const AdamWFactors<A>& f, A g, A& p, A& m, A& v) {
     p -= f.rate * (m * f.c1 / (sqrt_of(v * f.c2) + f.eps) + f.decay * p);
 }
 
-// -s / den^4,  den = fourth^(1/4) + eps / 0.01,  of the sums fourth = sum d^4, s = sum (alpha (g - m) + B d) d
+// Returns -s / den^4,  den = fourth^(1/4) + eps / 0.01,  given fourth = sum d^4, s = sum (alpha (g - m) + B d) d
 template <class A>
 HD A apollo_change(A fourth, A s, A eps) {
     const A den = sqrt_of(sqrt_of(fourth)) + eps / A(0.01), square = den * den;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Formulas of one row, written once for a CPU loop, a CUDA warp and the complex step. Each forward is followed by its
-// backward; `dx` is the gradient of `x`, a null pointer one that is not wanted, `add` the first-writer rule.
+// Formulas for one row, written once for the CPU loop, the CUDA warp and the complex step. Each forward is followed by
+// its backward. `dx` is the gradient of `x`, null if it is not needed; `add` is the first-writer rule.
 #pragma once
 #include "engine/math/scalar.h"
 
@@ -26,7 +26,7 @@ struct LayerNormGrad {
     A m, r, mean_g, mean_gx;
     HD A operator()(int i) const { return r * (A(dy[i]) * w[i] - mean_g - (A(x[i]) - m) * r * mean_gx); }
 };
-// The gradient of one row, a function of the column.
+// Returns the gradient of one row as a function of the column.
 template <class S, class A, class Lanes>
 HD LayerNormGrad<S, A> layernorm_row_grad(Lanes lanes, const S* dy, const S* x, const A* w, A m, A r, int C) {
     Two<A> total = sums(
@@ -43,8 +43,8 @@ HD auto log_sum_exp(Lanes lanes, int n, F f) {
     return from + log_of(sum(lanes, n, [&](int i) { return exp_of(f(i) - from); }));
 }
 
-// Pairs (2i, 2i+1) of a head turned by the angle of the position: turn[2i] its cosine, turn[2i+1] its sine.
-// `direction` -1 turns back: the backward of a rotation is its inverse. y may be x.
+// Rotates the pairs (2i, 2i+1) of one head by the angle of its position: turn[2i] is the cosine, turn[2i+1] the sine.
+// The backward is the inverse rotation, direction -1. y may be x.
 //     y[2i] = x[2i] cos - x[2i+1] sin,   y[2i+1] = x[2i+1] cos + x[2i] sin
 template <class S, class A, class Lanes>
 HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int pairs) {
@@ -55,7 +55,8 @@ HD void rotary_pairs(Lanes lanes, const S* x, const A* turn, A direction, S* y, 
         put(y[2 * p + 1], mul_add(b, c, a * s), add);
     });
 }
-// The heads of the first `columns` columns turned, by one row of D numbers for all, the other columns as they are.
+// Rotates every head in the first `columns` columns by the same row of D cosines and sines; copies the remaining
+// columns.
 template <class S, class A, class Lanes>
 HD void rotary_row(Lanes lanes, const S* x, const A* turn, A direction, S* y, bool add, int columns, int D, int C) {
     for (int head = 0; head < columns; head += D) rotary_pairs(lanes, x + head, turn, direction, y + head, add, D / 2);
@@ -70,7 +71,7 @@ HD void normalise_row(Lanes lanes, const S* x, S* y, A* inverse, int Z) {
     each(lanes, Z, [&](int i) { y[i] = S(A(x[i]) * r); });
     if (first(lanes)) *inverse = r;
 }
-// dx = inverse * (dy - (dy.y) y),  without the second term where the norm was clamped
+// dx = inverse * (dy - (dy.y) y);  the second term is absent if the norm was clamped.
 template <class S, class A, class Lanes>
 HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* dx, bool add, int Z) {
     A along = sum(lanes, Z, [&](int i) { return A(dy[i]) * A(y[i]); });
@@ -78,7 +79,7 @@ HD void normalise_row_grad(Lanes lanes, const S* dy, const S* y, A inverse, S* d
     each(lanes, Z, [&](int i) { put(dx[i], inverse * (A(dy[i]) - along * A(y[i])), add); });
 }
 
-// A sample of vMF(mu, kappa) from w = mu.z (drawn elsewhere) and normal noise e:
+// A sample z of vMF(mu, kappa), given w = mu.z, which is drawn elsewhere, and normal noise e:
 //     z = w mu + c nu,   c = sqrt(1 - w^2),   nu = u / |u|,   u = e - (e.mu) mu        Davidson et al. 2018
 template <class A, class Lanes>
 HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
@@ -89,7 +90,8 @@ HD void vmf_sample_row(Lanes lanes, const A* mu, A w, const A* e, A* z, int Z) {
     A scale = c / sqrt_of(uu);
     each(lanes, Z, [&](int i) { z[i] = w * mu[i] + scale * (e[i] - s * mu[i]); });
 }
-// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - w/c g.nu,   g = dz, s = e.mu.  dw may be null
+// h = c/|u| (g - (g.nu) nu),   dmu = w g - s h - (h.mu) e,   dw = g.mu - w/c g.nu,   g = dz, s = e.mu
+// dmu and dw may be null.
 template <class A, class Lanes>
 HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A* e, A* dmu, bool add, A* dw, bool add_w,
                             int Z) {
@@ -111,7 +113,8 @@ HD void vmf_sample_row_grad(Lanes lanes, const A* dz, const A* mu, A w, const A*
     });
 }
 
-// x = mu | log variance.  The clamp of the log variance to [-8, 8] and its derivative, 1 inside and 0 outside.
+// x = mu | log variance (2Z). The log variance is clamped to [-8, 8]; the derivative of the clamp is 1 inside and 0
+// outside.
 template <class A>
 HD A clamped_log_variance(A l) {
     return clamp_of(l, -8, 8);
@@ -136,8 +139,8 @@ HD void gaussian_sample_row_grad(Lanes lanes, const A* dz, const A* x, const A* 
     });
 }
 
-// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p; 0 | 0 where
-// it is null
+// KL(N(mu, exp l) || N(m, exp p)) = 1/2 sum((mu - m)^2 exp(-p) + exp(l - p) - (l - p) - 1), prior = m | p. A null prior
+// is the standard normal, m = p = 0.
 template <class A>
 struct GaussianTerm {
     A apart, narrow, ratio;  // mu - m, exp(-p), l - p

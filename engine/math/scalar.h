@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Functions of one number, under the same names for every arithmetic type: float, double,
-// std::complex<double>.
+// Functions of one number, under the same names for float, double and std::complex<double>.
 //     exp_of(x)   log_of(x)   tanh_of(x)   erf_of(x)   sqrt_of(x)   clamp_of(x, low, high)
 //     normal_cdf(x)   normal_pdf(x)   sine_and_cosine(x, sine, cosine)
-// For float they are our own branch-free polynomials: a plain loop over them vectorises without fast-math,
-// NaN and infinities are kept, and the bits of an element do not depend on where it lies in the loop. The
-// double ones are std's; the complex ones serve the complex step x + i h (erf is exact to first order in h,
-// the others in full).
+// For float they are our own branch-free polynomials. A plain loop over them vectorises without fast-math, NaN and
+// infinities propagate, and the bits of a result do not depend on the position in the loop. The double functions call
+// std. The complex functions serve the complex step x + i h: erf is exact to first order in h, the others are exact.
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
-// The normal ones are made for activations, where what counts is the error as a share of 1: at most 1e-7.
-// The coefficients are minimax fits of the relative error (Remez), rounded to float one by one.
+// normal_cdf and normal_pdf are made for activation functions: their absolute error is at most 1e-7. All coefficients
+// are minimax fits of the relative error (Remez), each rounded to float.
 #pragma once
 #include <cmath>
 
@@ -21,8 +19,8 @@ namespace masquerade {
 
 using Complex = std::complex<double>;
 
-// a b + c, rounded once where the machine has the instruction. Every product here that meets a sum goes
-// through it or is exact, so it does not matter whether a compiler contracts the others.
+// a b + c, rounded once if the machine has the instruction. In this file every product that feeds a sum goes through
+// mul_add or is exact, so it does not matter whether the compiler contracts the exact ones.
 HD float mul_add(float a, float b, float c) {
 #ifdef HAS_FMA
     return std::fma(a, b, c);
@@ -47,14 +45,14 @@ HD float with_sign_of(float x, float positive) { return float_of(bits_of(positiv
 // 2^n, n in [-126, 127] modulo 2^32
 HD float power_of_two(std::uint32_t n) { return float_of((n + 127u) << 23); }
 
-// `yes` where the condition holds, else `no`. Both are computed and one is masked out: a compiler that minds
-// floating-point traps does not vectorise a conditional expression of two computed floats.
+// `yes` if the condition holds, else `no`. Both are computed and one is masked out, because a compiler that preserves
+// floating-point traps does not vectorise a conditional expression between two computed floats.
 HD float choose(bool condition, float yes, float no) {
     std::uint32_t mask = 0u - std::uint32_t(condition);
     return float_of((bits_of(yes) & mask) | (bits_of(no) & ~mask));
 }
 
-// x held in [low, high] by its real part; NaN stays NaN.
+// x with its real part clamped to [low, high]; NaN stays NaN.
 HD float clamp_of(float x, float low, float high) { return choose(x < low, low, choose(x > high, high, x)); }
 HD double clamp_of(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 inline Complex clamp_of(const Complex& x, double low, double high) {
@@ -68,8 +66,8 @@ HD float polynomial(float x, float c0, More... more) {
     return mul_add(polynomial(x, more...), x, c0);
 }
 
-// exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 leaves the nearest integer in
-// the low bits. ln 2 comes in two parts, the first of ten bits, so that n times it is exact.
+// exp(x) = 2^n exp(r), |r| <= ln(2)/2: returns exp(r) and n. Adding 1.5 * 2^23 leaves the nearest integer in the low
+// bits. ln 2 is split into two parts; the first has ten bits, so that n times it is exact.
 HD float exp_reduced(float x, std::uint32_t& n) {
     float shifted = mul_add(x, 1.44269504f, 12582912.0f);
     float whole = shifted - 12582912.0f;
@@ -78,7 +76,7 @@ HD float exp_reduced(float x, std::uint32_t& n) {
     float p = polynomial(r, 0.49999994f, 0.166665167f, 0.0416681059f, 0.00836913101f, 0.00138364208f);
     return mul_add(r * r, p, r) + 1.0f;
 }
-// Where neither overflow nor a denormal result is possible: |x| <= 87.
+// exp(x) for |x| <= 87, where the result neither overflows nor is denormal.
 HD float exp_inside(float x) {
     std::uint32_t n;
     float p = exp_reduced(x, n);
@@ -88,7 +86,7 @@ HD float exp_of(float x) {
     std::uint32_t n;
     float p = exp_reduced(clamp_of(x, -104.0f, 89.0f), n);
     std::uint32_t half = std::uint32_t(std::int32_t(n) >> 1);
-    return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact, the second rounds
+    return p * power_of_two(half) * power_of_two(n - half);  // the first product is exact, the second one rounds
 }
 
 // x = 2^k m, m in [sqrt(1/2), sqrt 2), f = m - 1:   log x = k ln 2 + f - f^2/2 + f^3 P(f)
@@ -107,7 +105,7 @@ HD float log_of(float x) {
     return choose(x > 0.0f, y, choose(x == 0.0f, -INFINITY, NAN));
 }
 
-// Small a = |x|:   a + a^3 P(a^2);   large:   1 - 2 / (exp(2a) + 1), which is 1 from 9.02 on
+// For small a = |x|:   a + a^3 P(a^2);   for large a:   1 - 2 / (exp(2a) + 1), which rounds to 1 from 9.02 on
 HD float tanh_of(float x) {
     float a = magnitude(x);
     float square = a * a;
@@ -117,7 +115,7 @@ HD float tanh_of(float x) {
     return with_sign_of(x, choose(a < 0.625f, small, large));
 }
 
-// Small a = |x|:   a + a P(a^2);   large:   1 - exp(-Q(a)), Q = -log(1 - erf), which is 1 from 3.92 on
+// For small a = |x|:   a + a P(a^2);   for large a:   1 - exp(-Q(a)), Q = -log(1 - erf), which rounds to 1 from 3.92 on
 HD float erf_of(float x) {
     float a = magnitude(x);
     float square = a * a;
@@ -152,7 +150,8 @@ HD float normal_pdf(float x) {
     return 0.398942280f * exp2_inside(choose(t < -127.0f, -127.0f, t));
 }
 
-// sin and cos of n quarters of a turn and f, a part of one, |f| <= 1/8: quarters swap and negate.
+// sin and cos of n quarter turns plus f turns, |f| <= 1/8. The quarter turns only swap sine and cosine and change
+// signs.
 HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float& cosine) {
     float square = f * f;
     float s = f * polynomial(square, 6.28318548f, -41.3418655f, 81.6256256f, -76.7749557f);
@@ -162,13 +161,13 @@ HD void sine_and_cosine_of_quarters(std::uint32_t n, float f, float& sine, float
     sine = float_of(bits_of(choose(odd, c, s)) ^ (n & 2u) << 30);
     cosine = float_of(bits_of(choose(odd, s, c)) ^ ((n + 1u) & 2u) << 30);
 }
-// sin and cos of 2 pi u, u in [0, 1]. u = n/4 + f is exact. Relative error below 2^-23 of each.
+// sin and cos of 2 pi u, u in [0, 1]. The split u = n/4 + f is exact. The relative error of each is below 2^-23.
 HD void sine_and_cosine_of_turns(float u, float& sine, float& cosine) {
     float shifted = mul_add(u, 4.0f, 12582912.0f);
     sine_and_cosine_of_quarters(bits_of(shifted) & 3u, mul_add(shifted - 12582912.0f, -0.25f, u), sine, cosine);
 }
-// x = n pi/2 + r, pi/2 in three parts, the first two of so few bits that n times them is exact for |x| < 10^4; off by
-// at most 1.8e-7 there.
+// x = n pi/2 + r. pi/2 is split into three parts; the first two have so few bits that n times each is exact for |x| <
+// 10^4. In that range the absolute error is at most 1.8e-7.
 HD void sine_and_cosine(float x, float& sine, float& cosine) {
     float shifted = mul_add(x, 0.636619772f, 12582912.0f), n = shifted - 12582912.0f;
     float r = mul_add(n, -7.54978995e-8f, mul_add(n, -4.83751297e-4f, mul_add(n, -1.5703125f, x)));

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The loss of an insertion decoder, one document at a time: log p of the tokens that its slots ask for, factorised or
-// joint, by one softmax a slot or a mixture of K.                                        Stern et al. 2019, equations
-// 2-4; Yang et al. 2018
+// The loss of an insertion decoder for one document: minus the log probability of the tokens that its slots want. The
+// distribution is factorised (a softmax per slot) or joint (a softmax over all slots of the document); each softmax may
+// be a mixture of K softmaxes.                                     Stern et al. 2019, equations 2-4; Yang et al. 2018
 #pragma once
 #include "engine/math/row.h"
 
 namespace masquerade {
 
-// All documents: first (B+1) parts the slots, begin (M+1) the choices. z (J,K), lse (M,K), shares, inner (J); mix and
-// base have a row for every slot or, joint, for every document; mix and place (M) may be null.
+// All documents of a batch. Document g has the slots first[g] to first[g+1]; slot m wants the tokens begin[m] to
+// begin[m+1].
+//     z (J,K)       logits of the wanted tokens            lse (M,K)   log sum exp of all logits of a slot
+//     shares (J)    label weights of the wanted tokens     place (M)   logits of the slots' locations; may be null
+//     mix (*,K)     logits of the mixture; may be null     base (*,K), inner (J)   kept for the backward
+// mix and base have one row per slot or, if joint, per document.
 template <class A>
 struct SlotDocuments {
     const A *z, *lse, *mix, *place, *shares;
@@ -17,7 +21,7 @@ struct SlotDocuments {
     bool joint;
     A *base, *inner;
 
-    // log softmax(mix)_k of a row
+    // log softmax(mix)_k of one row; 0 if there is no mixture
     HD A log_pi(std::int64_t row, int k) const {
         const A* logits = mix + row * K;
         return mix ? logits[k] - log_sum_exp(OneLane{}, K, [&](int i) { return logits[i]; }) : A(0);
@@ -26,11 +30,11 @@ struct SlotDocuments {
     HD A place_sum(Lanes lanes, std::int64_t from, int slots) const {
         return place ? log_sum_exp(lanes, slots, [&](int i) { return place[from + i]; }) : A(0);
     }
-    // rho_jk, how much of p_j comes from softmax k
+    // rho_jk: the share of softmax k in p_j
     HD A posterior(std::int64_t row, std::int64_t j, int k) const {
         return exp_of(base[row * K + k] + z[j * K + k] - inner[j]);
     }
-    // sum_j share_j over the choices of slot m, and sum_j share_j rho_jk
+    // sum_j share_j over the wanted tokens of slot m, and sum_j share_j rho_jk.
     HD A weight(std::int64_t m) const {
         A s(0);
         for (int j = begin[m]; j < begin[m + 1]; j++) s += shares[j];
@@ -44,7 +48,7 @@ struct SlotDocuments {
 };
 
 // base_k = log pi_k - n_k,   inner_j = log sum_k exp(base_k + z_jk),
-// loss = -sum_j share_j (inner_j + place_m - log sum exp place)
+// loss = -sum_j share_j (inner_j + place_m - log sum exp place);   n_k is lse_mk or, if joint, log sum_m exp(lse_mk)
 template <class A, class Lanes>
 HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
     const std::int64_t from = d.first[g];
@@ -72,15 +76,15 @@ HD A slot_loss_row(Lanes lanes, const SlotDocuments<A>& d, std::int64_t g) {
            });
 }
 
-// Null pointers are gradients that are not wanted.
+// Where the gradients are written; a gradient whose pointer is null is not needed.
 template <class A>
 struct SlotGradients {
     A *z, *lse, *mix, *place;
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// With w = sum share_j and t_k = sum share_j rho_jk, over the choices of a slot or, joint, of the document, and dloss =
-// g:
+// With g = dloss, and with w = sum share_j and t_k = sum share_j rho_jk over the wanted tokens of a slot or, if joint,
+// of the document:
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k, or joint g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

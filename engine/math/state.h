@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state, of one head: R slots of D numbers take up the keys that are seen, one after the
-// other, and a query reads the slots. With the scaled pack s_j (R) of key j, its weight in slot r is
+// Attention through a state of bounded size, for one head. R slots of D numbers absorb the visible keys one by one, and
+// a query reads the slots. Each key comes with a pack: R numbers that say how much of the key each slot absorbs. If s_j
+// (R) is the scaled pack of key j, the weight of the key in slot r is
 //
 //     w_jr = s_jr                          n_r = number of keys           sum
 //     w_jr = s_jr (1 - g_j) prod_i g_i     n_r = sum_j w_jr               gated: keys i after j fade it, g = sigmoid(a)
@@ -10,11 +11,11 @@
 // and the query reads y = sum_r p_r V_r with
 //
 //     linear    p_r = x_r                                                 content lambda         Bello 2021, equation 1
-//     kernel    p_r = x_r n_r / sum_t x_t n_t     of log features x: softmax_r(x_r + log n_r)  Choromanski et al. 2020;
+//     kernel    p_r = x_r n_r / sum_t x_t n_t, for log features x: softmax_r(x_r + log n_r)    Choromanski et al. 2020
 //                                                                         gated                   Peng et al. 2021, 3.2
 //     attend    p = softmax_r(x . K_r / sqrt(D))                          causal Luna         Ma et al. 2021, section 3
 //
-// where the kernel of a sum has n_r = sum_j w_jr. A query that sees nothing reads 0. Derivations:
+// where the kernel of a sum has n_r = sum_j w_jr. If a query sees no key, y = 0. Derivations:
 // docs/ops/state_attention.md.
 #pragma once
 #include "engine/math/scalar.h"
@@ -24,10 +25,10 @@ namespace masquerade {
 struct StateShape {
     int slots, columns;  // R, D
     bool exponential, gated, attends, kernel;
-    double scale;  // of the packs
-    double floor;  // of the magnitude of a kernel's sum, a key (gated: in all); below it the sum is held
-    // Numbers of a state: keys it holds, running maxima or products of gates (R), sums of weights (R), values and keys
-    // (R,D) times weights.
+    double scale;  // multiplies the packs
+    double floor;  // lower bound of |sum| of a kernel, per key (gated: in total); a smaller sum is set to it
+    // Size of a state, in numbers: the number of keys; running maxima or products of gates (R); sums of weights (R);
+    // weighted sums of values (R,D) and, if `attends`, of keys (R,D).
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 
@@ -38,7 +39,8 @@ struct State {
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
 };
 
-// An empty state, or one of wishes: all numbers 0 but `top`, which is `far` for exponential packs and 1 for gates.
+// Clears a State or the wishes of the backward: all numbers are 0 except `top`, which is `far` for exponential packs
+// and 1 for gates.
 template <class Lanes, class A>
 HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
@@ -56,7 +58,7 @@ HD A gate_of(const A* logit) {
     return A(1) / (A(1) + exp_of(-*logit));
 }
 
-// The larger running maximum: `most` or, without its imaginary part, x.
+// The larger running maximum. For complex numbers, x loses its imaginary part if it becomes the maximum.
 HD float larger(float most, float x) { return choose(x > most, x, most); }
 HD double larger(double most, double x) { return x > most ? x : most; }
 inline Complex larger(const Complex& most, const Complex& x) { return x.real() > most.real() ? x.real() : most; }
@@ -70,7 +72,7 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key as a state takes it up: its pack (R), its key and value (D), and the logit of its gate, null without gates.
+// A key to be absorbed: its pack (R), its key and value (D), and the logit of its gate (null without gates).
 template <class S, class A>
 struct Met {
     const A* pack;
@@ -78,14 +80,14 @@ struct Met {
     const A* gate;
 };
 
-// Takes up a key. `scratch` (2R).
+// Absorbs one key into the state. `scratch` is (2R).
 template <class Lanes, class S, class A>
 HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<S, A>& met, A* scratch) {
     const int R = n.slots, D = n.columns;
     A *old = scratch, *now = scratch + R;
     const A scale = A(n.scale), g = n.gated ? gate_of(met.gate) : A(1), fresh = n.gated ? A(1) - g : A(1);
     meet(lanes);
-    // A loop for each kind of pack: one with a branch in it does not vectorise.
+    // One loop per kind of pack: a loop with a branch inside does not vectorise.
     if (n.exponential)
         each(lanes, R, [&](int r) {
             const A scaled = scale * met.pack[r], top = larger(to.top[r], scaled);
@@ -103,7 +105,8 @@ HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<
     }
 }
 
-// state = earlier, and then what it took up by itself: two parts of one order become one.
+// Merges two consecutive stretches of keys: `state` becomes the state after `earlier` and then its own keys. `scratch`
+// is (2R).
 template <class Lanes, class A>
 HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, const State<A>& state, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -135,12 +138,12 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
 }
 
-// The reading of a state by a query: weights p_r / n_r (R), and scores b (R) where the query attends.
+// A query's reading of a state: weights p_r / n_r (R) and, if the query attends, scores (R).
 template <class A>
 struct Reading {
     A *weights, *scores;
-    A sum;      // of a kernel: sum_r x_r n_r, relative to exp(largest) for log features
-    bool held;  // at the floor
+    A sum;      // divisor of a kernel: sum_r x_r n_r; for log features, relative to exp(largest score)
+    bool held;  // the divisor was set to the lower bound
 };
 
 template <class A>
@@ -182,7 +185,7 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
     return reading;
 }
 
-// y(D) = sum_r weights_r values_r; `row` (D).
+// y(D) = sum_r weights_r values_r. `row` (D) is scratch memory.
 template <class Lanes, class S, class A>
 HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, const A* weights, A* row, S* y) {
     each(lanes, n.columns, [&](int d) { row[d] = A(0); });
@@ -190,16 +193,19 @@ HD void read_values(Lanes lanes, const StateShape& n, const State<A>& state, con
     store(lanes, n.columns, y, false, [&](int d) { return row[d]; });
 }
 
-// The trace of a query that the backward keeps for its keys: for each slot r what multiplies dy in the gradient of
-// V_r's sum, what multiplies x in that of K_r's, what the normaliser loses, and log n_r of exponential packs; for
-// gates, what the loss gains if all weights grow alike, which is 0 but at the floor.
+// The trace of a query that the backward of its keys needs, for each slot r:
+//     value      factor of dy in the gradient of the weighted sum of values
+//     key        factor of x in the gradient of the weighted sum of keys
+//     lost       gradient that the normaliser takes away
+//     log_total  exponential packs: log n_r. Gates: the change of the loss if all weights grow by the same factor,
+//                which is 0 unless the divisor was set to the lower bound
 template <class A>
 struct QueryTrace {
     A *value, *key, *lost, *log_total;
     HD QueryTrace(int R, A* at) : value(at), key(at + R), lost(at + 2 * R), log_total(at + 3 * R) {}
 };
 
-// dx of a query, stored or added, and its trace. `row` (2R + D).
+// Computes dx of a query, stored or added, and its trace. `row` (2R + D) is scratch memory.
 template <class Lanes, class S, class X, class A>
 HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const X* x, const S* dy, X* dx, bool add,
                   const QueryTrace<A>& trace, A* row) {
@@ -247,16 +253,18 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
     store(lanes, D, dx, add, [&](int d) { return dq[d]; });
 }
 
-// The reverse state: what the queries so far, from the last one back, want of a key. Its numbers lie as those of a
-// State:
-// `top` is log n_r of the last query that was taken up, to which everything is relative, or the product of gates since
-// the start, `total` what the normalisers lose.
+// The wishes are the state of the backward, which runs from the last query to the first: the sums over the queries so
+// far that determine the gradients of a key. They are laid out as a State:
+//     top            exponential packs: log n_r of the query added last, to which all sums are relative;
+//                    gates: the product of the gates so far
+//     total          sum of QueryTrace::lost
+//     values, keys   weighted sums of dy and of x
 template <class Lanes, class A>
 HD void clear_wishes(Lanes lanes, const StateShape& n, A* at) {
     clear_numbers(lanes, n, at, INFINITY);
 }
 
-// Wishes of queries behind a key, as the keys before it see them.
+// Multiplies the wishes by the gate of a key, for the keys before this key.
 template <class Lanes, class A>
 HD void fade_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const A* gate) {
     const A g = gate_of(gate);
@@ -266,7 +274,8 @@ HD void fade_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, co
     meet(lanes);
 }
 
-// wishes = those of a part of the order and, behind it, of all later parts.
+// Merges two consecutive stretches of the order: `wishes` becomes the wishes of its own queries and of all `later`
+// ones. `scratch` is (R).
 template <class Lanes, class A>
 HD void join_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, const State<A>& later, A* scratch) {
     const int R = n.slots, D = n.columns;
@@ -275,7 +284,7 @@ HD void join_wishes(Lanes lanes, const StateShape& n, const State<A>& wishes, co
         scratch[r] = n.gated ? wishes.top[r] : A(1);
         if (n.gated) wishes.top[r] *= later.top[r];
         if (n.exponential) {
-            const bool none = real_of(wishes.top[r]) == INFINITY;  // no query in the part
+            const bool none = real_of(wishes.top[r]) == INFINITY;  // no query in this stretch
             scratch[r] = none ? A(1) : exp_of(wishes.top[r] - later.top[r]);
             if (none) wishes.top[r] = later.top[r];
         }
@@ -309,8 +318,8 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
     }
 }
 
-// The gradients of a key, added: ds(R), dk(D), dv(D); null where not wanted. Returns what the loss gains if all its
-// weights grow alike. `row` (R + 2D).
+// Adds the gradients of one key: ds (R), dk (D), dv (D); null if not needed. Returns the change of the loss if all
+// weights of this key grow by the same factor. `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
 HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& wishes, const Met<S, A>& met, A* ds, S* dk, S* dv,
               A* row) {

@@ -18,7 +18,7 @@ void Inputs::begin_step() {
     ints_.clear();
     used_ = 0;
     if (blocks_.size() < 2) return;
-    std::size_t all = 0;  // the last step needed several: from now on one holds as much
+    std::size_t all = 0;  // the last step needed several blocks: one block of their total size replaces them
     for (const Buffer& block : blocks_) all += block.bytes();
     blocks_.clear();
     blocks_.emplace_back(all, device_);

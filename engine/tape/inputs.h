@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The whole numbers that the host gives the ops of a step beside tensors. On the CPU ops read them where the caller
-// keeps them. For another device this is the one place that uploads them: each once a step, into memory that is used
-// again in the next one, so that steps no larger than an earlier one allocate nothing.
+// Integer arrays (labels, positions, segment bounds) that the host passes to the ops of one step. On the CPU, ops read
+// them in the caller's memory. For any other device, this class is the only place that uploads them: each array once
+// per step, into memory that the next step reuses, so that a step no larger than an earlier one allocates nothing.
 #pragma once
 #include <vector>
 
@@ -14,10 +14,10 @@ class Inputs {
   public:
     explicit Inputs(Device device) : device_(device) {}
 
-    // Begins a step: the numbers that the last step was given may be overwritten.
+    // Begins a step. The arrays uploaded for the previous step may be overwritten.
     void begin_step();
-    // The same numbers where the ops of this step can read them. What is given must outlive the step unchanged: it is
-    // known again by its address.
+    // Returns the array at an address that the ops of this step can read. The array must stay in place and unchanged
+    // until the step ends: a repeated request is recognised by its address and length.
     Ints ints(const std::vector<int>& numbers);
 
   private:
@@ -28,8 +28,8 @@ class Inputs {
     const char* upload(const void* data, std::size_t bytes);
 
     Device device_;
-    std::vector<Buffer> blocks_;  // the last one is being filled
-    std::size_t used_ = 0;        // of it
+    std::vector<Buffer> blocks_;  // the last block is being filled
+    std::size_t used_ = 0;        // bytes used in the last block
     std::vector<GivenInts> ints_;
 };
 

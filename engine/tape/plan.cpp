@@ -23,7 +23,7 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
         std::size_t offset, end;
         int first, last;
     };
-    std::vector<Placed> placed;  // by offset, so that the first gap ends the search
+    std::vector<Placed> placed;  // sorted by offset, so that the search ends at the first gap
     placed.reserve(order.size());
     std::size_t top = 0;
     for (ArenaBlock* b : order) {
@@ -42,7 +42,7 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
 }
 
 void Arena::begin_step(const std::string& bucket, bool rehearsal) {
-    log_.clear();  // of a step that was given up: it says nothing of the bucket
+    log_.clear();  // of a step that was not ended, and so describes its bucket only in part
     loose_.clear();
     auto found = plans_.find(bucket);
     plan_ = blocks_ == Blocks::planned && found != plans_.end() ? &found->second : nullptr;
@@ -96,7 +96,7 @@ void Arena::end_step() {
     stepping_ = false;
     if (plan_) return;
     unplanned_ = std::max(unplanned_, side_by_side_);
-    loose_.clear();  // first: there may be no room for others beside them
+    loose_.clear();  // first: the device may not have room for the loose blocks and the buffer at once
     std::size_t bytes = 0;
     if (blocks_ == Blocks::planned) bytes = place_blocks(log_);
     if (blocks_ == Blocks::kept) bytes = side_by_side_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory of one step of a tape. In training the first step of a bucket (a signature of sizes) takes loose blocks, or is
-// a rehearsal (tape/rehearsal.h), and notes at which tick of the tape each is first and last used; later steps of the
-// same bucket get fixed places inside one buffer.
+// Memory for one step of a tape. During training, the first step of a bucket (a name for all sizes of a step) either
+// allocates every block separately or is a rehearsal (tape/rehearsal.h). It records the ticks of the tape at which each
+// block is first and last used. Later steps of this bucket place their blocks at planned offsets inside one buffer.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,32 +14,33 @@ namespace masquerade {
 
 struct ArenaBlock {
     std::size_t bytes = 0;
-    int first = 0, last = 0;  // ticks, both inclusive
+    int first = 0, last = 0;  // ticks of the first and last use, both inclusive
     std::size_t offset = 0;
 };
 
-// Gives every block an offset so that no two that live at one tick overlap: largest first, into the lowest gap that
-// fits. Returns the bytes the whole needs.
+// Assigns every block an offset so that no two blocks that are alive at the same tick overlap. Blocks are placed from
+// the largest to the smallest, each into the lowest gap that fits. Returns the size of the buffer, in bytes.
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 
 enum class Blocks {
-    planned,  // as said above
-    loose,    // each on its own, gone after the step
-    kept      // side by side in one buffer that stays, for steps of ever new sizes without a backward
+    planned,  // planned offsets in one buffer, as described at the top of this file
+    loose,    // a separate allocation per block, freed after the step
+    kept      // side by side in one buffer that is kept; for steps of ever new sizes without a backward
 };
 
 class Arena {
   public:
     explicit Arena(Device device = Device::cpu, Blocks blocks = Blocks::planned) : device_(device), blocks_(blocks) {}
 
-    // A step before it that was not ended, because something threw, leaves no plan. In a rehearsal of a bucket without
-    // a plan blocks are addresses without memory.
+    // Begins a step. If the previous step was not ended because an exception was thrown, it leaves no plan. In a
+    // rehearsal of a bucket without a plan, blocks are addresses without memory.
     void begin_step(const std::string& bucket, bool rehearsal = false);
-    // A block for use from this tick on, 64-byte aligned; its number is for touch().
+    // Returns a 64-byte aligned block that may be used from this tick on, and sets *block to its number for touch().
     void* take(std::size_t bytes, int* block);
-    // The block is used at this tick.
+    // Notes that the block is used at this tick.
     void touch(int block);
-    // The block stays until the end of the step: somebody reads it from outside. In every step of a bucket, or none.
+    // Keeps the block until the end of the step, because code outside the tape reads it. A block must be retained in
+    // every step of a bucket or in none.
     void retain(int block);
     void tick();
     void end_step();
@@ -47,9 +48,11 @@ class Arena {
     Device device() const { return device_; }
     bool planned() const { return plan_ != nullptr; }
     bool rehearses() const { return rehearses_; }
-    // Fill blocks with NaN as soon as they die: a backward that reads what it did not declare meets NaN.
+    // If on, fills each block with NaN after its last use, so that a backward that reads a value it did not declare
+    // reads NaN.
     void set_poison(bool on) { poison_ = on; }
-    // The buffer, as large as the largest step so far needs; and what such blocks take side by side.
+    // Bytes of the buffer, which fits the largest step so far; and bytes that the unplanned steps needed without
+    // sharing memory.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
@@ -64,7 +67,8 @@ class Arena {
     std::vector<ArenaBlock> log_;
     std::vector<Buffer> loose_;
     Buffer base_;
-    std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;  // the last in bytes, of this step
+    // block number; bytes, the largest step so far and this step
+    std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;
     int clock_ = 0;
 };
 

@@ -26,7 +26,7 @@ void drop_copy(void*, const void*, std::size_t, Way way) {
             "step, or set graph=false");
 }
 
-// The device does nothing while this lives. Memory is still taken and released.
+// While this object is alive, ops, copies and fills on the device do nothing. Memory is still allocated and freed.
 class SilentDevice {
   public:
     SilentDevice() : runtime_(&cuda_runtime()), silent_runtime_(*runtime_), ops_(set_cuda_ops(&silent_ops)) {

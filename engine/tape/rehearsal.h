@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The first step of a bucket on a device, asked for twice. The first time nothing is computed: ops and copies do
-// nothing, tensors get addresses without memory, and the arena notes when each is used. So the memory of a step is
-// planned before any is taken; loose blocks for all tensors of a step take twice as much as the plan.
+// Plans the memory of a bucket on a device before the first step of that bucket is computed. The step runs twice. In
+// the first run, the rehearsal, ops and copies do nothing, tensors get addresses without memory, and the arena notes
+// when each block is used. A step with a separate block per tensor would take twice the memory of the plan.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,32 +10,35 @@
 
 namespace masquerade {
 
-// Rehearses a step of training: work() asks for all of it, from the loss to the optimiser, and reads nothing back (an
-// Error). Does nothing on the CPU, if the bucket has a plan, if an observer wants to see every op, or if `wanted` is
-// false. Throws BadInput if the device has too little memory for the plan. True if it was rehearsed: then the step that
-// follows is the bucket's first and is best run op by op, since kernels are loaded there, cuBLASLt chooses its
-// algorithms and ops take the memory they work in, none of which belongs into a captured graph.
+// Rehearses a training step. work() must request the whole step, from the loss to the optimiser, and may not read
+// numbers back from the device (Error). Does nothing on the CPU, if the bucket already has a plan, if an observer is
+// attached, or if `wanted` is false. Throws BadInput if the device has too little memory for the plan.
+//
+// Returns true if the step was rehearsed. The next step is then the first of its bucket and should run op by op: it
+// loads kernels, lets cuBLASLt choose its algorithms and allocates the workspaces of ops, none of which may happen in a
+// captured graph.
 bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
               const std::function<void()>& work);
 
-// A step of training on a device as one graph. What ops and copies ask for while this lives is written down; run() has
-// it done at once, so that the device never waits for the host between two kernels. The bits are those of op by op.
+// Captures a training step on a device as one CUDA graph. While this object is alive, ops and copies are recorded;
+// run() launches them together, so that the device never waits for the host between two kernels. The results are
+// bit-identical to running op by op.
 class CapturedStep {
   public:
-    // After tape.begin(). Nothing is captured, and ops run as they are called, on the CPU, where nobody wants it, where
-    // an observer looks at every op, and where memory is not planned yet.
+    // Call after tape.begin(). Captures nothing, so that ops run as they are called, on the CPU, if `wanted` is false,
+    // if an observer is attached, or if the memory of this step is not planned yet.
     CapturedStep(const Tape& tape, bool wanted);
-    ~CapturedStep();  // a step that threw is forgotten
+    ~CapturedStep();  // discards the recorded step if run() was not reached
     CapturedStep(const CapturedStep&) = delete;
-    // Launches it; from here on results can be read.
+    // Launches the graph; afterwards the results can be read.
     void run(const std::string& bucket);
 
   private:
     bool capturing_;
 };
 
-// A step of training: rehearsed if the bucket is new, then computed, as one captured graph if `graph` is true. Results
-// can be read until tape.end().
+// Runs a training step: rehearses it if the bucket is new, then computes it, as one captured graph if `graph` is true.
+// The results can be read until tape.end().
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work);
 

@@ -27,7 +27,7 @@ Tape::Scope::Scope(Tape& tape, const std::string& name)
 Tape::Scope::~Scope() {
     std::string name = std::move(tape_.prefix_);
     tape_.prefix_ = std::move(outer_);
-    if (std::uncaught_exceptions() > 0) return;  // memory may be exhausted, and nobody replays this tape
+    if (std::uncaught_exceptions() > 0) return;  // memory may be exhausted, and this tape will not be replayed
     name.pop_back();
     tape_.segments_.push_back(Segment{std::move(name), begin_, tape_.records_.size()});
 }
@@ -129,7 +129,7 @@ void Tape::backward(Tensor* loss) {
     replay(0, records_.size());
 }
 
-// The outermost recomputed scope that ends with this record.
+// Returns the outermost recomputed scope that ends with this record; null if there is none.
 const Tape::Segment* Tape::recomputed_segment(std::size_t record) const {
     const Segment* found = nullptr;
     for (const Segment& s : segments_) {
@@ -155,7 +155,7 @@ void Tape::replay(std::size_t begin, std::size_t end) {
         arena_.tick();
         for (auto t = r.out.begin(); t != end_of_gradients; ++t) {
             allocate_gradient(*t);
-            if (!(*t)->grad_written) fill_bytes((*t)->grad_view(), 0);  // no loss lies behind this one
+            if (!(*t)->grad_written) fill_bytes((*t)->grad_view(), 0);  // the loss does not depend on this output
         }
         for (Tensor* t : r.keep) arena_.touch(t->value_block);
         for (Tensor* t : r.in) allocate_gradient(t);

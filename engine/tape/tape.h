@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The recorded program. A call such as linear(tape, x, w, b, "query") computes at once and leaves a Record behind;
-// backward() walks the records in reverse and calls the hand-written backward of each. No calculus lives here.
+// The recorded program of a step. A call such as linear(tape, x, w, b, "query") computes its result at once and appends
+// a Record; backward() walks the records in reverse and calls the hand-written backward of each. The tape itself
+// contains no derivatives.
 #pragma once
 #include <deque>
 #include <memory>
@@ -27,13 +28,13 @@ struct Record {
         in = std::move(tensors);
         return std::move(*this);
     }
-    // The first `gradients` of them carry a gradient to the backward; the others are statistics.
+    // The backward receives a gradient for the first `gradients` outputs. The remaining outputs are statistics.
     Record&& makes(Tensors tensors, std::size_t gradients = 1) && {
         out = std::move(tensors);
         differentiable = gradients;
         return std::move(*this);
     }
-    Record&& keeps(const Tensors& tensors) && {  // null: what is absent
+    Record&& keeps(const Tensors& tensors) && {  // null tensors are skipped
         for (Tensor* t : tensors)
             if (t) keep.push_back(t);
         return std::move(*this);
@@ -48,8 +49,8 @@ struct Record {
         with(std::move(a));
         return std::move(*this).by(f, b);
     }
-    // The attributes that the two functions need beside tensors; as() gives them back. Error if they are of another
-    // type.
+    // Stores what the forward and the backward need besides tensors; as() returns it, or throws Error if the type
+    // differs.
     template <class Attributes>
     void with(Attributes a) {
         attributes = std::make_shared<const Attributes>(std::move(a));
@@ -65,21 +66,22 @@ struct Record {
     const char* op = "";
     std::string path;
     Tensors in, out;
-    Tensors keep;  // values that the backward reads
+    Tensors keep;  // tensors whose values the backward reads
     std::size_t differentiable = 1;
     void (*forward)(const Record&) = nullptr;
-    void (*backward)(const Record&) = nullptr;  // null: nothing flows through
+    void (*backward)(const Record&) = nullptr;  // null: no gradient flows through this op
     std::shared_ptr<const void> attributes;
     const std::type_info* attributes_type = nullptr;
 
     View x(int i = 0) const { return in[std::size_t(i)] ? in[std::size_t(i)]->view() : View{}; }
     View y(int i = 0) const { return out[std::size_t(i)]->view(); }
     View dy(int i = 0) const { return out[std::size_t(i)]->grad_view(); }
-    // Where the backward writes the gradient of input i; absent if nobody wants it. Counts as the write.
+    // The gradient of input i, for the backward to write; empty if this gradient is not needed. Marks the gradient as
+    // written.
     Grad dx(int i = 0) const;
 };
 
-// Sees every record as it is computed: NaN trace, dump, timing (tape/trace.h).
+// Called around the forward and the backward of every record: NaN trace, dump, timing (tape/trace.h).
 struct Observer {
     virtual ~Observer() = default;
     virtual void before(const Record&, bool /*backward*/) {}
@@ -90,9 +92,9 @@ class Tape {
   public:
     struct Segment {
         std::string name;
-        std::size_t begin, end;  // records
+        std::size_t begin, end;  // record numbers, end exclusive
     };
-    // Names everything made while it lives: path prefix "name.".
+    // While alive, prefixes the paths of all tensors with "name.", and makes the records a segment.
     class Scope {
       public:
         Scope(Tape& tape, const std::string& name);
@@ -105,32 +107,32 @@ class Tape {
         std::size_t begin_;
     };
 
-    // `storage` is the type of activations; they lie where the arena does.
+    // `storage` is the dtype of activations. The tape's tensors are in the arena's memory.
     Tape(Arena& arena, DType storage)
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
-    // Starts a step: forgets the last one. `bucket` names all sizes that may differ between steps.
+    // Begins a step and forgets the previous one. `bucket` must name every size that can differ between steps.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
-    // The same for a rehearsal; false: nothing is to be rehearsed, the memory of this bucket is planned or never will
-    // be.
+    // Begins a rehearsal. Returns false if there is nothing to rehearse: this bucket already has a plan, or the arena
+    // never makes plans.
     bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
     void end() { arena_.end_step(); }
 
     Scope scope(const std::string& name) { return Scope(*this, name); }
     const std::string& prefix() const { return prefix_; }
-    // The random numbers of the place `name` at this step.
+    // The random number stream for `name`, under the current prefix, at this step.
     Stream stream(const std::string& name) const { return make_stream(seed_, prefix_ + name, step_); }
     bool training() const { return training_; }
 
-    // A tensor without memory yet, to be an output of run().
+    // Creates a tensor without memory, to be an output of run().
     Tensor* declare(const std::string& name, const Shape& shape, DType type);
-    // A tensor of numbers given by the caller, converted to `type`; nothing flows into it.
+    // Creates a tensor from the caller's numbers, converted to `type`. It receives no gradient.
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
     Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
-    // The caller's numbers where the ops can read them; they must outlive the step.
+    // The array at an address that ops can read. The array must outlive the step.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
 
-    // A value that lives until the next step begins: what ops read of a caller that ends before they do.
+    // Keeps a value alive until the next step begins, for ops that read it after the calling function has returned.
     template <class T>
     const T& hold(T value) {
         const auto held = std::make_shared<const T>(std::move(value));
@@ -138,32 +140,34 @@ class Tape {
         return *held;
     }
 
-    // The value may be read until the end of the step; without this its memory is reused after its last op.
+    // Keeps the value readable until the end of the step. Otherwise its memory is reused after the last op that uses
+    // it.
     void retain(Tensor* tensor) {
         tensor->retained = true;
         arena_.retain(tensor->value_block);
     }
 
-    // Computes the record and keeps it; returns its first output.
+    // Computes the record and appends it to the tape; returns its first output.
     Tensor* run(Record record);
-    // d loss / d everything, from d loss / d loss = 1. loss is (1).
+    // Computes the gradient of the loss with respect to every tensor that needs one, starting from d loss / d loss = 1.
+    // loss is (1).
     void backward(Tensor* loss);
-    // The two halves of backward, for labs that walk through it scope by scope.
+    // The two halves of backward(), for labs that step through it one scope at a time.
     void seed_gradient(Tensor* loss);
     void replay(std::size_t begin, std::size_t end);
 
-    // Scopes whose full name matches ("decoder.layer.*", * any run of characters) are computed again in the backward
-    // instead of kept.
+    // Recomputes every scope whose full name matches the pattern during the backward instead of keeping its values. In
+    // "decoder.layer.*" the * stands for any characters.
     void recompute(const std::string& pattern) { recompute_.push_back(pattern); }
     void observe(Observer* observer) { observers_.push_back(observer); }
     void ignore(Observer* observer);
     bool observed() const { return !observers_.empty(); }
-    // Whether the memory of this step was planned by an earlier one of its bucket.
+    // Whether the memory of this step follows a plan from an earlier step of its bucket.
     bool planned() const { return arena_.planned(); }
 
     const std::vector<Record>& records() const { return records_; }
     const std::vector<Segment>& segments() const { return segments_; }
-    // One line a record: number, op, path, inputs -> output and its shape.
+    // One line per record: number, op, input paths -> output path and shape.
     std::string program() const;
 
     const DType dtype;
@@ -189,7 +193,7 @@ class Tape {
     bool training_ = false;
 };
 
-// "decoder.layer.*" style patterns.
+// Whether the name matches a pattern such as "decoder.layer.*".
 bool matches(const std::string& pattern, const std::string& name);
 
 }  // namespace masquerade

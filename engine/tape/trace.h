@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tools that live in the tape's loop, written once for every op: the NaN trace, the dump, the clock.
+// Observers for debugging that work with every op: the NaN trace, the dump and the clock.
 #pragma once
 #include <chrono>
 #include <map>
@@ -10,13 +10,14 @@
 
 namespace masquerade {
 
-// The first number that is not finite ends the run and names the tensor, the place and the op that wrote it. The log of
-// an empty sum (attention rows that see nothing) is minus infinity by definition and passes.
+// Throws Error at the first number that is not finite, and names the tensor, the position and the op that wrote it. The
+// statistics of an op may be minus infinity: the log of an empty sum, for attention rows that see no key.
 struct NanTrace : Observer {
     void after(const Record& record, bool backward) override;
 };
 
-// Every value and gradient as FOLDER/<path>.npy and FOLDER/<path>.grad.npy, and the program as FOLDER/program.txt.
+// Writes every value and gradient to FOLDER/<path>.npy and FOLDER/<path>.grad.npy; write_program() writes
+// FOLDER/program.txt.
 class Dump : public Observer {
   public:
     explicit Dump(const std::string& folder);
@@ -27,7 +28,7 @@ class Dump : public Observer {
     std::string folder_;
 };
 
-// Seconds by op, forward and backward; it waits for every op.
+// Measures the seconds per op, forward and backward. It waits for the device before and after every op.
 class Clock : public Observer {
   public:
     void before(const Record& record, bool backward) override;

@@ -14,7 +14,8 @@
 namespace masquerade {
 namespace {
 
-// The bytes that the machine can still give. A larger block is often promised, and the program killed when it writes.
+// The memory that the machine can still provide. The system often promises a larger block, and kills the program when
+// it writes to it.
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that is owned: a block aligned to 64 bytes on one device. On Device::cuda it needs a library in use
-// (engine/ops/library.h) and only ops, copy() and fill_bytes() may touch it.
+// An owned block of memory, aligned to 64 bytes, on one device. Device::cuda requires the CUDA library to be in use
+// (engine/ops/library.h); only ops, copy() and fill_bytes() may access memory on it.
 #pragma once
 #include <cstddef>
 #include <utility>

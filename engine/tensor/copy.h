@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Bytes of tensors, wherever they lie. Host code reads and writes a tensor of another device through these alone.
+// Copies and fills the bytes of tensors on any device. Host code accesses tensors on other devices only through these
+// functions.
 #pragma once
 #include "engine/tensor/view.h"
 
 namespace masquerade {
 
-// to = from, alike in shape and type, on any two devices. What comes to the CPU is there on return.
+// to = from, of equal shape and type, on any two devices. When a copy to the CPU returns, the data is there.
 void copy(const View& from, const View& to);
 void copy_bytes(const void* from, Device from_device, void* to, Device to_device, std::size_t bytes);
 
-// Every byte of `to`: 0 makes zeros of all number types, 0xff NaN.
+// Sets every byte of `to`: 0 makes zeros of all number types, 0xff makes NaN.
 void fill_bytes(const View& to, int byte);
 void fill_bytes(void* data, int byte, std::size_t bytes, Device device);
 
-// Until all that was asked of the device so far is done.
+// Waits until the device has done all work requested so far.
 void wait_for(Device device);
 
 }  // namespace masquerade

@@ -19,14 +19,14 @@ struct bfloat16 {
     constexpr operator float() const { return __builtin_bit_cast(float, std::uint32_t(bits) << 16); }
 
   private:
-    // Without a branch, so that a loop of conversions becomes vector instructions.
+    // Has no branch, so that a loop of conversions is vectorised.
     static constexpr std::uint16_t round(float x, std::uint32_t u) {
         std::uint32_t nearest = u + 0x7fffu + ((u >> 16) & 1u), quiet = u | 0x400000u;
         return std::uint16_t((x != x ? quiet : nearest) >> 16);
     }
 };
 
-// to[i] = from[i] for i < n. Where the machine does it, a number below 2^-126 becomes 0.
+// to[i] = from[i] for i < n. With AVX512-BF16, a number smaller than 2^-126 in magnitude becomes 0.
 void round_to_bfloat16(const float* from, bfloat16* to, int n);
 
 using complex = std::complex<double>;
@@ -60,7 +60,7 @@ constexpr const char* name_of(DType t) {
     return t == DType::bf16 ? "bf16" : t == DType::f32 ? "f32" : t == DType::f64 ? "f64" : "c128";
 }
 
-// The type that statistics, biases, losses and latents take beside activations of type t.
+// The type of statistics, biases, losses and latents that goes with activations of type t.
 constexpr DType arithmetic_of(DType t) { return t == DType::bf16 ? DType::f32 : t; }
 
 }  // namespace masquerade

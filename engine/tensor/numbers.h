@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host's way to the numbers of a tensor, whatever its type and wherever it lies. On the CPU nothing is copied.
+// Access to the numbers of a tensor from the host, for any type and any device. On the CPU nothing is copied.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace masquerade {
 
-// f(the numbers of a tensor on the CPU), as their type has them.
+// Calls f with a typed pointer to the numbers of a tensor on the CPU.
 template <class F>
 auto with_numbers(const View& view, F f) {
     switch (view.dtype) {
@@ -19,20 +19,20 @@ auto with_numbers(const View& view, F f) {
     }
 }
 
-// The i-th number of a tensor on the CPU, whatever its type (the real part of a complex one).
+// Number i of a tensor on the CPU, for any type (the real part if complex).
 double number_at(const View& view, std::int64_t i);
 
-// A tensor where the host can read and write it: itself if it lies on the CPU, otherwise a copy.
+// A tensor that the host can access: the tensor itself if it is on the CPU, otherwise a copy.
 class OnHost {
   public:
-    // With the numbers that the tensor holds now; all work that makes them has ended.
+    // Copies the current numbers. All work that writes them must have ended.
     explicit OnHost(const View& tensor) : OnHost(tensor, true) {}
-    // For numbers to be written: what the copy holds before that is arbitrary.
+    // For writing only: the initial content of a copy is unspecified.
     static OnHost to_write(const View& tensor) { return OnHost(tensor, false); }
 
     const View& view() const { return here_; }
     double operator[](std::int64_t i) const { return number_at(here_, i); }
-    // Brings what was written to where the tensor lies.
+    // Copies what was written back to the device of the tensor.
     void store() const;
 
   private:
@@ -41,10 +41,10 @@ class OnHost {
     Buffer copy_;
 };
 
-// All numbers of a tensor, wherever it lies.
+// All numbers of a tensor on any device.
 std::vector<double> numbers_of(const View& tensor);
 
-// All numbers of a tensor, converted to its type.
+// Writes all numbers of a tensor on any device, converted to its type.
 void write_numbers(const View& to, const double* numbers);
 void write_numbers(const View& to, const float* numbers);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The services of an accelerator besides ops: its memory, copies, time. The CUDA library hands over one such runtime
-// (engine/ops/library.h); everything above reaches the device through the runtime and knows no CUDA.
+// The services of an accelerator other than ops: memory, copies, time. The CUDA library provides one runtime
+// (engine/ops/library.h). All code above it uses the device through the runtime and does not depend on CUDA.
 //
-// All work of ops, copies and fills goes onto one stream, in the order of the calls. What goes wrong is thrown as
-// Error; on a GPU the fault of a kernel may appear in any later call.
+// Ops, copies and fills all run on one stream, in the order of the calls. Failures are thrown as Error; on a GPU, the
+// failure of a kernel may be reported by any later call.
 #pragma once
 #include <cstddef>
 
 namespace masquerade {
 
-// How many devices answer, and where none does, why.
+// The number of available devices and, if there are none, the reason.
 struct Answer {
     int devices = 0;
     const char* reason = "";
@@ -18,57 +18,59 @@ struct Answer {
 struct DeviceFacts {
     char name[64] = "";            // "NVIDIA H200"
     int major = 0, minor = 0;      // compute capability
-    std::size_t bytes = 0;         // of memory
-    std::size_t bytes_free = 0;    // of them at present
-    std::size_t bytes_of_ops = 0;  // taken by ops to work in, cuBLASLt's included; kept until the program ends
+    std::size_t bytes = 0;         // memory in bytes
+    std::size_t bytes_free = 0;    // free memory at present
+    std::size_t bytes_of_ops = 0;  // workspaces of ops, including cuBLASLt's; kept until the program ends
 };
 
-// How matrix products are made on the device.
+// How matrix products are computed on the device.
 struct ProductRule {
-    // cuBLASLt rounds factors of f32 to TF32, ten bits behind the point, before it multiplies them.
+    // cuBLASLt rounds f32 factors to TF32, which has 10 fraction bits, before it multiplies them.
     bool tf32 = false;
-    // Every product is made by the engine's own kernels, whose bits depend on the row, the column and K alone: a
-    // document has the same bits alone and in any batch. Otherwise cuBLASLt multiplies, whose bits may change with the
+    // The engine's own kernels compute every product. Their bits depend only on the row, the column and K, so a
+    // document has the same bits alone and in any batch. If false, cuBLASLt multiplies, and bits may change with the
     // shape.
     bool deterministic = false;
 };
 
 enum class Way : int { to_device, from_device, within_device };
 
-struct DeviceEvent;  // a moment on the stream
+struct DeviceEvent;  // a point in time on the stream
 
 struct DeviceRuntime {
-    Answer (*answer)() = nullptr;      // never throws; takes no memory on the device
-    DeviceFacts (*facts)() = nullptr;  // of the first device, which is the one that is used
-    // Null where the device does not have so much.
+    Answer (*answer)() = nullptr;      // never throws; allocates no device memory
+    DeviceFacts (*facts)() = nullptr;  // facts of the first device, which is the one used
+    // Null if the device has too little memory.
     void* (*allocate)(std::size_t bytes) = nullptr;
     void (*release)(void* data) noexcept = nullptr;
-    // On return the caller's memory is free again, a copy to the device may be under way, one from it has ended.
+    // When this returns, the caller may reuse its memory. A copy to the device may still be under way; a copy from it
+    // is done.
     void (*copy)(void* to, const void* from, std::size_t bytes, Way way) = nullptr;
     void (*fill)(void* to, int byte, std::size_t bytes) = nullptr;
-    // Waits for all that was asked for so far.
+    // Waits for all work requested so far.
     void (*synchronise)() = nullptr;
-    // Time on the device: note a moment before and after the work; seconds_between waits for the second.
+    // Time on the device: call note_moment() before and after the work. seconds_between() waits for the second moment.
     DeviceEvent* (*note_moment)() = nullptr;
     double (*seconds_between)(DeviceEvent* from, DeviceEvent* to) = nullptr;
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
-    // A step as one graph (tape/rehearsal.h): after begin_graph ops, fills and copies to the device are kept in their
-    // order, not done; launch_graph does them, without waiting. Steps of one `name` are much alike, and what was made
-    // ready for one serves the next. Nothing can be read back or waited for between the two: an Error.
+    // Captures a step as one graph (tape/rehearsal.h). After begin_graph(), ops, fills and copies to the device are
+    // recorded in order instead of done; launch_graph() launches them without waiting. Steps with equal `name` are
+    // similar, so a graph prepared for one is reused for the next. Reading back or waiting between the two calls is an
+    // Error.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
-    void (*abandon_graph)() noexcept = nullptr;  // what was kept is dropped
-    // From now on products are made so.
+    void (*abandon_graph)() noexcept = nullptr;  // discards what was recorded
+    // Sets the rule for all products from now on.
     void (*choose_products)(ProductRule rule) = nullptr;
-    // Opens cuBLASLt. "" if it multiplies from now on; otherwise the reason why not, in one line: then the engine's own
-    // kernels make all products.
+    // Opens cuBLASLt. Returns "" if it computes products from now on; otherwise one line with the reason, and the
+    // engine's own kernels compute all products.
     const char* (*why_no_cublas)() = nullptr;
 };
 
-// The runtime of Device::cuda; an Error where no library is in use.
+// The runtime of Device::cuda. Error if no CUDA library is in use.
 const DeviceRuntime& cuda_runtime();
 bool has_cuda_runtime();
-// Called by use_cuda_library; null: none. Device memory must not outlive its runtime.
+// Called by use_cuda_library(). Null if no library is in use. Device memory must not outlive its runtime.
 void set_cuda_runtime(const DeviceRuntime* runtime);
 
 }  // namespace masquerade

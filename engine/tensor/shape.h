@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Up to four sizes, row-major. Activations are (N, C): all leading sizes together are the rows, the last one the
-// columns.
+// Up to four sizes, row-major. Activations are (N, C). The last size is the columns; the product of the leading sizes
+// is the rows.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A named tensor: where its value and its gradient lie. The path ("decoder.layer.3.attention.query") is its name in
-// errors, traces, dumps, checkpoints and the debugger. Memory belongs to an arena or to the parameter store.
+// A named tensor with pointers to its value and its gradient. The path ("decoder.layer.3.attention.query") is its name
+// in errors, traces, dumps, checkpoints and the debugger. The memory belongs to an arena or to the parameter store.
 #pragma once
 #include <string>
 
@@ -15,15 +15,15 @@ struct Tensor {
     Device device = Device::cpu;
     void* value = nullptr;
     void* grad = nullptr;
-    bool needs_grad = false;    // some parameter lies upstream
-    bool grad_written = false;  // by a backward of this step: the next one adds
+    bool needs_grad = false;    // whether it depends on a parameter
+    bool grad_written = false;  // by a backward of this step; the next one adds
     bool parameter = false;
-    bool retained = false;                  // to the end of the step, also where it is computed again
-    int value_block = -1, grad_block = -1;  // of the arena
+    bool retained = false;                  // until the end of the step, even if recomputed
+    int value_block = -1, grad_block = -1;  // block numbers in the arena
 
     View view() const { return View{value, dtype, device, shape, path.c_str()}; }
     View grad_view() const { return View{grad, grad_dtype(), device, shape, path.c_str()}; }
-    // The gradient of a parameter is summed over a whole batch: in bf16 it would lose what is small.
+    // The gradient of a parameter is a sum over a whole batch; in bf16 it would lose small terms.
     DType grad_dtype() const { return parameter ? arithmetic_of(dtype) : dtype; }
     std::int64_t rows() const { return shape.rows(); }
     std::int64_t columns() const { return shape.columns(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensor argument of an op: a typed pointer with a shape and the path of the tensor it belongs to. It owns nothing.
+// The tensor argument of an op: a typed pointer with a shape and the path of its tensor. Does not own the memory.
 #pragma once
 #include "engine/base/error.h"
 #include "engine/tensor/device.h"
@@ -21,7 +21,7 @@ struct View {
     std::int64_t count() const { return shape.count(); }
     std::size_t bytes() const { return std::size_t(shape.count()) * bytes_of(dtype); }
 
-    // The elements as type T; an absent view gives a null pointer, a wrong type an error.
+    // The elements as type T: null if the view is absent. Error if the type differs.
     template <class T>
     T* as() const {
         if (data && dtype != dtype_of<T>)
@@ -31,22 +31,23 @@ struct View {
     }
 };
 
-// `count` rows of a matrix, from row `begin` on.
+// Rows [begin, begin + count) of a matrix.
 inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
     v.data = static_cast<char*>(v.data) + std::size_t(begin * v.columns()) * bytes_of(v.dtype);
     v.shape = {count, v.columns()};
     return v;
 }
 
-// Where a backward writes: a gradient with the first-writer rule. `add` false: store, every element, zeros where
-// there is nothing; true: add to what an earlier backward left. An absent gradient is not wanted and not computed.
+// The gradient that a backward writes, with the first-writer rule. If `add` is false, the backward stores every
+// element, with zeros where there is no gradient; if true, it adds to what an earlier backward stored. An absent
+// gradient is not computed.
 struct Grad {
     View view;
     bool add = false;
     explicit operator bool() const { return view.data != nullptr; }
 };
 
-// Whole numbers beside the tensors (token ids, positions, rows), on the same device as they.
+// Integers that accompany tensors (token ids, positions, rows), on the device of the tensors.
 struct Ints {
     const int* data = nullptr;
     std::int64_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AdamW over the whole parameter buffer, with the global norm clipped first.             Loshchilov & Hutter 2017
+// AdamW on the whole parameter buffer; first clips the gradient by its global norm.     Loshchilov & Hutter 2017
 #pragma once
 #include "engine/train/optimiser.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Apollo: a quasi-Newton step by a diagonal of the Hessian, one secant equation for each parameter tensor.      Ma 2020
+// Apollo: quasi-Newton with a diagonal Hessian approximation, one secant equation per parameter tensor.         Ma 2020
 #include <cmath>
 
 #include "engine/train/optimiser.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Optimisers move parameters by their gradients. Each is a row of optimiser_kinds(); the trainer knows this interface
-// alone.
+// Optimisers update the parameters from the gradients. Each optimiser is a row of optimiser_kinds(); the trainer knows
+// only this interface.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,17 +18,17 @@ struct OptimiserOptions {
 
 class Optimiser {
   public:
-    // `states`: what checkpoints call the rows, as long as the parameters, that start at 0.
+    // `states` names the optimiser's state buffers in checkpoints. Each is as large as the parameters and starts at 0.
     Optimiser(Parameters& parameters, std::vector<const char*> states);
     virtual ~Optimiser() = default;
-    // Update number t = 1, 2, ...; returns nothing: the norm stays where the gradients are, norm() reads it.
+    // Update number t = 1, 2, ... The gradient norm stays on the device of the parameters; norm() reads it.
     virtual void update(std::int64_t t, double learning_rate) = 0;
     double norm() const;
     std::size_t states() const { return states_.size(); }
     View state(std::size_t i) const { return parameters_.flat(states_[i], names_[i]); }
 
   protected:
-    // The global norm and up to three numbers of the step, where the parameters are.
+    // The global norm, and up to three numbers of the current step, on the device of the parameters.
     View norm_view() const;
     View control(const std::vector<double>& numbers);
 
@@ -37,7 +37,7 @@ class Optimiser {
   private:
     std::vector<const char*> names_;
     std::vector<Buffer> states_;
-    Buffer small_;  // norm, then control
+    Buffer small_;  // the norm, then the control numbers
 };
 
 struct OptimiserKind {

@@ -22,19 +22,19 @@
 
 namespace masquerade {
 namespace {
-constexpr double measuring_seconds = 20;  // of speed, before the schedule is chosen
-constexpr double closing_seconds = 8;     // kept for the last validation, samples and checkpoint
+constexpr double measuring_seconds = 20;  // measures the speed before choosing the schedule
+constexpr double closing_seconds = 8;     // reserved for the last validation, samples and checkpoint
 
-std::atomic<bool> bar_shown{false};  // on the terminal, without a line end
+std::atomic<bool> bar_shown{false};  // the terminal shows a progress bar without a line end
 void clear_bar() {
     if (bar_shown.exchange(false)) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
 }
 
-// One more field of a line of log.jsonl; what is not a number is null there.
+// One field of a line of log.jsonl. A value that is not finite is written as null.
 std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
 }
-// The step that ends the run: the one asked for, or without a limit that of the schedule. 0: none does.
+// The step at which the run ends: --steps or, if there is no limit, the end of the schedule. 0 if no step ends it.
 std::int64_t last_step(const TrainOptions& o, std::uint64_t schedule_steps) {
     return o.steps > 0 ? o.steps : o.minutes > 0 ? 0 : std::int64_t(schedule_steps);
 }
@@ -98,10 +98,10 @@ double Trainer::train_step() {
                                                        std::int64_t(schedule_start_), std::int64_t(schedule_steps_)));
     };
     run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    // All of the step has been asked for: only now is anything read back, and a device waited for.
+    // The whole step has been requested. Only now are results read back, which waits for the device.
     const double value = OnHost(loss->view())[0];
     norm_ = optimiser_->norm();
-    metrics_ = task_.metrics();  // while the tensors of the step are there
+    metrics_ = task_.metrics();  // before the tensors of the step are released
     tape_.end();
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error(text("step ", step_, ": the loss is ", value, " and the norm of the gradient ", norm_, advice()));
@@ -110,7 +110,7 @@ double Trainer::train_step() {
     return value;
 }
 
-// From the speed so far: the steps that fit into the time that is left, a little less.
+// Chooses the schedule from the measured speed: slightly fewer steps than fit into the remaining time.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     double left = options_.minutes > 0 ? options_.minutes * 60 - closing_seconds - now : 600 - now;
     const auto start = std::uint64_t(std::max<std::int64_t>(step_, options_.warmup));
@@ -146,7 +146,7 @@ void Trainer::report_memory() const {
     }
 }
 
-// Advice for the user when numbers are no longer finite.
+// Advice for the user if the loss or the gradient is not finite.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())
@@ -160,9 +160,11 @@ std::string Trainer::advice() const {
 void Trainer::save() {
     if (saved_step_ == step_) return;
     std::vector<Metric> held_out = task_.validate();
-    if (!held_out.empty() && !std::isfinite(held_out[0].value))  // no checkpoint: healthy ones would make room for it
+    // no checkpoint: saving one would delete healthy older ones
+    if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error(text("step ", step_, ": the held-out loss is ", held_out[0].value, advice()));
-    // Before the checkpoint: a crash between the two leaves a line that the next resume drops, not one that is missing.
+    // Logged before the checkpoint is saved: a crash in between leaves an extra line, which resume() drops, not a
+    // missing one.
     std::string line = fmt::format("{{\"step\":{}", step_);
     for (const Metric& m : held_out) line += entry("held_out_" + m.name, m.value);
     folder_.append_log(line + "}");
@@ -229,7 +231,7 @@ void Trainer::log(double loss, double now) const {
 void Trainer::progress(double loss, double now) const {
     if (quiet) return;
     const std::int64_t last = last_step(options_, schedule_steps_);
-    // of this sitting
+    // progress since training was started or resumed
     double share = last > first_step_ ? double(step_ - first_step_) / double(last - first_step_) : 0;
     if (options_.minutes > 0) share = std::max(share, now / (60 * options_.minutes));
     share = std::min(share, 1.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by read_json.cpp and read_tokenizer.cpp: JSON, and added tokens as Hugging Face's files list them.
+// Shared by read_json.cpp and read_tokenizer.cpp: reading JSON files and lists of added tokens.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,13 +13,13 @@ namespace masquerade {
 using TokenizerField = JsonField<TokenizerError>;
 
 inline nlohmann::json read_json_file(const std::string& path) {
-    // of --train's 10 million
+    // the limit on values leaves room for the 10 million tokens that --train may learn
     return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path, 25'000'000);
 }
 
-// A list of {id, content, single_word, lstrip, rstrip, normalized, special}, of which other keys get a note.
-// `tokens` is the model's vocabulary; a token that it lacks is appended and must have the next free id. If a
-// token is there twice, the last one counts.
+// Reads a list of {id, content, single_word, lstrip, rstrip, normalized, special}; other keys get a note. `tokens` is
+// the model's vocabulary. A token that the vocabulary lacks is appended and must have the next free id. If a token
+// occurs twice, the last entry wins.
 std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
                                           std::vector<std::string>& notes);
 

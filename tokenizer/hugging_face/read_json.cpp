@@ -14,7 +14,7 @@ namespace {
 
 using Notes = std::vector<std::string>;
 
-// The only item of a Sequence, or the field itself.
+// The field itself or, if it is a Sequence, its only item.
 TokenizerField alone(const TokenizerField& field, const char* items) {
     if (field.is_null() || field.type() != "Sequence") return field;
     std::vector<TokenizerField> list = field[items].list();
@@ -22,7 +22,8 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
     return list[0];
 }
 
-// In the library one replacement is done after the other, here all at once.
+// The library applies one replacement after the other, this tokenizer all at once: refuses a list for which the results
+// could differ.
 void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
     field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);
@@ -64,8 +65,8 @@ void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
     field.note_others({"type"}, notes);
 }
 
-// If vocab.txt has equal lines, the last one has the id in tokenizer.json, and the ids of the others are missing there:
-// they come from the vocab.txt beside it, if that is where they do.
+// If vocab.txt has equal lines, tokenizer.json keeps only the last of them and lacks the ids of the others. They are
+// read from vocab.txt in the same folder if the two files agree otherwise.
 void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
                       std::vector<const std::string*>& token_of, Vocabulary& lines) {
     std::error_code ignored;
@@ -77,7 +78,7 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
         all[id.get<std::size_t>()] = &item.key();
     }
-    while (!all.empty() && all.back() == nullptr) all.pop_back();  // added tokens
+    while (!all.empty() && all.back() == nullptr) all.pop_back();  // ids of added tokens
     for (std::size_t id = 0; id < all.size(); id++) {
         const std::string& line = lines.token(int(id));
         if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;
@@ -104,7 +105,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     if (!vocabulary.value().is_object()) vocabulary.fail("an object of tokens with their ids");
     std::size_t size = vocabulary.value().size();
     std::vector<const std::string*> token_of(size);
-    std::string outside;  // a token whose id is none of 0 to n - 1
+    std::string outside;  // a token whose id is not in 0 to n - 1
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
         if (!id.is_number_integer()) vocabulary[item.key()].fail("an id");
@@ -130,7 +131,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
     return tokens;
 }
 
-// "[CLS] A [SEP]", types in brackets behind: "[CLS]:0 A:0 [SEP]:0".
+// The template with the type of each part, such as "[CLS]:0 A:0 [SEP]:0".
 std::string template_of(const TokenizerField& list) {
     std::string text;
     for (const TokenizerField& item : list.list()) {

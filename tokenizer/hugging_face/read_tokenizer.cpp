@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tokenizer from whatever a path names: tokenizer.json, vocab.txt, or a folder of a model.
+// Reads a tokenizer from any path: tokenizer.json, vocab.txt, or a model folder.
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string show(const TokenizerField& field) { return field.is_null() ? "not set" : in_words(field.value()); }
 
-// Notes each option that tokenizer_config.json gives otherwise than the tokenizer.json that was read.
+// Notes each option for which tokenizer_config.json contradicts tokenizer.json. The value of tokenizer.json is used.
 void compare(const TokenizerField& config, HuggingFace& read) {
     const WordPiece::Options& options = read.options;
     std::optional<bool> accents = options.strip_accents;
@@ -31,7 +31,8 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     note("strip_accents", accents ? nlohmann::json(*accents) : nlohmann::json());
 }
 
-// The settings of a tokenizer that cuts text as BERT does; others belong to tokenizers that are not read here.
+// The settings of a tokenizer that splits text as BERT does. Any other value belongs to a tokenizer that is not
+// supported.
 struct Expected {
     const char *key, *value, *otherwise;
 };
@@ -40,13 +41,13 @@ constexpr Expected expected_words[] = {{"word_tokenizer_type", "basic", ": MeCab
                                         ": words are always cut into the pieces of WordPiece here"}};
 constexpr const char* expected_true[] = {"do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"};
 
-// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it;
-// "PreTrained":
-// whatever tokenizer.json says.
+// The classes of transformers that read text as BertTokenizer does, without "Tokenizer" and what follows it. A
+// "PreTrained" tokenizer does what its tokenizer.json says.
 constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBert",  "Electra",   "ConvBert",
                                              "LayoutLM", "MobileBert", "SqueezeBert", "Retribert", "Lxmert"};
 
-// A token of several ideographs: BERT cuts no text into it, and a tokenizer that finds words first does.
+// A token of several ideographs, or "". BERT never splits text into such a token; only a tokenizer that finds Chinese
+// words first needs it.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     NormaliseOptions as_written;
     as_written.lower = false;
@@ -62,8 +63,8 @@ std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     return "";
 }
 
-// TokenizerError if the files say that the text is cut into words by other means than BERT's. type: model_type of
-// config.json.
+// TokenizerError if the files describe a tokenizer that does not split text into words as BERT does. type: model_type
+// of config.json.
 void refuse_foreign(const TokenizerField& config, const std::string& type, const Vocabulary& vocabulary) {
     for (const Expected& word : expected_words)
         if (const TokenizerField given = config[word.key]; !given.is_null() && given.value() != word.value)
@@ -88,7 +89,7 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                                  "roformer_chinese_char_base");
         return;
     }
-    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // "basic", see above
+    if (kind == "BertJapanese" && !config["word_tokenizer_type"].is_null()) return;  // "basic", checked above
     for (const char* known : classes_like_bert)
         if (kind == known) return;
     if (name != "TokenizersBackend")
@@ -97,8 +98,8 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                    "there; else start without these weights, with a vocabulary that is learned");
 }
 
-// The tokens that the files name, as they come: with those of the model's vocabulary, in which new ones have the next
-// ids.
+// The added tokens that the files name, in the order of reading. A token that the model's vocabulary lacks gets the
+// next free id.
 class Additions {
   public:
     explicit Additions(HuggingFace& read) : read_(read) {
@@ -123,7 +124,7 @@ class Additions {
         take(decoder, list);
     }
 
-    // {"<x>": 30522, ...}: ordinary tokens, as transformers takes them.
+    // {"<x>": 30522, ...}: not special, with the flags that transformers gives such tokens.
     void plain_list(const TokenizerField& ids) {
         if (!ids.value().is_object()) ids.fail("an object of tokens with their ids");
         nlohmann::json list = nlohmann::json::array();
@@ -138,7 +139,7 @@ class Additions {
         take(ids, list);
     }
 
-    // Special tokens by name, or an object {content, lstrip, ...}: they need not be listed elsewhere.
+    // A special token, as a text or as an object {content, lstrip, ...}. It need not be listed elsewhere.
     void special(const TokenizerField& given) {
         const std::string& text = given.is_string() ? given.string() : given["content"].string();
         if (text.empty()) return;
@@ -167,8 +168,8 @@ class Additions {
         set("normalized", same->normalised);
     }
 
-    // The roles of special tokens, as tokenizer_config.json and special_tokens_map.json give them: five that must be
-    // BERT's, and others.
+    // The roles of special tokens in tokenizer_config.json and special_tokens_map.json: BERT's five, which must have
+    // BERT's names, and additional ones.
     void roles(const TokenizerField& config, bool with_five) {
         for (int i = 0; i < 5; i++) {
             std::string key = special_tokens[i];
@@ -191,7 +192,7 @@ class Additions {
         }
     }
 
-    // Those of BERT that the vocabulary has, as transformers adds them in any case.
+    // Adds BERT's five special tokens if the vocabulary has them, as transformers always does.
     void five() {
         for (const char* token : special_tokens) {
             const int id = read_.vocabulary.id(token);
@@ -212,7 +213,7 @@ class Additions {
     std::vector<std::string> tokens_;
 };
 
-// How transformers reads a vocab.txt with that tokenizer_config.json.
+// Applies the settings with which transformers reads a vocab.txt with this tokenizer_config.json.
 void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     options.rules = Rules::hugging_face;
     options.max_word = 100;
@@ -225,7 +226,7 @@ void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     if (!config["strip_accents"].is_null()) options.strip_accents = config["strip_accents"].boolean();
 }
 
-// A JSON file of a folder, or an empty object.
+// A JSON file of a folder; an empty object if the file is absent.
 struct File {
     std::string path;
     nlohmann::json json = nlohmann::json::object();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.json from a tokenizer of ours.
+// Writes tokenizer.json and the files that go with it.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -48,7 +48,7 @@ Json normalizer(const NormaliseOptions& options) {
     return {{"type", "Sequence"}, {"normalizers", std::move(list)}};
 }
 
-// With the special tokens of the vocabulary, by id.
+// The given added tokens and the special tokens of the vocabulary, by id.
 std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::map<int, AddedToken> all;
     for (const char* token : special_tokens)
@@ -76,7 +76,7 @@ Json model(const Vocabulary& vocabulary, const std::map<int, AddedToken>& added,
                                  " is not the model's own, but those that follow it are: put it behind all of them");
         if (vocabulary.id(token) == id) tokens.push_back({token, id});
     }
-    // Filled at once: ordered_json looks for each new key among all it has.
+    // Built in one go: ordered_json compares each inserted key with all earlier keys.
     Json::object_t ids(tokens.begin(), tokens.end());
     return {{"type", "WordPiece"},
             {"unk_token", "[UNK]"},
@@ -131,8 +131,8 @@ void write_tokenizer_json(const std::string& path, const Vocabulary& vocabulary,
 
 namespace {
 
-// The settings that transformers needs beside tokenizer.json. Its BertTokenizer makes the tokenizer anew from the
-// vocabulary and these settings, and knows no others.
+// The settings that transformers needs in addition to tokenizer.json. Its BertTokenizer builds the tokenizer from the
+// vocabulary and these settings alone, and supports no other options.
 Json tokenizer_config(const WordPiece& tokenizer) {
     const WordPiece::Options& options = tokenizer.options();
     const bool as_bert = options.clean && options.replace.empty() && options.max_word == 100;
