@@ -247,8 +247,7 @@ TEST_CASE("unicode: NFC of every code point, alone and in company, is utf8proc's
     };
     CHECK(exceptions([&](char32_t c) {
               if (c == 0 || c == 0x11A7) return true;  // the end of a C string; utf8proc takes it for a final consonant
-              return same({c}) && same({U'a', c}) && same({c, 0x323, 0x301}) && same({0x1100, c}) &&
-                     same({0xAC00, c}) && same({0xAC00, c, U'a', 0x301});
+              return same({c}) && same({U'a', c}) && same({c, 0x323, 0x301}) && same({0x1100, c}) && same({0xAC00, c});
           }) == "");
 }
 
