@@ -17,14 +17,15 @@
 
 namespace masquerade {
 
-// Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(linear_forward, linear_backward)
+// Record("linear").reads({x, w, b}).makes({y}).by(linear_forward, linear_backward)
 struct Record {
     using Tensors = std::vector<Tensor*>;
 
     Record() = default;
     explicit Record(const char* name) : op(name) {}
-    Record&& reads(Tensors tensors) && {
+    Record&& reads(Tensors tensors, const Tensors& more = {}) && {
         in = std::move(tensors);
+        in.insert(in.end(), more.begin(), more.end());
         return std::move(*this);
     }
     // The first `gradients` of them carry a gradient to the backward; the others are statistics.
@@ -33,11 +34,11 @@ struct Record {
         differentiable = gradients;
         return std::move(*this);
     }
-    Record&& keeps(const Tensors& tensors) && {  // null: what is absent
-        for (Tensor* t : tensors)
-            if (t) keep.push_back(t);
-        return std::move(*this);
-    }
+    // Computed by ops of ops.h, with the attributes of the forward. The record keeps what the backward reads
+    // (op_record.h). The backward may be a function as below, or nullptr.
+    template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
+    Record&& by(Forward, Backward, Attributes...) &&;
+    // Computed by two functions; then keeps() names what the backward reads.
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
         forward = f;
         backward = b;
@@ -47,6 +48,13 @@ struct Record {
     Record&& by(void (*f)(const Record&), void (*b)(const Record&), Attributes a) && {
         with(std::move(a));
         return std::move(*this).by(f, b);
+    }
+    // These alone; null: what is absent.
+    Record&& keeps(const Tensors& tensors) && {
+        keep.clear();
+        for (Tensor* t : tensors)
+            if (t) keep.push_back(t);
+        return std::move(*this);
     }
     // The attributes that the two functions need beside tensors; as() gives them back. Error if they are of another
     // type.
