@@ -3,8 +3,7 @@
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/check/ladder_record.h"
-
-#include <tuple>
+#include "engine/tape/op_record.h"
 
 namespace masquerade::ladder {
 
@@ -24,25 +23,6 @@ using Build = std::function<Layout(int rows)>;
 Build by_rule(Rule rule);      // each document is one segment
 Layout with_latent(int rows);  // UniVAE's decoder: causal, and each document sees one row of a second source
 Layout prefix(int rows);       // UniLM: the first half is full; the second is causal and sees the first
-
-// The parameter list of an op, as text from ops.h: "(View x, View w, View b, View y)".
-template <auto slot>
-inline constexpr const char* parameters_of = "";
-#define OP(name, parameters) \
-    template <>              \
-    inline constexpr const char* parameters_of<&OpTable::name> = #parameters;
-#include "engine/ops/ops.h"
-#undef OP
-
-// The names in a parameter list: "x", "w", "b", "y".
-inline std::vector<std::string> names_in(const std::string& parameters) {
-    std::vector<std::string> names;
-    for (std::size_t end = 0; (end = parameters.find_first_of(",)", end + 1)) != std::string::npos;) {
-        const std::size_t begin = parameters.rfind(' ', end) + 1;
-        names.push_back(parameters.substr(begin, end - begin));
-    }
-    return names;
-}
 
 // The argument of a case for the parameter `name`: View x is the tensor x, Grad dx its gradient, and View dy the
 // cotangent of y; absent if the case has no such tensor. RowNames come from the lists "document" and "position". Any
@@ -64,20 +44,16 @@ T argument(const Call& a, const std::string& name, const Others& others) {
         return name[0] == 'd' && a.has(without_d) ? a.d(without_d) : View{};
 }
 
-template <auto slot, class... Parameters, class Others>
-std::function<void(const Call&)> call_by_names(void (*OpTable::*)(Parameters...), const Others& others) {
-    return [others, names = names_in(parameters_of<slot>)](const Call& a) {
-        auto name = names.begin();
-        // braces fix the order of evaluation
-        const std::tuple<Parameters...> all{argument<Parameters>(a, *name++, others)...};
-        std::apply(masquerade::detail::Call<slot>{}, all);
-    };
+template <class Op, class Others, std::size_t... I>
+void call_by_names(const Call& a, const Others& others, std::index_sequence<I...>) {
+    typename Op::InOrder{argument<std::tuple_element_t<I, typename Op::Parameters>>(
+        a, std::string(name_of_parameter(Op::parameters, I)), others)...};
 }
 
 // Calls an op with the tensors and lists that have the names of its parameters.
-template <auto slot, class... Others>
-std::function<void(const Call&)> by_names(masquerade::detail::Call<slot>, Others... others) {
-    return call_by_names<slot>(slot, std::tuple(others...));
+template <class Op, class... Others>
+std::function<void(const Call&)> by_names(Op, Others... others) {
+    return [others = std::tuple(others...)](const Call& a) { call_by_names<Op>(a, others, typename Op::Places()); };
 }
 
 std::vector<Op> attention_ops();

@@ -4,61 +4,24 @@
 
 #include "engine/math/features.h"
 #include "engine/nn/functions.h"
+#include "engine/tape/op_record.h"
 
 namespace masquerade {
-namespace {
-struct FeatureAttributes {
-    int heads;
-    double scale;
-    FeatureKind kind;
-};
-}  // namespace
-
-// The records' functions: named, so that a debugger shows and breaks on them.
-namespace record {
-
-void head_scores_forward(const Record& r) {
-    const auto& a = r.as<FeatureAttributes>();
-    masquerade::head_scores_forward(r.x(0), r.x(1), a.heads, a.scale, r.y());
-}
-void head_scores_backward(const Record& r) {
-    const auto& a = r.as<FeatureAttributes>();
-    Grad dx = r.dx(0), dp = r.dx(1);
-    masquerade::head_scores_backward(r.dy(), r.x(0), r.x(1), a.heads, a.scale, dx, dp);
-}
-
-void feature_map_forward(const Record& r) {
-    const auto& a = r.as<FeatureAttributes>();
-    masquerade::feature_map_forward(r.x(0), r.x(1), a.heads, a.scale, a.kind, r.y());
-}
-void feature_map_backward(const Record& r) {
-    const auto& a = r.as<FeatureAttributes>();
-    Grad dt = r.dx(0), dx = r.dx(1);
-    masquerade::feature_map_backward(r.dy(), r.x(0), r.x(1), a.heads, a.scale, a.kind, dt, dx);
-}
-
-}  // namespace record
 
 Tensor* head_scores(Tape& t, Tensor* x, Tensor* p, int heads, double scale, const std::string& name) {
+    Tensor* y = t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype));
     return t.run(
-        Record("head_scores")
-            .reads({x, p})
-            .makes({t.declare(name, {x->rows(), heads * p->rows()}, arithmetic_of(x->dtype))})
-            .keeps({x, p})
-            .by(record::head_scores_forward, record::head_scores_backward, FeatureAttributes{heads, scale, {}}));
+        Record("head_scores").reads({x, p}).makes({y}).by(head_scores_forward, head_scores_backward, heads, scale));
 }
 
 // The slope of a logarithm is 1, whatever t is; only a norm has a gradient in x.
 Tensor* feature_map(Tape& t, Tensor* s, Tensor* x, int heads, double scale, FeatureKind kind, const std::string& name) {
-    const std::int64_t columns = heads * features_of(kind, int(s->columns() / heads));
-    Record r =
-        Record("feature_map")
-            .reads({s, x})
-            .makes({t.declare(name, {s->rows(), columns}, s->dtype)})
-            .by(record::feature_map_forward, record::feature_map_backward, FeatureAttributes{heads, scale, kind});
-    if (!is_logarithm(kind)) r.keep.push_back(s);
-    if (has_norm(kind)) r.keep.push_back(x);
-    return t.run(std::move(r));
+    Tensor* y = t.declare(name, {s->rows(), heads * features_of(kind, int(s->columns() / heads))}, s->dtype);
+    return t.run(Record("feature_map")
+                     .reads({s, x})
+                     .makes({y})
+                     .by(feature_map_forward, feature_map_backward, heads, scale, kind)
+                     .keeps({is_logarithm(kind) ? nullptr : s, has_norm(kind) ? x : nullptr}));
 }
 
 std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& rule, std::uint64_t seed,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Losses.
 #include "engine/nn/functions.h"
+#include "engine/tape/op_record.h"
 
 namespace masquerade {
 namespace {
@@ -9,33 +10,26 @@ struct CrossEntropyAttributes {
     double smoothing;
     int h1, w1, b1;  // which output each is, 0 where it is absent
 };
-}  // namespace
-
-// The records' functions: named, so that a debugger shows and breaks on them.
-namespace record {
 
 // The outputs are total, loss, lse and what is wanted of h1, w1, b1.
 View share(const Record& r, int output) { return output > 0 ? r.y(output) : View{}; }
-void cross_entropy_forward(const Record& r) {
+void cross_entropy_record_forward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), a.smoothing, r.y(1), r.y(2), r.y(0),
-                                      share(r, a.h1), share(r, a.w1), share(r, a.b1));
+    cross_entropy_forward(r.x(0), r.x(1), r.x(2), a.targets, r.x(3), a.smoothing, r.y(1), r.y(2), r.y(0),
+                          share(r, a.h1), share(r, a.w1), share(r, a.b1));
 }
-void cross_entropy_backward(const Record& r) {
+void cross_entropy_record_backward(const Record& r) {
     const auto& a = r.as<CrossEntropyAttributes>();
-    Grad dh = r.dx(0), dw = r.dx(1), db = r.dx(2);
-    masquerade::cross_entropy_backward(r.dy(), share(r, a.h1), share(r, a.w1), share(r, a.b1), dh, dw, db);
+    const Grad dh = r.dx(0), dw = r.dx(1), db = r.dx(2);
+    cross_entropy_backward(r.dy(), share(r, a.h1), share(r, a.w1), share(r, a.b1), dh, dw, db);
 }
-void token_losses_forward(const Record& r) {
+void token_losses_record_forward(const Record& r) {
     const View absent;
-    masquerade::cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<Ints>(), absent, 0, r.y(0), r.y(1), absent, absent,
-                                      absent, absent);
+    cross_entropy_forward(r.x(0), r.x(1), r.x(2), r.as<Ints>(), absent, 0, r.y(0), r.y(1), absent, absent, absent,
+                          absent);
 }
 
-void weighted_sum_forward(const Record& r) { masquerade::weighted_sum_forward(r.x(0), r.x(1), r.y()); }
-void weighted_sum_backward(const Record& r) { masquerade::weighted_sum_backward(r.dy(), r.x(1), r.dx(0)); }
-
-}  // namespace record
+}  // namespace
 
 Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Tensor* weights, const std::string& name,
                       Tensor** losses, double smoothing) {
@@ -45,7 +39,7 @@ Tensor* cross_entropy(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, Te
     Record r = Record("cross_entropy")
                    .reads({h, w, b, weights})
                    .makes({total, loss, lse})
-                   .by(record::cross_entropy_forward, record::cross_entropy_backward);
+                   .by(cross_entropy_record_forward, cross_entropy_record_backward);
     auto share = [&](const Tensor* of, const char* suffix, DType type) {
         if (!of || !of->needs_grad) return 0;
         r.out.push_back(t.declare(name + suffix, of->shape, type));
@@ -62,15 +56,12 @@ Tensor* token_losses(Tape& t, Tensor* h, Tensor* w, Tensor* b, Ints targets, con
     DType a = arithmetic_of(h->dtype);
     Tensor *loss = t.declare(name, {h->rows()}, a), *lse = t.declare(name + ".lse", {h->rows()}, a);
     return t.run(
-        Record("token_losses").reads({h, w, b}).makes({loss, lse}).by(record::token_losses_forward, nullptr, targets));
+        Record("token_losses").reads({h, w, b}).makes({loss, lse}).by(token_losses_record_forward, nullptr, targets));
 }
 
 Tensor* weighted_sum(Tape& t, Tensor* x, Tensor* weights, const std::string& name) {
-    return t.run(Record("weighted_sum")
-                     .reads({x, weights})
-                     .makes({t.declare(name, {1}, x->dtype)})
-                     .keeps({weights})
-                     .by(record::weighted_sum_forward, record::weighted_sum_backward));
+    Tensor* y = t.declare(name, {1}, x->dtype);
+    return t.run(Record("weighted_sum").reads({x, weights}).makes({y}).by(weighted_sum_forward, weighted_sum_backward));
 }
 
 }  // namespace masquerade

@@ -1,145 +1,73 @@
 // SPDX-License-Identifier: MIT
 // Tokens, positions, attention and the choice of rows.
-#include "engine/nn/attention_record.h"
 #include "engine/nn/functions.h"
+#include "engine/tape/op_record.h"
 
 #include <cmath>
 #include <numeric>
 
 namespace masquerade {
 namespace {
-struct RotaryAttributes {
-    Ints positions;
-    int columns;
-};
 struct SideBySideAttributes {
     Ints both, first, second;  // for y as (2M,C): rows of x, of dx that get the first half of a row of dy, the second
     bool all;                  // each row of x is a first half
 };
-}  // namespace
-
-// The records' functions: named, so that a debugger shows and breaks on them.
-namespace record {
-
-void embedding_forward(const Record& r) { masquerade::embedding_forward(r.as<Ints>(), r.x(), r.y()); }
-void embedding_backward(const Record& r) { masquerade::embedding_backward(r.dy(), r.as<Ints>(), r.dx()); }
-
-void rotary_forward(const Record& r) {
-    const auto& a = r.as<RotaryAttributes>();
-    masquerade::rotary_forward(r.x(0), a.positions, r.x(1), a.columns, r.y());
-}
-void rotary_backward(const Record& r) {
-    const auto& a = r.as<RotaryAttributes>();
-    masquerade::rotary_backward(r.dy(), a.positions, r.x(1), a.columns, r.dx(0));
-}
-
-void linear_rotary_forward(const Record& r) {
-    const auto& a = r.as<RotaryAttributes>();
-    masquerade::linear_rotary_forward(r.x(0), r.x(1), r.x(2), a.positions, r.x(3), a.columns, r.y());
-}
-void linear_rotary_backward(const Record& r) {
-    const auto& a = r.as<RotaryAttributes>();
-    Grad dx = r.dx(0), dw = r.dx(1), db = r.dx(2);
-    masquerade::linear_rotary_backward(r.dy(), r.x(0), r.x(1), a.positions, r.x(3), a.columns, dx, dw, db);
-}
-
-Views key_values(const Record& r) {
-    Views kv;
-    for (std::size_t i = 1; i < r.in.size(); i++) kv.v[kv.count++] = r.in[i]->view();
-    return kv;
-}
-void attention_forward(const Record& r) {
-    const auto& a = r.as<AttentionAttributes>();
-    masquerade::attention_forward(r.x(0), key_values(r), *a.graph, a.rule, r.y(0), r.y(1));
-}
-void attention_backward(const Record& r) {
-    const auto& a = r.as<AttentionAttributes>();
-    Grad dq = r.dx(0);
-    Grads dkv;
-    for (std::size_t i = 1; i < r.in.size(); i++) dkv.g[dkv.count++] = r.dx(int(i));
-    masquerade::attention_backward(r.dy(), r.x(0), key_values(r), r.y(0), r.y(1), *a.graph, a.rule, dq, dkv);
-}
-
-void gather_rows_forward(const Record& r) { masquerade::gather_rows_forward(r.x(), r.as<Ints>(), r.y()); }
-void gather_rows_backward(const Record& r) { masquerade::gather_rows_backward(r.dy(), r.as<Ints>(), r.dx()); }
-
-void replace_rows_forward(const Record& r) { masquerade::replace_rows_forward(r.x(0), r.as<Ints>(), r.x(1), r.y()); }
-void replace_rows_backward(const Record& r) {
-    Grad dx = r.dx(0), du = r.dx(1);
-    masquerade::replace_rows_backward(r.dy(), r.as<Ints>(), dx, du);
-}
 
 View as_single_rows(View y) {
     y.shape = {2 * y.rows(), y.columns() / 2};
     return y;
 }
-void side_by_side_forward(const Record& r) {
-    masquerade::gather_rows_forward(r.x(), r.as<SideBySideAttributes>().both, as_single_rows(r.y()));
+void side_by_side_record_forward(const Record& r) {
+    gather_rows_forward(r.x(), r.as<SideBySideAttributes>().both, as_single_rows(r.y()));
 }
-void side_by_side_backward(const Record& r) {
+void side_by_side_record_backward(const Record& r) {
     const auto& a = r.as<SideBySideAttributes>();
     const View dy = as_single_rows(r.dy());
     const Grad dx = r.dx();
-    if (!a.all && !dx.add) masquerade::gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // zeros
-    masquerade::replace_rows_backward(dy, a.first, Grad{}, Grad{dx.view, dx.add || !a.all});
-    masquerade::replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
+    if (!a.all && !dx.add) gather_rows_backward(rows_of(dy, 0, 0), Ints{}, dx);  // zeros
+    replace_rows_backward(dy, a.first, Grad{}, Grad{dx.view, dx.add || !a.all});
+    replace_rows_backward(dy, a.second, Grad{}, Grad{dx.view, true});
 }
 
-}  // namespace record
+}  // namespace
 
 Tensor* embedding(Tape& t, Ints ids, Tensor* w, const std::string& name) {
-    return t.run(Record("embedding")
-                     .reads({w})
-                     .makes({t.declare(name, {ids.count, w->columns()}, w->dtype)})
-                     .by(record::embedding_forward, record::embedding_backward, ids));
+    Tensor* y = t.declare(name, {ids.count, w->columns()}, w->dtype);
+    return t.run(Record("embedding").reads({w}).makes({y}).by(embedding_forward, embedding_backward, ids));
 }
 
 Tensor* rotary(Tape& t, Tensor* x, Ints positions, Tensor* turns, int columns, const std::string& name) {
-    return t.run(Record("rotary")
-                     .reads({x, turns})
-                     .makes({t.declare(name, x->shape, x->dtype)})
-                     .keeps({turns})
-                     .by(record::rotary_forward, record::rotary_backward, RotaryAttributes{positions, columns}));
+    Tensor* y = t.declare(name, x->shape, x->dtype);
+    return t.run(Record("rotary").reads({x, turns}).makes({y}).by(rotary_forward, rotary_backward, positions, columns));
 }
 
 Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* turns, int columns,
                       const std::string& name) {
-    return t.run(
-        Record("linear_rotary")
-            .reads({x, w, b, turns})
-            .makes({t.declare(name, {x->rows(), w->shape[0]}, x->dtype)})
-            .keeps({x, w, turns})
-            .by(record::linear_rotary_forward, record::linear_rotary_backward, RotaryAttributes{positions, columns}));
+    Tensor* y = t.declare(name, {x->rows(), w->shape[0]}, x->dtype);
+    return t.run(Record("linear_rotary")
+                     .reads({x, w, b, turns})
+                     .makes({y})
+                     .by(linear_rotary_forward, linear_rotary_backward, positions, columns));
 }
 
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name) {
     Tensor *y = t.declare(name, q->shape, q->dtype),
            *lse = t.declare(name + ".lse", {q->rows(), heads}, arithmetic_of(q->dtype));
-    AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
-    Record r = Record("attention")
-                   .reads({q})
-                   .makes({y, lse})
-                   .keeps({q})
-                   .by(record::attention_forward, record::attention_backward, AttentionAttributes{&graph, rule});
-    r.in.insert(r.in.end(), kv.begin(), kv.end());
-    r.keep = r.in;
-    r.keep.insert(r.keep.end(), {y, lse});
-    return t.run(std::move(r));
+    const AttentionRule rule{heads, t.training() ? dropout_rate : 0, t.stream(name), query_rows};
+    return t.run(
+        Record("attention").reads({q}, kv).makes({y, lse}).by(attention_forward, attention_backward, &graph, rule));
 }
 
 Tensor* gather_rows(Tape& t, Tensor* x, Ints rows, const std::string& name) {
-    return t.run(Record("gather_rows")
-                     .reads({x})
-                     .makes({t.declare(name, {rows.count, x->columns()}, x->dtype)})
-                     .by(record::gather_rows_forward, record::gather_rows_backward, rows));
+    Tensor* y = t.declare(name, {rows.count, x->columns()}, x->dtype);
+    return t.run(Record("gather_rows").reads({x}).makes({y}).by(gather_rows_forward, gather_rows_backward, rows));
 }
 
 Tensor* replace_rows(Tape& t, Tensor* x, Ints which, Tensor* u, const std::string& name) {
-    return t.run(Record("replace_rows")
-                     .reads({x, u})
-                     .makes({t.declare(name, x->shape, x->dtype)})
-                     .by(record::replace_rows_forward, record::replace_rows_backward, which));
+    Tensor* y = t.declare(name, x->shape, x->dtype);
+    return t.run(
+        Record("replace_rows").reads({x, u}).makes({y}).by(replace_rows_forward, replace_rows_backward, which));
 }
 
 Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int> second, const std::string& name) {
@@ -157,7 +85,7 @@ Tensor* side_by_side(Tape& t, Tensor* x, std::vector<int> first, std::vector<int
     return t.run(Record("side_by_side")
                      .reads({x})
                      .makes({t.declare(name, {std::int64_t(first.size()), 2 * x->columns()}, x->dtype)})
-                     .by(record::side_by_side_forward, record::side_by_side_backward,
+                     .by(side_by_side_record_forward, side_by_side_record_backward,
                          SideBySideAttributes{held(both), held(to[0]), held(to[1]), all}));
 }
 

@@ -134,7 +134,7 @@ int rows_of_part(const char* op, const View& y, const View& codes, int groups, c
 
 }  // namespace
 
-void nearest_code_forward(View y, View codes, int groups, View code, View q) {
+void nearest_code_forward(View y, View codes, int groups, View q, View code) {
     const int M = rows_of_part("nearest_code", y, codes, groups, code);
     expect_same_shape("nearest_code", "y", y, "q", q);
     for_latent("nearest_code", y, [&]<class A>(A) {

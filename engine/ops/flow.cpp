@@ -175,7 +175,7 @@ void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad ds
     });
 }
 
-void log_det_forward(View w, View left, View inverse, View log_det) {
+void log_det_forward(View w, View log_det, View left, View inverse) {
     expect_shape("log_det", "w", w, {w.rows(), w.rows()}, w.dtype);
     expect_same_shape("log_det", "w", w, "left", left);
     expect_same_shape("log_det", "w", w, "inverse", inverse);

@@ -141,7 +141,7 @@ void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, 
     });
 }
 
-void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View s, View y,
+void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s,
                            View mean, View rstd) {
     expect_same_shape("residual_norm", "x", x, "f", f);
     expect_same_shape("residual_norm", "x", x, "s", s);

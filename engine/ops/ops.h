@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Every op of the engine, once. Each line below becomes three things (ops/table.h): a declaration in namespace cpu (and
-// cuda), a slot of the device table, and a call `noun_forward(...)` that picks the device of its first argument.
+// cuda), a slot of the device table, and a call `noun_forward(...)` on the device that its tensors are on. Names have a
+// meaning: by them a record on the tape passes its tensors (tape/op_record.h), and a test its operands. Outputs come
+// after inputs, the one that the op is called for first; a backward takes dy of an output y, and Grad dx of an input x.
 //
 // The contract. Outputs are fully written, inputs untouched. A Grad is stored or added (the first-writer rule) and may
 // be absent. No allocation that a captured CUDA graph could not replay, no host read-back, one stream. Shapes are
@@ -54,7 +56,7 @@ OP(dropout_backward, (View dy, RowNames rows, DropoutRule rule, Grad dx))
 // s = x + dropout(f), y = layernorm(s): layernorm and dropout as above.  x, f, s, y (N,C): S;  w, b (C), mean, rstd
 // (N): A
 OP(residual_norm_forward,
-   (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View s, View y, View mean, View rstd))
+   (View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s, View mean, View rstd))
 OP(residual_norm_backward,
    (View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx, Grad df, Grad dw, Grad db))
 
@@ -167,7 +169,7 @@ OP(at_least_backward, (View dy, View x, double least, Grad dx))
 OP(coupling_forward, (View x, View st, View y, View log_det))
 OP(coupling_backward, (View dy, View dlog_det, View x, View st, Grad dx, Grad dst))
 // log_det(1) = log |det w|, w(Z,Z), with its inverse(Z,Z); left(Z,Z) is work.  dw = dlog_det inverse^T.  all A
-OP(log_det_forward, (View w, View left, View inverse, View log_det))
+OP(log_det_forward, (View w, View log_det, View left, View inverse))
 OP(log_det_backward, (View dlog_det, View inverse, Grad dw))
 // kl(B) = log q - log p at z = mu + exp(l/2) e, x(B,2Z) = mu | l clamped as above, u(B,Z) = the flow of z, p = N(u; 0,
 // 1) |du/dz|:
@@ -178,7 +180,7 @@ OP(flow_kl_backward, (View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets
 // The nearest row, for each of the groups of D = Z / groups numbers of y(B,Z), of the group's part of codes(groups M,
 // D): its number in the part, the lowest of equals, code(B,groups), and the row itself, q(B,Z). No backward.  all A
 // van den Oord et al. 2017
-OP(nearest_code_forward, (View y, View codes, int groups, View code, View q))
+OP(nearest_code_forward, (View y, View codes, int groups, View q, View code))
 // q(B,Z): the nearest to t of `levels` numbers from -1 to 1, at equal distances. No backward.  all A  Mentzer et al.
 // 2023
 OP(nearest_level_forward, (View t, int levels, View q))

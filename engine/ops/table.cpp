@@ -24,6 +24,14 @@ const OpTable& op_table(Device device) {
 
 const OpTable* set_cuda_ops(const OpTable* table) { return std::exchange(cuda_ops, table); }
 
+void CallDevice::take(const View& view) {
+    if (!found_ || (view && !*found_)) found_ = &view;
+    if (view && view.device != found_->device)
+        throw Error(text(op_, ": ", found_->path, ' ', found_->shape, " is on ", name_of(found_->device), " but ",
+                         view.path, ' ', view.shape, " is on ", name_of(view.device),
+                         "; expected all tensors on one device"));
+}
+
 std::string missing_cuda_ops() {
     std::string names;
     for (int i = 0; in_use && i < op_count; i++)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The declarations and the table that the lines of ops.h become, and the small argument types they use.
 #pragma once
+#include <string_view>
+#include <tuple>
+#include <utility>
+
 #include "engine/base/random.h"
 #include "engine/ops/segments.h"
 #include "engine/tensor/view.h"
@@ -102,7 +106,7 @@ namespace cuda {  // defined in the CUDA library alone, which need not have them
 #undef OP
 }  // namespace cuda
 
-// Ops by number: int(OpNumber::gelu_forward); how many there are, and their names.
+// Ops by number: int(OpNumber::gelu_forward); how many there are, their names and their parameters as ops.h spells them.
 enum class OpNumber : int {
 #define OP(name, parameters) name,
 #include "engine/ops/ops.h"
@@ -113,7 +117,20 @@ inline constexpr const char* op_names[] = {
 #include "engine/ops/ops.h"
 #undef OP
 };
+inline constexpr const char* op_parameters[] = {
+#define OP(name, parameters) #parameters,
+#include "engine/ops/ops.h"
+#undef OP
+};
 inline constexpr int op_count = int(sizeof op_names / sizeof *op_names);
+
+// The name of parameter `place` of "(View x, const SegmentGraph& graph)".
+constexpr std::string_view name_of_parameter(std::string_view parameters, std::size_t place) {
+    std::size_t end = 0;
+    for (std::size_t i = 0; i <= place; i++) end = parameters.find_first_of(",)", end + 1);
+    const std::size_t begin = parameters.rfind(' ', end) + 1;
+    return parameters.substr(begin, end - begin);
+}
 
 // One slot for every op; the CUDA library hands over one of these (ops/library.h).
 struct OpTable {
@@ -127,27 +144,48 @@ const OpTable& op_table(Device device);
 // Who computes for Device::cuda from now on, null for nobody; returns who did before.
 const OpTable* set_cuda_ops(const OpTable* table);
 
-namespace detail {
-inline Device device_of(const View& v) { return v.device; }
-inline Device device_of(const Grad& g) { return g.view.device; }
-// The device of a call is that of its first view.
-template <class First, class... Rest>
-Device device_of_call(const First& first, const Rest&... rest) {
-    if constexpr (std::is_convertible_v<const First&, View>)
-        return View(first).device;
-    else
-        return device_of_call(rest...);
-}
-template <auto Slot>
-struct Call {
-    template <class... Arguments>
-    void operator()(const Arguments&... arguments) const {
-        (op_table(device_of_call(arguments...)).*Slot)(arguments...);
+// The device of the tensors of a call.
+class CallDevice {
+  public:
+    explicit CallDevice(const char* op) : op_(op) {}
+    // Error if the tensor has data on another device than one before it.
+    void take(const View& view);
+    void take(const Grad& grad) { take(grad.view); }
+    void take(const Views& views) {
+        for (int i = 0; i < views.count; i++) take(views[i]);
     }
-};
-}  // namespace detail
+    void take(const Grads& grads) {
+        for (int i = 0; i < grads.count; i++) take(grads[i]);
+    }
+    template <class Other>
+    void take(const Other&) {}
+    Device device() const { return found_ ? found_->device : Device::cpu; }
 
-#define OP(name, parameters) inline constexpr detail::Call<&OpTable::name> name{};
+  private:
+    const char* op_;
+    const View* found_ = nullptr;  // the first that has data, or else the first
+};
+
+// The op of one line of ops.h, called on the device that its tensors are on.
+template <OpNumber number, auto slot, class Function>
+struct OpCall;
+template <OpNumber number, auto slot, class... P>
+struct OpCall<number, slot, void (*)(P...)> {
+    using Parameters = std::tuple<P...>;
+    using Places = std::index_sequence_for<P...>;
+    static constexpr const char *name = op_names[int(number)], *parameters = op_parameters[int(number)];
+    void operator()(P... arguments) const {
+        CallDevice call(name);
+        (call.take(arguments), ...);
+        (op_table(call.device()).*slot)(arguments...);
+    }
+    // The same call as an object: its braces evaluate the arguments from left to right.
+    struct InOrder {
+        explicit InOrder(P... arguments) { OpCall()(arguments...); }
+    };
+};
+
+#define OP(name, parameters) inline constexpr OpCall<OpNumber::name, &OpTable::name, decltype(OpTable::name)> name{};
 #include "engine/ops/ops.h"
 #undef OP
 

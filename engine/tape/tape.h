@@ -18,14 +18,15 @@
 
 namespace masquerade {
 
-// Record("linear").reads({x, w, b}).makes({y}).keeps({x, w}).by(linear_forward, linear_backward)
+// Record("linear").reads({x, w, b}).makes({y}).by(linear_forward, linear_backward)
 struct Record {
     using Tensors = std::vector<Tensor*>;
 
     Record() = default;
     explicit Record(const char* name) : op(name) {}
-    Record&& reads(Tensors tensors) && {
+    Record&& reads(Tensors tensors, const Tensors& more = {}) && {
         in = std::move(tensors);
+        in.insert(in.end(), more.begin(), more.end());
         return std::move(*this);
     }
     // The backward receives a gradient for the first `gradients` outputs. The remaining outputs are statistics.
@@ -34,11 +35,11 @@ struct Record {
         differentiable = gradients;
         return std::move(*this);
     }
-    Record&& keeps(const Tensors& tensors) && {  // null tensors are skipped
-        for (Tensor* t : tensors)
-            if (t) keep.push_back(t);
-        return std::move(*this);
-    }
+    // For a record that ops of ops.h compute, with the attributes of the forward. The record keeps the values that the
+    // backward reads (op_record.h). The backward may be a function as below, or nullptr.
+    template <class Forward, class Backward, class... Attributes, class = typename Forward::Parameters>
+    Record&& by(Forward, Backward, Attributes...) &&;
+    // For a record that two functions compute; keeps() then names the values that the backward reads.
     Record&& by(void (*f)(const Record&), void (*b)(const Record&)) && {
         forward = f;
         backward = b;
@@ -48,6 +49,13 @@ struct Record {
     Record&& by(void (*f)(const Record&), void (*b)(const Record&), Attributes a) && {
         with(std::move(a));
         return std::move(*this).by(f, b);
+    }
+    // The record keeps these values alone. Null tensors are skipped.
+    Record&& keeps(const Tensors& tensors) && {
+        keep.clear();
+        for (Tensor* t : tensors)
+            if (t) keep.push_back(t);
+        return std::move(*this);
     }
     // Stores what the forward and the backward need besides tensors; as() returns it, or throws Error if the type
     // differs.

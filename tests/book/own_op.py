@@ -32,8 +32,7 @@ with tempfile.TemporaryDirectory() as room:
                 open(os.path.join(room, file), "w").write(code)
                 continue
             text = open(os.path.join(room, file)).read()
-            before = "\n}  // namespace record\n" if "const Record& r)" in code else BEFORE[file]
-            at = text.rindex(before)
+            at = text.rindex(BEFORE[file])
             open(os.path.join(room, file), "w").write(text[:at] + "\n" + code + text[at:])
     faults = 0
     for file in COMPILED:

@@ -118,7 +118,7 @@ TEST_CASE("definitions: layernorm, dropout, residual_norm, rotary") {
 
         dropout_forward(ones.view(), rows, half, dropped.view());  // 0 or 2
         stores_and_adds("dropout", type, shape, [&](Grad d) { dropout_backward(dy.view(), rows, half, d); });
-        residual_norm_forward(x.view(), f.view(), rows, half, w.view(), b.view(), eps, s.view(), y.view(), mean.view(),
+        residual_norm_forward(x.view(), f.view(), rows, half, w.view(), b.view(), eps, y.view(), s.view(), mean.view(),
                               rstd.view());
         expect_numbers("residual", s, [&](std::int64_t i) { return x[i] + dropped[i] * f[i]; });
         expect_numbers("residual norm", y, [&](std::int64_t i) { return normed(s, i); });

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "engine/check/ladder_record.h"
+#include "engine/tape/op_record.h"
 
 using namespace masquerade;
 using namespace masquerade::ladder;
@@ -24,9 +25,9 @@ std::string faults_of(const Op& op, Records& records) {
     return all;
 }
 
-// The names in the sources of the engine and the models: of functions of records, and of ops of records.
+// The names in the sources of the engine and the models: of functions written for records, and of ops of records.
 std::set<std::string> names_in_sources() {
-    const std::regex function("void (\\w+)_(forward|backward)\\(const Record& "), op("(Record)\\(\"(\\w+)\"\\)");
+    const std::regex function("void (\\w+)_record_(forward|backward)\\(const Record& "), op("(Record)\\(\"(\\w+)\"\\)");
     std::set<std::string> names;
     for (const char* folder : {"engine", "models"})
         for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -103,4 +104,22 @@ TEST_CASE("records: what is planted is found, and named") {
     CHECK(faults_of(planted(), records) == "");
     CHECK(records.kept == std::set<std::string>{"planted x", "planted y"});
     CHECK(records.read == std::set<std::string>{"planted x"});
+}
+
+TEST_CASE("records: one that passes other tensors than its op takes is refused; keeps() has the last word") {
+    Tensor x, w, y, mean, rstd;
+    CHECK_THROWS_WITH_AS(
+        Record("norm").reads({&x, &w}).makes({&y, &mean, &rstd}).by(layernorm_forward, layernorm_backward, 0.5),
+        "norm: 2 inputs and 3 outputs, but layernorm_forward takes (View x, View w, View b, double eps, "
+        "View y, View mean, View rstd)",
+        Error);
+    const SegmentGraph graph;
+    CHECK_THROWS_WITH_AS(Record("near").reads({&x}).makes({&y}).by(local_lambda_forward, local_lambda_backward, &graph,
+                                                                   1),
+                         doctest::Contains("near: 1 inputs and 1 outputs, but local_lambda_forward takes"), Error);
+    const Record all = Record("gelu").reads({&x}).makes({&y}).by(gelu_forward, gelu_backward, GeluKind::erf);
+    CHECK(all.keep == Record::Tensors{&x});
+    CHECK(attributes_of(all, gelu_forward) == std::tuple(GeluKind::erf));
+    const Record none = Record("gelu").reads({&x}).makes({&y}).by(gelu_forward, gelu_backward, GeluKind::erf).keeps({});
+    CHECK(none.keep.empty());
 }

@@ -46,7 +46,7 @@ struct Block {
     RowNames rows() const { return {{document.data(), N}, {position.data(), N}}; }
 
     void in_one(bool add) {
-        cpu::residual_norm_forward(x.view(), f.view(), rows(), rule, w.view(), b.view(), 1e-12, s.view(), y.view(),
+        cpu::residual_norm_forward(x.view(), f.view(), rows(), rule, w.view(), b.view(), 1e-12, y.view(), s.view(),
                                    mean.view(), rstd.view());
         cpu::residual_norm_backward(dy.view(), s.view(), rows(), rule, w.view(), mean.view(), rstd.view(), dx.grad(add),
                                     df.grad(add), dw.grad(add), db.grad(add));
@@ -99,7 +99,7 @@ TEST_CASE("residual_norm: x and f may be one tensor; its gradient is then the su
     apart.f = apart.x;
     apart.in_one(false);
     cpu::residual_norm_forward(block.x.view(), block.x.view(), block.rows(), block.rule, block.w.view(), block.b.view(),
-                               1e-12, block.s.view(), block.y.view(), block.mean.view(), block.rstd.view());
+                               1e-12, block.y.view(), block.s.view(), block.mean.view(), block.rstd.view());
     CHECK(block.y.bytes == apart.y.bytes);
     cpu::residual_norm_backward(block.dy.view(), block.s.view(), block.rows(), block.rule, block.w.view(),
                                 block.mean.view(), block.rstd.view(), block.dx.grad(), block.dx.grad(true), {}, {});

@@ -192,8 +192,8 @@ def tape():
 def running_record():
     """The record that runs in the selected frame or in one that called it. In a forward the tape does not list it yet."""
     for frame, name in frames():
-        for place, variable in (("masquerade::record::", "r"), ("masquerade::Tape::", "record")):
-            if name.startswith(place):
+        for place, variable in ((r"record_(forward|backward)\b", "r"), ("^masquerade::Tape::", "record")):
+            if re.search(place, name):
                 try:
                     return object_of(frame.read_var(variable))
                 except ValueError:  # this frame has none

@@ -6,8 +6,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/write_file.h"
-#include "engine/nn/attention_record.h"
 #include "engine/ops/visible.h"
+#include "engine/tape/op_record.h"
 #include "engine/tensor/numbers.h"
 #include "models/runs/run.h"
 #include "tools/inspect/inspect.h"
@@ -46,10 +46,10 @@ class AttentionReader : public Observer {
         Names names;
         const std::string op = r.op, &path = r.out[0]->path;
         if (op == "embedding" && path.substr(path.rfind('.') + 1) == "token") {
-            const Ints& ids = r.as<Ints>();
+            const auto& [ids] = attributes_of(r, embedding_forward);
             for (std::int64_t i = 0; i < ids.count; i++) names.emplace_back(vocabulary_.token(ids[i]));
         } else if (op == "gather_rows") {
-            const Ints& rows = r.as<Ints>();
+            const auto& [rows] = attributes_of(r, gather_rows_forward);
             for (std::int64_t i = 0; i < rows.count; i++) names.push_back(name_of(r.in[0], rows[i]));
         } else {
             for (const Tensor* t : r.in)
@@ -64,7 +64,7 @@ class AttentionReader : public Observer {
 
     // The probabilities of the first document of the batch.
     AttentionMap map_of(const Record& r) const {
-        const auto& [graph, rule] = r.as<AttentionAttributes>();
+        const auto& [graph, rule] = attributes_of(r, attention_forward);
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads;
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<std::vector<std::vector<double>>>(std::size_t(rule.heads))};

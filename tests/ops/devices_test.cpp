@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Every op refuses a call whose tensors are on two devices, whichever tensor it is, and asks the device of all of them.
+#include <doctest/doctest.h>
+
+#include <deque>
+
+#include "engine/ops/ops.h"
+
+using namespace masquerade;
+
+namespace {
+
+// The arguments of calls that must not come so far as to compute: tensors of one number, "tensor 0", "tensor 1" ...
+class Arguments {
+  public:
+    // All on one device, but for the tensor with the number `other`: `apart` of them.
+    Arguments(Device device, int other, View apart) : device_(device), other_(other), apart_(apart) {}
+
+    template <class T>
+    T next() {
+        if constexpr (std::is_same_v<T, View>)
+            return tensor();
+        else if constexpr (std::is_same_v<T, Grad>)
+            return {tensor()};
+        else if constexpr (std::is_same_v<T, Views>)
+            return {tensor(), tensor()};
+        else if constexpr (std::is_same_v<T, Grads>)
+            return {{tensor()}, {tensor()}};
+        else if constexpr (std::is_same_v<T, const SegmentGraph&>)
+            return graph_;
+        else
+            return T();
+    }
+    int tensors() const { return tensors_; }
+
+  private:
+    View tensor() {
+        paths_.push_back(text("tensor ", tensors_));
+        View view = tensors_++ == other_ ? apart_ : View{&number_, DType::f32, device_, {1}};
+        view.path = paths_.back().c_str();
+        return view;
+    }
+    Device device_;
+    int other_, tensors_ = 0;
+    View apart_;
+    SegmentGraph graph_;
+    float number_ = 0;
+    std::deque<std::string> paths_;
+};
+
+// The error of a call with these arguments.
+template <class Op, class... T>
+std::string error_of(Op, Arguments& a, std::tuple<T...>*) {
+    try {
+        typename Op::InOrder{a.next<T>()...};
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "none";
+}
+
+template <class Op>
+void check_devices(Op op) {
+    CAPTURE(Op::name);
+    auto* parameters = static_cast<typename Op::Parameters*>(nullptr);
+    const auto said = [&](Device device, int other, const View& apart) {
+        Arguments a(device, other, apart);
+        return error_of(op, a, parameters);
+    };
+    float number = 0;
+    Arguments all(Device::cuda, -1, {});
+    CHECK(error_of(op, all, parameters).find("no CUDA library is in use") == 0);
+    REQUIRE(all.tensors() > 1);
+    for (int i = 0; i < all.tensors(); i++) {
+        const std::string error = said(Device::cpu, i, {&number, DType::f32, Device::cuda, {1}});
+        CAPTURE(error);
+        CHECK(error.find(text(Op::name, ": tensor ")) == 0);
+        CHECK(error.find(text("tensor ", i, " (1) is on cuda")) != std::string::npos);
+        CHECK(error.find(text("tensor ", i == 0 ? 1 : 0, " (1) is on cpu")) != std::string::npos);
+        CHECK(said(Device::cuda, i, {}).find("no CUDA library is in use") == 0);  // an absent tensor is on no device
+    }
+}
+
+}  // namespace
+
+TEST_CASE("devices: every op wants all its tensors on one device") {
+    const OpTable* before = set_cuda_ops(nullptr);
+#define OP(name, parameters) check_devices(name);
+#include "engine/ops/ops.h"
+#undef OP
+    set_cuda_ops(before);
+}
