@@ -316,8 +316,8 @@ std::unique_ptr<Run> loaded(const std::string& path, bool to_train = false) {
 }
 
 void write_latents(UniVaeRun& run, std::size_t byte) {
-    const char* words[] = {"", "fitted", "codes", "uniform"};
-    run.choose_prior(words[byte % 4], {});
+    const char* words[] = {"", "fitted", "uniform"};
+    run.choose_prior(words[byte % 3], {});
     UniVaeDecoder decoder(run.model, run.special());
     SearchOptions options;
     options.maximum = 12;
