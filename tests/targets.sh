@@ -156,11 +156,11 @@ for model in unilm seq2seq; do
     refuses "$model: a beam and samples" 2 '--beam 4 searches, and --samples 2 draws' generate $model --beam 4 --samples 2
     refuses "$model: samples of the most likely" 2 'leave out --temperature 0, or --samples' \
         generate $model --samples 2 --temperature 0
-    refuses "$model: --groups alone" 2 '--beam 1 does not divide into --groups 2: give --beam 2' generate $model --groups 2
-    refuses "$model: --groups" 2 '--beam 4 does not divide into --groups 3: give --beam 6' generate $model --beam 4 --groups 3
+    for gone in '--groups 2' '--diversity 1' '--length-form gnmt' '--stop never'; do
+        refuses "$model: an option that is gone, $gone" 2 "not expected: ${gone#* } ${gone% *}" generate $model --beam 4 $gone
+    done
     refuses "$model: --minimum" 2 '--minimum 9 is above --maximum 8' generate $model --minimum 9 --maximum 8
-    refuses "$model: --bert4keras" 2 'leave out --groups and --n-best' \
-        generate $model --beam 4 --bert4keras --n-best 2
+    refuses "$model: --bert4keras" 2 'leave out --n-best' generate $model --beam 4 --bert4keras --n-best 2
     refuses "$model: options of univae" 2 'is an option of univae' evaluate $model --importance 3
     refuses "$model: sentences" 1 "objective $model needs pairs, and sentences.txt holds none" \
         evaluate $model --data sentences.txt
