@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "engine/base/error.h"
-#include "engine/base/random.h"
+#include "engine/base/shuffle.h"
 
 namespace masquerade {
 
@@ -76,11 +76,11 @@ SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint
     shuffle();
 }
 
-// Fisher-Yates shuffle of the identity: the order of an epoch depends only on the seed and the epoch.
+// A random order of the identity: the order of an epoch depends only on the seed and the epoch.
 void SentenceSource::shuffle() {
     std::iota(order_.begin(), order_.end(), 0u);
     Sequence random(seed_, "data.shuffle", std::uint32_t(epoch_));
-    for (std::size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(std::uint32_t(i))]);
+    masquerade::shuffle(order_, random);
 }
 
 std::vector<const Sentence*> SentenceSource::take(std::size_t tokens) {

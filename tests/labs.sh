@@ -122,7 +122,12 @@ __attribute__((section(".preinit_array"), used)) static void (*entry)() = early;
 found=$(graded 2 "$cheats"/*)
 is 'the grader: no points for a cheat' '' "$(tr '|' '\n' <<< "$found" | grep -vE '^[a-z-]+ (0/6|failed|error|late)$')"
 is 'the grader: every cheat was graded' "$(ls "$cheats" | wc -l)" "$(tr -cd '|' <<< "$found" | wc -c)"
-is 'the grader: another submission cannot be read' 1 "$(grep -c 'includes-another error' <<< "$found")"
+g++ -std=c++17 -I . docs/labs/remote/confine.cpp -o "$folder/confine"
+if "$folder/confine" --check 2>&1 | grep -q 'no Landlock'; then
+    echo 'skipped: the grader: another submission cannot be read: this kernel, or its headers, have no Landlock'
+else
+    is 'the grader: another submission cannot be read' 1 "$(grep -c 'includes-another error' <<< "$found")"
+fi
 sleep 1.2
 is 'the grader: nothing is left' no "$([ -e "$loot" ] && echo yes || echo no)"
 finish labs

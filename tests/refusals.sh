@@ -178,8 +178,12 @@ is 'lists: what was there' 'archive_Packages thesis.txt' "$(ls others | xargs)"
 within() { (ulimit -v "$1"; "${@:2}"); }
 brackets() { head -c 36000000 /dev/zero | tr '\0' '['; echo; }
 brackets >> early/log.jsonl
-within 1000000 "$build/inspect" plot early --numbers step --out plot.svg > /dev/null 2> error
-is 'a log of brackets' 0 "$(grep -c 'out of memory' error)"
+if command -v gnuplot > /dev/null; then
+    within 1000000 "$build/inspect" plot early --numbers step --out plot.svg > /dev/null 2> error
+    is 'a log of brackets' '0 0' "$? $(grep -c 'out of memory' error)"
+else
+    echo 'skipped: a log of brackets: there is no gnuplot to draw it'
+fi
 zeros() { printf '{"data":['; head -c 84000000 /dev/zero | sed 's/\x0\x0/0,/g'; printf '0]}'; }
 zeros > early/run.json
 refuses 'a record of zeros' 1 'run.json holds more than 2000000 values' within 1000000 "$build/generate" --device cpu early --count 1

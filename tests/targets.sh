@@ -156,11 +156,11 @@ for model in unilm seq2seq; do
     refuses "$model: a beam and samples" 2 '--beam 4 searches, and --samples 2 draws' generate $model --beam 4 --samples 2
     refuses "$model: samples of the most likely" 2 'leave out --temperature 0, or --samples' \
         generate $model --samples 2 --temperature 0
-    refuses "$model: --groups alone" 2 '--beam 1 does not divide into --groups 2: give --beam 2' generate $model --groups 2
-    refuses "$model: --groups" 2 '--beam 4 does not divide into --groups 3: give --beam 6' generate $model --beam 4 --groups 3
+    for gone in '--groups 2' '--diversity 1' '--length-form gnmt' '--stop never'; do
+        refuses "$model: an option that is gone, $gone" 2 "not expected: ${gone#* } ${gone% *}" generate $model --beam 4 $gone
+    done
     refuses "$model: --minimum" 2 '--minimum 9 is above --maximum 8' generate $model --minimum 9 --maximum 8
-    refuses "$model: --bert4keras" 2 'leave out --groups and --n-best' \
-        generate $model --beam 4 --bert4keras --n-best 2
+    refuses "$model: --bert4keras" 2 'leave out --n-best' generate $model --beam 4 --bert4keras --n-best 2
     refuses "$model: options of univae" 2 'is an option of univae' evaluate $model --importance 3
     refuses "$model: sentences" 1 "objective $model needs pairs, and sentences.txt holds none" \
         evaluate $model --data sentences.txt
@@ -288,10 +288,10 @@ refuses 'pairs that are none to train on' 1 'pairs=true, and sentences.txt holds
 train --resume paraphrase --steps 6 > /dev/null
 is 'latents of pairs are taken up again' 0 $?
 train univae $latent latent=vq codes=16 groups=2 --data sentences.txt --steps 5 --out coded > /dev/null
-refuses 'a language model of codes that nobody made' 1 'the run has no language model of its codes; ./train --fit-prior makes it' generate coded --prior codes
 train --fit-prior coded > /dev/null 2>&1
-is 'a language model of codes, with its held-out loss' 1 "$(($(grep -c held_out_loss coded/latest/codes/log.jsonl) > 0))"
-is 'samples by the mixture, and by the codes' 18 "$(for p in fitted codes; do generate coded --count 9 --prior $p; done | wc -l)"
+mkdir coded/latest/codes && : > coded/latest/codes/run.json # from when a language model of codes was kept there
+is 'samples of codes, by the prior' 9 "$(generate coded --count 9 | wc -l)"
+refuses 'a prior that is gone' 2 '--prior: codes not in {fitted,uniform}' generate coded --prior codes
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?

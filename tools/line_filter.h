@@ -31,12 +31,11 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 // Reads what standard input has to give into buffer[end, size): waits for the first, not for more. The new end, the old
-// one where there is no more. BadInput where it cannot be read, and after Ctrl-C.
+// one where there is no more. BadInput where it cannot be read.
 inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
     const std::size_t first = end;
     while (end < size) {
         pollfd input{STDIN_FILENO, POLLIN, 0};
-        if (end == first ? !wait_for_input() : stopped()) throw BadInput("stopped");
         if (end > first && poll(&input, 1, 0) == 0) break;
         ssize_t got = read(STDIN_FILENO, buffer + end, size - end);
         if (got < 0 && errno == EINTR) continue;

@@ -32,12 +32,9 @@ int terminal_width(FILE* file = stderr);
 // terminal says its end more than once, and before a termination signal: this never counts as the first. Where nohup
 // started the program, it does not count at all.
 bool stop_requested();
-// The same of a program that has asked before; else false, and the first signal still ends the program. For loops that
-// several programs share.
-bool stopped();
 // All is saved: from here on the next Ctrl-C or termination signal ends the program at once.
 void stop_at_once();
-// Waits until standard input has something to read, or has ended. False once stopped() is true.
+// Waits until standard input has something to read, or has ended. False once a program that asks was told to stop.
 bool wait_for_input();
 // Sets the words that the first of these signals prints at once, on standard error. The text must outlive the program.
 void say_when_stopped(const char* words);

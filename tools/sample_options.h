@@ -17,16 +17,12 @@ struct SampleOptions {
     int refine = 0;
 
     void declare(Options& group) {
-        group.choice(
-            "--prior", prior, {"fitted", "codes", "uniform"},
-            "of the latents: fitted after training (default, where there is one), the language model of codes that fsq and vq have "
-            "besides, or uniform, as in training");
-        group.number(
-            "--latent-temperature", latent_temperature, 0.0, 100.0,
-            fmt::format(
-                "how far latents of the fitted prior stray from known ones (default: {}; of a language model of codes: 1)",
-                LatentPrior::default_temperature),
-            "T");
+        group.choice("--prior", prior, {"fitted", "uniform"},
+                     "of the latents: fitted after training (default, where there is one), or uniform, as in training");
+        group.number("--latent-temperature", latent_temperature, 0.0, 100.0,
+                     fmt::format("how far latents of the fitted prior stray from known ones (default: {})",
+                                 LatentPrior::default_temperature),
+                     "T");
         group.number("--refine", refine, 0, 1000, "read every sample and write it again so often (default: 0)");
     }
 };

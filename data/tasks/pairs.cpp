@@ -5,15 +5,11 @@
 #include <numeric>
 
 #include "engine/base/named.h"
+#include "engine/base/shuffle.h"
 #include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 namespace {
-
-template <class T>
-void shuffle(std::vector<T>& v, Sequence& random) {
-    for (std::size_t i = v.size(); i > 1; i--) std::swap(v[i - 1], v[random.below(std::uint32_t(i))]);
-}
 
 constexpr int bar = -1;  // the token |, which is not one of w0, w1, ...
 

@@ -3,6 +3,7 @@
 // calls, and the call that leaves its record on a tape. From this row the op gets every check of engine/check/ladder.h.
 // The rows of attention are in ops_table_attention.cpp.
 #include "engine/check/ops_table.h"
+#include "engine/base/shuffle.h"
 #include "engine/math/features.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::vector<int> different_below(int count, int bound) {
     Sequence random(std::uint64_t(bound), "order");
     std::vector<int> all(static_cast<std::size_t>(bound));
     for (int i = 0; i < bound; i++) all[std::size_t(i)] = i;
-    for (int i = bound; i > 1; i--) std::swap(all[std::size_t(i - 1)], all[random.below(std::uint32_t(i))]);
+    shuffle(all, random);
     all.resize(std::size_t(count));
     return all;
 }

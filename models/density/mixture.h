@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A mixture of M Gaussians over rows of D numbers that share one full covariance,
-//     p(x) = sum_k w_k N(x; m_k, S),    S = L L^T,
-// fitted by expectation and maximisation (Dempster, Laird & Rubin 1977). With many components the means follow whatever
-// the rows lie along, and S says how far and in which directions a row strays from there; M covariances of their own
-// would need far more rows. The same bits for any number of threads.
+//     p(x) = sum_k w_k N(x; m_k, S),    S = L L^T.
+// The fit is a kernel density whose kernels stand at the means of neighbouring rows: the means follow whatever the rows
+// lie along, and S says how far and in which directions a row strays from there. The same bits for any number of
+// threads.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,22 +22,15 @@ inline View view_of(const std::vector<float>& numbers, const Shape& shape, const
     return v;
 }
 
-struct MixtureOptions {
-    int components = 500;  // M; fewer where there are fewer rows
-    int rounds = 12;       // of expectation and maximisation
-    double strength = 10;  // rows that the covariance of all rows counts for in S
-    double floor = 1e-4;   // of a variance, as a share of the mean one
-    std::uint64_t seed = 1;
-};
-
 class GaussianMixture {
   public:
     GaussianMixture() = default;
     // weights (M) sum to 1, means (M,D), factor (D,D) = L, lower triangular. BadInput where they are no such thing.
     GaussianMixture(std::vector<double> weights, std::vector<double> means, std::vector<double> factor);
 
-    // x(N,D), f32. BadInput where x has no row or numbers that are not finite.
-    static GaussianMixture fit(const View& x, const MixtureOptions& options);
+    // x(N,D), f32. As many components, or as there are rows. `floor` of a variance, as a share of the mean one. BadInput
+    // where x has no row or numbers that are not finite.
+    static GaussianMixture fit(const View& x, int components, double floor, std::uint64_t seed);
 
     // The same with S times the factor, of at least 1, under which rows x(N,D), f32, that were not fitted are most
     // likely:

@@ -15,9 +15,7 @@ namespace {
 // A component for every so many rows: held-out likelihood would have ten times fewer, but then draws near the means are
 // all alike, and far from them word salad (docs/results/univae-default.md).
 constexpr int rows_a_component = 4;
-// Components start as codes of sentences. A round makes them the means of their surroundings; held-out likelihood does
-// not rise after it.
-constexpr int rounds = 2;
+constexpr double least_floor = 1e-4;
 constexpr int held_out_share = 20;            // one code in so many only says how wide the components are,
 constexpr std::int64_t most_held_out = 2000;  // but no more: one number is asked for
 
@@ -42,14 +40,11 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     const std::int64_t N = codes.rows(), D = codes.columns();
     if (D != space.numbers())
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
-    MixtureOptions options;
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
-    options.components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
-    options.rounds = rounds;
+    const int components = int(std::max<std::int64_t>(1, (N - held_out) / rows_a_component));
     // Fewer codes than dimensions leave directions in which nothing varies; others will.
-    options.floor = std::max(options.floor, double(D) / double(N));
-    options.seed = seed;
-    GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), options);
+    const double floor = std::max(least_floor, double(D) / double(N));
+    GaussianMixture fitted = GaussianMixture::fit(rows_of(codes, 0, N - held_out), components, floor, seed);
     if (held_out > 0) fitted = fitted.widened(rows_of(codes, N - held_out, held_out));
     // The file holds means in float: from here on they are what a reader of it will see.
     std::vector<double> means(fitted.means());

@@ -135,35 +135,6 @@ double LatentSpace::constant_kl() const {
     return sum;
 }
 
-std::vector<int> LatentSpace::code(const std::vector<double>& z) const {
-    std::vector<int> all;
-    for (int l = 0; l < layers(); l++) {
-        const std::size_t first = all.size();
-        all.resize(first + std::size_t(latents_[std::size_t(l)]->code_parts()));
-        latents_[std::size_t(l)]->read_code(z.data() + begin(l), all.data() + first);
-    }
-    return all;
-}
-
-int LatentSpace::code_parts() const {
-    int sum = 0;
-    for (const auto& latent : latents_) sum += latent->code_parts();
-    return sum;
-}
-
-std::vector<double> LatentSpace::latent_of(const std::vector<int>& code) const {
-    if (int(code.size()) != code_parts())
-        throw BadInput(text("a code has ", code.size(), " parts, the model's have ", code_parts()));
-    for (int part : code)
-        if (part < 0 || part >= code_choices())
-            throw BadInput(text("part ", part, " of a code is none of the model's 0 to ", code_choices() - 1));
-    std::vector<double> z(std::size_t(numbers()), 0);
-    const int* parts = code.data();
-    for (int l = 0; l < layers(); parts += latents_[std::size_t(l++)]->code_parts())
-        latents_[std::size_t(l)]->write_code(parts, z.data() + begin(l));
-    return z;
-}
-
 void LatentSpace::project(std::vector<double>& z) const {
     for (int l = 0; l < layers(); l++) latents_[std::size_t(l)]->project(z.data() + begin(l));
 }

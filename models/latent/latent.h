@@ -136,12 +136,6 @@ class LatentSpace {
     double constant_kl() const;
     // log q(z_l | y) - log p(z_l), one layer of one document; y: the layer's inputs() numbers.
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
-    // A latent vector of codes as the numbers of all their parts, layer by layer, and back; none where it is of no
-    // such. BadInput if a code has another number of parts, or a part is none of code_choices().
-    std::vector<int> code(const std::vector<double>& latent) const;
-    std::vector<double> latent_of(const std::vector<int>& code) const;
-    int code_choices() const { return latents_.empty() ? 0 : latents_[0]->code_choices(); }
-    int code_parts() const;  // of a code, all layers together
     // Makes a mixture of latent vectors a point of the space again.
     void project(std::vector<double>& latent) const;
     // Between a and b at t in [0,1], layer by layer.

@@ -235,11 +235,13 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string expected = hash != record.end() && hash->is_string() ? hash->get<std::string>() : "";
     if (!expected.empty() && hash_of_tokenizer(folder) != expected) {
         const bool same_lines = hash_text(read_file(path)) == expected;
+        const bool both = std::filesystem::exists(more);
         if (!same_lines || record.contains("salt"))
-            throw BadInput(
-                text(same_lines || !std::filesystem::exists(more) ? (same_lines ? more : path)
-                                                                  : path + " or tokenizer.json beside it",
-                     " has changed since the run was started; the weights belong to the old one: put that back"));
+            throw BadInput(text(same_lines ? more
+                                : both     ? path + " or tokenizer.json beside it"
+                                           : path,
+                                " has changed", same_lines || both ? "" : ", or tokenizer.json beside it was removed,",
+                                " since the run was started; the weights belong to the old one: put that back"));
     }
     return Vocabulary::load(path);
 }

@@ -19,7 +19,6 @@ class Start {
     virtual ~Start() = default;
     virtual std::string source() const = 0;  // for run.json
     WordPiece tokenizer() const;
-    Vocabulary vocabulary() const { return tokenizer().vocabulary(); }
     // From here on the vocabulary has the tokens that this text has, the special and the added ones, alone: keep_tokens
     // of bert4keras.
     void keep(const TrainingText& text);

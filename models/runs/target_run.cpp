@@ -212,7 +212,6 @@ SearchSource TargetRun::search_source(const Sentence& s, int begin, int end, int
     source.begin = begin;
     source.ends = {end};
     source.maximum = std::max(1, maximum);
-    source.tokens = s.ids;
     return source;
 }
 

@@ -122,13 +122,8 @@ std::string UniVaeRun::fit_prior(const TrainingText& t) {
     const int some = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
     UniVaeTask task(*this, sentences(t.train), {});
     task.fit(step_folder, some);
-    const std::string fitted = masquerade::text("fitted a prior of ", prior->codes().components(),
-                                                " components; saved as ", prior_file(step_folder));
-    if (model.space.code_choices() == 0) return fitted;
-    log_line(fitted, "; a language model of its codes comes next, which may take minutes");
-    task.fit_codes(step_folder, some);
-    return masquerade::text("fitted a language model of codes; saved as ", code_prior_folder(step_folder),
-                            "; --prior codes draws from it");
+    return masquerade::text("fitted a prior of ", prior->codes().components(), " components; saved as ",
+                            prior_file(step_folder));
 }
 
 std::string UniVaeRun::description() const {
@@ -154,34 +149,22 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     if (asked == "uniform" && temperature)
         throw BadUsage("--latent-temperature is of the fitted prior, and does not go with --prior uniform");
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
-    prior_temperature = temperature;
+    prior_temperature = temperature.value_or(LatentPrior::default_temperature);
     if (model.options.latent_layers == 0 && !word.empty())
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
     if (model.options.latent_layers == 0 || word == "uniform") return;
-    if (word == "codes" && model.space.code_choices() == 0)
-        throw BadUsage(masquerade::text("--prior codes is of latent=fsq and vq; ", step_folder, " has no codes"));
-    const auto missing = [&](const std::string& path, const char* so) {
-        return averaged ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", so)
-                        : masquerade::text(path, " is not there: ", so, "; ./train --fit-prior makes it");
+    if (!averaged && load_prior()) return;
+    const auto missing = [&](const char* so) {
+        return averaged
+                   ? masquerade::text("the mean of several checkpoints (--average) has no fitted prior: ", so)
+                   : masquerade::text(prior_file(step_folder), " is not there: ", so, "; ./train --fit-prior makes it");
     };
-    if (averaged || !load_prior()) {
-        const std::string path = prior_file(step_folder);
-        if (!word.empty())
-            throw BadInput(missing(path, averaged ? "leave out one of the two" : "the run has no fitted prior"));
-        log_line("note: ", missing(path, "latents are drawn from the prior of training"));
-    } else if (word == "codes") {
-        const std::string folder = code_prior_folder(step_folder);
-        if (!std::filesystem::exists(folder))
-            throw BadInput(missing(folder, "the run has no language model of its codes"));
-        code_prior =
-            std::make_shared<const CodePrior>(folder, model.space, checksum_of(parameters), model.backbone.device());
-    }
+    if (!word.empty()) throw BadInput(missing(averaged ? "leave out one of the two" : "the run has no fitted prior"));
+    log_line("note: ", missing("latents are drawn from the prior of training"));
 }
 
 std::vector<double> UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    if (code_prior) return code_prior->draw(seed, line, number, prior_temperature.value_or(1));
-    return prior ? prior->draw(seed, line, number, prior_temperature.value_or(LatentPrior::default_temperature))
-                 : model.space.prior(seed, line, number);
+    return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
 }
 
 int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "models/runs/code_prior.h"
 #include "models/runs/run_of.h"
 #include "models/nets/univae.h"
 #include "models/writing/univae_decoder.h"
@@ -52,12 +51,10 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     // The fitted prior of a loaded run: read where there is one, and whether there is.
     bool load_prior();
-    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "codes" asks for
-    // the language model of codes as well, "uniform" reads nothing, "" takes what there is, with a note where that is
-    // nothing. A temperature asks for a fitted one.
+    // The same by the word of a user: "fitted" must be there (BadInput, BadUsage of a language model), "uniform"
+    // reads nothing, "" takes what there is, with a note where that is nothing. A temperature asks for a fitted one.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    static std::string code_prior_folder(const std::string& folder) { return folder + "/codes"; }
     // A latent vector of a sample, K Z numbers: from the fitted prior where `prior` is set, else from that of training.
     std::vector<double> draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
@@ -69,9 +66,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> sentences(const std::vector<std::string>& lines,
                                     const std::vector<std::string>& targets = {}) const;
 
-    std::shared_ptr<const LatentPrior> prior;     // fitted; null where there is none
-    std::shared_ptr<const CodePrior> code_prior;  // set where it is asked for: it goes before
-    std::optional<double> prior_temperature;      // none: what each has where nobody says otherwise
+    std::shared_ptr<const LatentPrior> prior;  // fitted; null where there is none
+    double prior_temperature = LatentPrior::default_temperature;
 };
 
 }  // namespace masquerade

@@ -125,10 +125,4 @@ void UniVaeTask::fit(const std::string& step_folder, int sentences) {
     run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
 }
 
-void UniVaeTask::fit_codes(const std::string& step_folder, int sentences) {
-    const std::vector<const Sentence*> some = drawn_sentences(train_, sentences, run_.settings.train.seed);
-    CodePrior::fit(UniVaeRun::code_prior_folder(step_folder), run_.model.space, mean_latents(run_.model, some),
-                   run_.settings.train.seed, checksum_of(run_.parameters), run_.model.backbone.device());
-}
-
 }  // namespace masquerade

@@ -23,9 +23,6 @@ class UniVaeTask : public SentenceTask {
     // The prior of the latents, from at most so many training sentences, into the step's folder; throws what goes
     // wrong.
     void fit(const std::string& step_folder, int sentences);
-    // The language model of their codes, of kinds that have codes: minutes, where there are many parts. Only where it
-    // is asked for.
-    void fit_codes(const std::string& step_folder, int sentences);
 
   private:
     UniVaeRun& run_;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "engine/base/error.h"
-#include "engine/base/random.h"
+#include "engine/base/shuffle.h"
 
 namespace masquerade {
 namespace {
@@ -58,7 +58,7 @@ LabelledSplit split_labels(const std::vector<std::string>& labels, int most, std
     split.classes = int(numbers.size());
     Sequence random(seed, "labels", draw);
     for (std::vector<std::size_t>& lines : of_class) {
-        for (std::size_t i = lines.size(); i > 1; i--) std::swap(lines[i - 1], lines[random.below(std::uint32_t(i))]);
+        shuffle(lines, random);
         if (most > 0 && lines.size() > std::size_t(most)) lines.resize(std::size_t(most));
         split.train.insert(split.train.end(), lines.begin(), lines.end());
     }

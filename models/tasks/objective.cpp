@@ -5,6 +5,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "engine/base/shuffle.h"
 #include "input/number.h"
 #include "models/tasks/objective_parts.h"
 
@@ -39,10 +40,6 @@ std::vector<int> ordinary(const TokenRows& all, const ObjectiveOptions& o) {
     for (int i = 0; i < all.count(); i++)
         if (!is_special(all.ids[std::size_t(i)], o)) places.push_back(i);
     return places;
-}
-
-void shuffle(std::vector<int>& places, Sequence& random) {
-    for (std::size_t i = places.size(); i > 1; i--) std::swap(places[i - 1], places[random.below(std::uint32_t(i))]);
 }
 
 Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {

@@ -19,18 +19,13 @@ std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::ve
     return all;
 }
 
-std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
-    std::vector<const Sentence*> chosen;
-    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences")))
-        chosen.push_back(&sentences[i]);
-    return chosen;
-}
-
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
     if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
-    const std::vector<const Sentence*> chosen = drawn_sentences(sentences, most, seed);
+    std::vector<const Sentence*> chosen;
+    for (std::size_t i : drawn(sentences.size(), std::size_t(std::max(1, most)), Sequence(seed, "prior.sentences")))
+        chosen.push_back(&sentences[i]);
     std::vector<float> codes;  // (n, K Z)
     for (const std::vector<double>& code : mean_latents(model, chosen))
         codes.insert(codes.end(), code.begin(), code.end());

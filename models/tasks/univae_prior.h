@@ -23,9 +23,6 @@ void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentenc
 // The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences);
 
-// At most so many of them, drawn by the seed.
-std::vector<const Sentence*> drawn_sentences(const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
-
 // From at most `most` of the sentences, drawn by the seed. The same bits for any number of threads. BadInput where
 // there is no sentence, BadUsage where the model has no latents.
 LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);

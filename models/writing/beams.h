@@ -15,31 +15,27 @@ struct Candidate {
 
 struct Beam {
     std::vector<int> written;
-    double sum = 0;      // of what its tokens added
-    int end_tokens = 0;  // among them
-    int row = -1;        // of the last step: whose logits it is continued by
+    double sum = 0;  // of what its tokens added
+    int row = -1;    // of the last step: whose logits it is continued by
     std::vector<Candidate> next;
 };
 
-// The beams that compete with each other: all of a source, or one of its groups. Or, sampling, all samples.
-class BeamGroup {
+// All beams of a source; or, sampling, all its samples.
+class Beams {
   public:
-    // count: beams, or samples
-    BeamGroup(const SearchRules& rules, const SearchOptions& options, int count);
+    Beams(const SearchRules& rules, const SearchOptions& options);
 
-    std::vector<Beam>& beams() { return beams_; }  // the best first
+    std::vector<Beam>& all() { return beams_; }  // the best first
     bool done() const { return beams_.empty(); }
-    const std::vector<Hypothesis>& finished() const { return finished_; }
+    // The best first, `n_best` at most; or all samples in order.
+    std::vector<Hypothesis> results() const;
 
     // How many candidates a beam must bring.
     int candidates() const;
-
-    // From the candidates of all beams to the beams of the next step. `others`: the tokens that earlier
-    // groups went on with in this step; this group's are added.
-    void advance(std::vector<int>& others);
-    // Every sample by its one candidate; finished() is in the order of the samples.
     std::uint32_t sample(std::size_t beam) const { return std::uint32_t(sample_[beam]); }
-    void advance_samples();
+
+    // From the candidates of all beams to the beams of the next step.
+    void advance();
 
   private:
     struct Continuation {
@@ -47,10 +43,11 @@ class BeamGroup {
         Candidate candidate;
         double sum;
     };
-    std::vector<Continuation> continuations(const std::vector<int>& others) const;
+    std::vector<Continuation> continuations() const;
     Beam continued(const Continuation& c) const;
     Hypothesis hypothesis(Beam beam, bool ended) const;
     void advance_bert4keras(std::vector<Beam> best);
+    void advance_samples();
     void keep_best_finished();
     bool may_improve() const;
     double length_norm(std::size_t length) const;

@@ -18,17 +18,11 @@ constexpr int numbers_a_piece = 1 << 15;  // of logits: below, another thread co
 // A source while it is searched.
 struct Searched {
     Searched(int number, const SearchSource& from, const SearchOptions& options)
-        : index(number), source(from), rules(from, options) {
-        const int count = options.samples > 0 ? options.samples : options.beams / options.groups;
-        for (int g = 0; g < options.groups; g++) groups.emplace_back(rules, options, count);
-    }
-    bool done() const {
-        return std::all_of(groups.begin(), groups.end(), [](const BeamGroup& g) { return g.done(); });
-    }
+        : index(number), source(from), rules(from, options), beams(rules, options) {}
     int index;
     const SearchSource& source;
     const SearchRules rules;
-    std::vector<BeamGroup> groups;
+    Beams beams;
 };
 
 class Search {
@@ -46,10 +40,10 @@ class Search {
                              for (std::int64_t i = begin; i < end; i++) look(work_[std::size_t(i)], logits, scores);
                          });
             for (auto& s : searched) {
-                advance(*s);
-                if (s->done()) found[std::size_t(s->index)] = results(*s);
+                s->beams.advance();
+                if (s->beams.done()) found[std::size_t(s->index)] = s->beams.results();
             }
-            searched.erase(std::remove_if(searched.begin(), searched.end(), [](auto& s) { return s->done(); }),
+            searched.erase(std::remove_if(searched.begin(), searched.end(), [](auto& s) { return s->beams.done(); }),
                            searched.end());
         }
     }
@@ -58,7 +52,6 @@ class Search {
     // A beam that needs candidates.
     struct Work {
         Searched* searched;
-        BeamGroup* group;
         std::size_t beam;
     };
 
@@ -68,71 +61,40 @@ class Search {
         work_.clear();
         for (auto& s : searched) {
             if (step_ == 0) rows_.push_back(NextToken::Row{s->index, -1, s->source.begin});
-            for (BeamGroup& group : s->groups)
-                for (std::size_t b = 0; b < group.beams().size(); b++) {
-                    Beam& beam = group.beams()[b];
-                    if (step_ > 0) rows_.push_back(NextToken::Row{s->index, beam.row, beam.written.back()});
-                    beam.row = int(rows_.size()) - 1;
-                    work_.push_back(Work{s.get(), &group, b});
-                }
+            for (std::size_t b = 0; b < s->beams.all().size(); b++) {
+                Beam& beam = s->beams.all()[b];
+                if (step_ > 0) rows_.push_back(NextToken::Row{s->index, beam.row, beam.written.back()});
+                beam.row = int(rows_.size()) - 1;
+                work_.push_back(Work{s.get(), b});
+            }
         }
     }
 
     void look(const Work& work, const float* logits, TokenScores& scores) const {
-        Beam& beam = work.group->beams()[work.beam];
+        Beam& beam = work.searched->beams.all()[work.beam];
         const int V = model_.vocabulary();
         const float* row = logits + std::int64_t(beam.row) * V;
-        const SearchRules& rules = work.searched->rules;
         beam.next.clear();
-        const std::vector<int>& forced = rules.forced(step_);
-        const double u =
-            options_.samples > 0
-                ? sampling_draw(seed_, work.searched->source.line,
-                                work.searched->source.sample + work.group->sample(work.beam), std::uint32_t(step_))
-                : 0;
-        if (!forced.empty()) {  // it costs nothing, as in Hugging Face's generate; several are equally good
-            for (int token : forced) beam.next.push_back(Candidate{token, 0});
-            if (options_.samples > 0) beam.next = {beam.next[std::size_t(u * double(forced.size()))]};
-            return;
-        }
         scores.read(row, V);
         const double log_sum = scores.log_sum();
         if (!std::isfinite(log_sum))
             throw Error(text("search: logits of the source of line ", work.searched->source.line, ", step ", step_,
                              ", hold NaN or infinity, or nothing else than minus infinity"));
         const bool one = options_.beams == 1;  // Hugging Face's generate penalises logits there, log p with more beams
-        rules.apply(scores, beam.written, one ? 0 : log_sum);
+        work.searched->rules.apply(scores, beam.written, one ? 0 : log_sum);
         if (options_.samples > 0) {
+            const double u = sampling_draw(seed_, work.searched->source.line,
+                                           work.searched->source.sample + work.searched->beams.sample(work.beam),
+                                           std::uint32_t(step_));
             const int token = scores.draw(options_, u);
             if (token >= 0) beam.next.push_back(Candidate{token, double(row[token]) - log_sum});
             return;
         }
-        for (const TokenScores::Token& t : scores.best(work.group->candidates())) {
+        for (const TokenScores::Token& t : scores.best(work.searched->beams.candidates())) {
             double log_p = double(one ? row[t.id] : t.score) - log_sum;
             if (options_.bert4keras) log_p = std::log(std::exp(log_p) + 1e-12);
             beam.next.push_back(Candidate{t.id, log_p});
         }
-    }
-
-    void advance(Searched& s) const {
-        std::vector<int> chosen;
-        for (BeamGroup& group : s.groups) {
-            if (group.done()) continue;
-            if (options_.samples > 0)
-                group.advance_samples();
-            else
-                group.advance(chosen);
-        }
-    }
-
-    std::vector<Hypothesis> results(const Searched& s) const {
-        std::vector<Hypothesis> all;
-        for (const BeamGroup& group : s.groups) all.insert(all.end(), group.finished().begin(), group.finished().end());
-        if (options_.samples > 0) return all;
-        std::stable_sort(all.begin(), all.end(),
-                         [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-        if (all.size() > std::size_t(options_.n_best)) all.resize(std::size_t(options_.n_best));
-        return all;
     }
 
     NextToken& model_;

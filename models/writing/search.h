@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writing by a model that tells the logits of the next token: greedy, beams, diverse beams, sampling.
+// Writing by a model that tells the logits of the next token: greedy, beams, sampling.
 // Each option, its formula and where it comes from: docs/decoding.md.
 //
 // Everything is a function of (source, options, seed): which sources are searched together, and by how many
@@ -35,22 +35,13 @@ struct SearchSource {
     int begin = 0;             // the first token the model is fed; not part of what is written
     std::vector<int> ends;     // any of them ends a hypothesis
     int maximum = 0;           // tokens written at most, the end counted; 0: the options' maximum
-    std::vector<int> tokens;   // of the input: read by `penalise_source` alone
 };
 
 struct SearchOptions {
     // Beams. One is greedy; then the rest of these, but for the length, has no part in it.
     int beams = 1;
-    int n_best = 1;                // hypotheses returned, the best first; at most `beams`
-    int groups = 1;                // diverse beam search, beams / groups each: Vijayakumar et al. 2018
-    double diversity_penalty = 0;  // times how many beams of earlier groups chose the token in this step
-    // score = sum / length^alpha, or sum / ((5 + length) / 6)^alpha: Wu et al. 2016, equation 14
-    enum class Length { hugging_face, gnmt };
-    Length length_form = Length::hugging_face;
-    double length_penalty = 1;  // alpha
-    // Hugging Face's early_stopping = True, False, "never"
-    enum class Stop { when_full, heuristic, never };
-    Stop stop = Stop::heuristic;
+    int n_best = 1;             // hypotheses returned, the best first; at most `beams`
+    double length_penalty = 1;  // alpha: score = sum / length^alpha
 
     // Sampling, where samples > 0: so many a source. Tokens pass the temperature, top-k and top-p in this order.
     int samples = 0;
@@ -60,14 +51,10 @@ struct SearchOptions {
 
     // Rules of what may be written, in the order in which they act.
     double repetition_penalty = 1;  // of tokens already written, `begin` among them: Keskar et al. 2019
-    bool penalise_source = false;   // and of the source's tokens
     int no_repeat_ngram = 0;        // no n-gram of this length twice; 0: off. Paulus et al. 2018
     std::vector<int> forbidden;     // never written
     int minimum = 0;                // tokens before an end is allowed
     int maximum = 128;              // tokens written at most, the end counted
-    int ends_needed = 1;            // a hypothesis ends with its end token of this number, from 1
-    std::vector<int> prefix;        // the first tokens, forced
-    bool force_end = false;         // the token at the maximum is an end
 
     // bert4keras' beam search and its `minlen`: it stops when the best beam ends, and drops others that do.
     bool bert4keras = false;

@@ -9,14 +9,6 @@
 namespace masquerade {
 namespace {
 
-std::vector<int> sorted(std::vector<int> ids) {
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    return ids;
-}
-
-bool holds(const std::vector<int>& ids, int id) { return std::binary_search(ids.begin(), ids.end(), id); }
-
 void at_least(const char* name, double found, double least) {
     if (!(found >= least) || std::isinf(found))
         throw Error(text("search: ", name, " is ", found, ", expected a number from ", least));
@@ -32,61 +24,43 @@ void in_vocabulary(const char* name, const std::vector<int>& ids, int V) {
 void check(const SearchOptions& o, int V) {
     at_least("beams", o.beams, 1);
     at_least("n_best", o.n_best, 1);
-    at_least("groups", o.groups, 1);
-    at_least("diversity_penalty", o.diversity_penalty, 0);
     at_least("length_penalty", o.length_penalty, -100);
     at_least("samples", o.samples, 0);
     at_least("no_repeat_ngram", o.no_repeat_ngram, 0);
     at_least("minimum", o.minimum, 0);
-    at_least("ends_needed", o.ends_needed, 1);
     if (!(o.repetition_penalty > 0))
         throw Error(text("search: repetition_penalty is ", o.repetition_penalty, ", expected above 0"));
     if (o.n_best > o.beams) throw Error(text("search: n_best is ", o.n_best, ", but there are ", o.beams, " beams"));
-    if (o.beams % o.groups != 0)
-        throw Error(text("search: ", o.beams, " beams do not divide into ", o.groups, " groups"));
     if (o.samples > 0) {
         if (o.beams > 1) throw Error("search: samples and beams exclude each other; set one of them");
         if (!(o.temperature > 0)) throw Error("search: samples are drawn at a temperature above 0");
         if (!(o.top_p >= 0 && o.top_p <= 1)) throw Error(text("search: top_p is ", o.top_p, ", expected from 0 to 1"));
         at_least("top_k", o.top_k, 0);
     }
-    if (o.bert4keras && (o.groups > 1 || o.n_best > 1))
-        throw Error("search: bert4keras' beam search has neither groups nor an n-best list");
+    if (o.bert4keras && o.n_best > 1) throw Error("search: bert4keras' beam search has no n-best list");
     in_vocabulary("forbidden", o.forbidden, V);
-    in_vocabulary("prefix", o.prefix, V);
 }
 
 void check(const SearchSource& source, const SearchOptions& options, int V) {
     in_vocabulary("begin", {source.begin}, V);
     in_vocabulary("ends", source.ends, V);
-    if (options.penalise_source) in_vocabulary("a source", source.tokens, V);
     at_least("maximum", source.maximum > 0 ? source.maximum : options.maximum, 1);
-    if (options.force_end && source.ends.empty())
-        throw Error(text("search: force_end, but the source of line ", source.line, " names no end token"));
 }
 
 SearchRules::SearchRules(const SearchSource& source, const SearchOptions& options)
     : options_(options),
       begin_(source.begin),
       maximum_(source.maximum > 0 ? source.maximum : options.maximum),
-      ends_(sorted(source.ends)),
-      seen_(options.penalise_source ? source.tokens : std::vector<int>()) {
-    if (!is_end(source.begin)) seen_.push_back(source.begin);  // the text before ended; this one has not
-    seen_ = sorted(seen_);
-    for (int token : options.prefix) prefix_.push_back({token});
+      ends_(source.ends) {
+    std::sort(ends_.begin(), ends_.end());
+    ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
 }
 
-bool SearchRules::is_end(int token) const { return holds(ends_, token); }
+bool SearchRules::is_end(int token) const { return std::binary_search(ends_.begin(), ends_.end(), token); }
 
 // In bert4keras an end before the minimum is allowed and ends nothing; there the end itself counts.
-bool SearchRules::ends(int end_tokens, std::size_t length) const {
-    if (options_.bert4keras && length < std::size_t(options_.minimum)) return false;
-    return end_tokens >= options_.ends_needed;
-}
-
-const std::vector<int>& SearchRules::forced(std::size_t step) const {
-    if (options_.force_end && step + 1 == std::size_t(maximum_)) return ends_;
-    return step < prefix_.size() ? prefix_[step] : free_;
+bool SearchRules::ends(int token, std::size_t length) const {
+    return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
 }
 
 void SearchRules::apply(TokenScores& row, const std::vector<int>& written, double shift) const {
@@ -105,12 +79,10 @@ void SearchRules::penalise_repetition(TokenScores& row, const std::vector<int>& 
         const double s = double(row[id]) - shift;
         row.set(id, float(shift + (s < 0 ? s * penalty : s / penalty)));
     };
-    for (int id : seen_) penalise(id);
-    for (std::size_t i = 0; i < written.size(); i++)
-        if (std::find(written.begin(), written.begin() + std::ptrdiff_t(i), written[i]) ==
-                written.begin() + std::ptrdiff_t(i) &&
-            !holds(seen_, written[i]))
-            penalise(written[i]);
+    const bool by_begin = !is_end(begin_);  // an end belongs to the text before
+    if (by_begin) penalise(begin_);
+    for (auto at = written.begin(); at != written.end(); ++at)
+        if (std::find(written.begin(), at, *at) == at && !(by_begin && *at == begin_)) penalise(*at);
 }
 
 // Whatever has followed the last n-1 tokens before may not follow them again; `begin` is the first of the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rules of what a source may write next: the edits of a row of scores, in the order of Hugging Face's generate:
-// repetition, n-grams, forbidden, minimum length, forced.
+// repetition, n-grams, forbidden, minimum length.
 #pragma once
 #include <vector>
 
@@ -18,27 +18,22 @@ class SearchRules {
     SearchRules(const SearchSource& source, const SearchOptions& options);
 
     int maximum() const { return maximum_; }
-    bool is_end(int token) const;
     std::size_t end_count() const { return ends_.size(); }
-    // Whether a hypothesis of this length ends, if its last token is its end token number `end_tokens`.
-    bool ends(int end_tokens, std::size_t length) const;
-
-    // The tokens that step number `step` is forced to, by id; empty: it is free.
-    const std::vector<int>& forced(std::size_t step) const;
+    // Whether a hypothesis of `length` tokens ends with this one.
+    bool ends(int token, std::size_t length) const;
 
     // Edits the row after `written`. The penalty acts on score - shift: on log p where shift is the log sum
     // exp of the logits, on the logits where it is 0.
     void apply(TokenScores& row, const std::vector<int>& written, double shift) const;
 
   private:
+    bool is_end(int token) const;
     void penalise_repetition(TokenScores& row, const std::vector<int>& written, double shift) const;
     void forbid_ngrams(TokenScores& row, const std::vector<int>& written) const;
 
     const SearchOptions& options_;
     int begin_, maximum_;
-    std::vector<int> ends_, seen_;  // sorted; seen_: what counts as written before the first step
-    std::vector<std::vector<int>> prefix_;
-    const std::vector<int> free_;
+    std::vector<int> ends_;  // sorted
 };
 
 }  // namespace masquerade

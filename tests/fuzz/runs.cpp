@@ -316,8 +316,8 @@ std::unique_ptr<Run> loaded(const std::string& path, bool to_train = false) {
 }
 
 void write_latents(UniVaeRun& run, std::size_t byte) {
-    const char* words[] = {"", "fitted", "codes", "uniform"};
-    run.choose_prior(words[byte % 4], {});
+    const char* words[] = {"", "fitted", "uniform"};
+    run.choose_prior(words[byte % 3], {});
     UniVaeDecoder decoder(run.model, run.special());
     SearchOptions options;
     options.maximum = 12;
@@ -387,7 +387,7 @@ void begin_with(const std::string& path, std::size_t byte) {
         start->extend(settings->words(), kind.name);
     else if (byte & 64)
         start->keep(text);
-    const std::unique_ptr<Run> run = kind.fresh(*settings, start->vocabulary(), DType::f32, Device::cpu);
+    const std::unique_ptr<Run> run = kind.fresh(*settings, start->tokenizer().vocabulary(), DType::f32, Device::cpu);
     run->tokenizer = start->tokenizer();
     start->give_weights(*run);
     const std::unique_ptr<Task> task = run->task(text);

@@ -20,7 +20,6 @@ struct Searching {
     int count = 0;                      // samples; 0: not asked for
     std::optional<double> temperature;  // 0: greedy
     SearchOptions search;
-    std::string length_form = "hf", stop = "heuristic";
     std::vector<std::string> forbidden;
     bool scores = false;
     Option maximum;

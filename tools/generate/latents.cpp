@@ -48,8 +48,6 @@ class Generator {
             throw BadUsage("--prior and --latent-temperature are of drawn latents: of --count and --resample");
         if ((a.reads() || language_model) && a.sampling.refine > 0)
             throw BadUsage("--refine is of samples from latents: it goes with --count alone");
-        if (a.reads() && a.sampling.prior == "codes")
-            throw BadUsage("--prior codes draws whole latents: it goes with --count alone");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
@@ -90,7 +88,7 @@ class Generator {
                     r.latent = run_.model.space.interpolate(latents[i], other_latents[i], double(k) / (points - 1));
                 else if (!a_.resample.empty() && run_.prior)
                     r.latent = run_.prior->draw_rest(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k),
-                                                     run_.prior_temperature.value_or(LatentPrior::default_temperature));
+                                                     run_.prior_temperature);
                 else if (!a_.resample.empty())
                     r.latent =
                         run_.model.space.redrawn(latents[i], slice_.from, slice_.to, seed_, line, std::uint32_t(k));

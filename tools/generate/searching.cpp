@@ -19,14 +19,8 @@ void Searching::declare(Options& app) {
     group.number("--n-best", search.n_best, 1, 1024, "write the best N of the beam, with tabs between (default: 1)");
     group.number("--samples", search.samples, 1, 10000, "draw N targets for each source, with tabs between");
     group.flag("--scores", scores, "each target is followed by a tab and its score");
-    group.number("--length-penalty", search.length_penalty, -100.0, 100.0, "alpha of the score (default: 1)", "ALPHA");
-    group.choice("--length-form", length_form, {"hf", "gnmt"},
-                 "score = sum / length^alpha (hf, default), or sum / ((5 + length) / 6)^alpha (gnmt)");
-    group.choice("--stop", stop, {"full", "heuristic", "never"},
-                 "of a beam: full, heuristic (default) or never before no better can come", "WHEN");
-    group.number("--groups", search.groups, 1, 1024, "diverse beam search in so many groups (default: 1)");
-    group.number("--diversity", search.diversity_penalty, 0.0, 1e6, "penalty for a token that earlier groups chose",
-                 "X");
+    group.number("--length-penalty", search.length_penalty, -100.0, 100.0,
+                 "alpha of the score, sum / length^alpha (default: 1)", "ALPHA");
     group.number("--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
     group.number("--repetition-penalty", search.repetition_penalty, 0.01, 100.0, "above 1: of tokens that were written",
                  "X");
@@ -53,12 +47,8 @@ void Searching::expect_agreement(bool draws) const {
         throw BadUsage(text("--n-best ", search.n_best, " needs a beam of as many, found ", beam, ": give ",
                             draws ? text("--samples ", search.n_best, " in place of it")
                                   : text("--beam ", search.n_best, " or more")));
-    if (search.beams % search.groups != 0)
-        throw BadUsage(text(beam, " does not divide into --groups ", search.groups, ": give --beam ",
-                            (search.beams / search.groups + 1) * search.groups, ", or any multiple of ",
-                            search.groups));
-    if (search.bert4keras && (search.groups > 1 || search.n_best > 1))
-        throw BadUsage("--bert4keras writes the best of one beam: leave out --groups and --n-best");
+    if (search.bert4keras && search.n_best > 1)
+        throw BadUsage("--bert4keras writes the best of one beam: leave out --n-best");
     if (search.minimum > search.maximum)
         throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
                             search.minimum, " or more"));
@@ -69,9 +59,6 @@ SearchOptions Searching::options_for(const Run& run, bool count_draws) const {
                      (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
     expect_agreement(draws);
     SearchOptions options = search;
-    using Stop = SearchOptions::Stop;
-    if (length_form == "gnmt") options.length_form = SearchOptions::Length::gnmt;
-    options.stop = stop == "full" ? Stop::when_full : stop == "never" ? Stop::never : Stop::heuristic;
     if (draws) options.samples = std::max(options.samples, 1);
     if (draws) options.temperature = temperature.value_or(1);
     for (const std::string& token : forbidden) {

@@ -45,7 +45,7 @@ points() {
     (cd "$here" && timeout -k 2 "$to_compile" "$work/confine" "$to_compile" 2048 "$here" "$root"/{engine,input,tokenizer,data,models} "$root/docs/labs/$1" \
         "$root/docs/labs/check.h" "$work/server-$1.o" "${readable[@]}" -- "$cxx" -std=c++17 -I "$root" -w "${flags[@]}" -static -pthread \
         -x c++ "$here/lab.cpp" -x none "$work/server-$1.o" "${links[@]}" -o "$here/program") > /dev/null 2>&1 < /dev/null || { echo error; return; }
-    said=$(LAB_STUDENT=$here/program timeout -k 2 "$seconds" "$work/judge-$1" < /dev/null 2> /dev/null | tail -n 1; exit "${PIPESTATUS[0]}")
+    said=$(LAB_STUDENT=$here/program LAB_SECONDS=$seconds timeout -k 2 "$seconds" "$work/judge-$1" < /dev/null 2> /dev/null | tail -n 1; exit "${PIPESTATUS[0]}")
     status=$?
     rm -rf "$here"
     if [ $status = 124 ] || [ $status = 137 ]; then echo late

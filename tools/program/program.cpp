@@ -170,9 +170,9 @@ void stop_signal(int number) {
     errno = error;
 }
 
-}  // namespace
-
 bool stopped() { return stops > 0 || hung_up; }
+
+}  // namespace
 
 void stop_at_once() { closing = true; }
 

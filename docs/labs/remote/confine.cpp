@@ -4,7 +4,6 @@
 // It may write in FOLDER alone, and read there, in the system's folders and in READABLE; time, memory and the size of
 // files are limited.
 // confine --check: status 0 if this kernel can filter system calls (cage.h); prints a note if it cannot limit files.
-#include <linux/landlock.h>
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -13,8 +12,13 @@
 
 #include "docs/labs/remote/cage.h"
 
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#endif
+
 namespace {
 
+#if __has_include(<linux/landlock.h>) && defined(SYS_landlock_create_ruleset)
 constexpr __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr __u64 all = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // of the first version
 constexpr __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
@@ -34,6 +38,13 @@ void allow(int rules, const char* path, __u64 access) {
     }
     close(file);
 }
+bool restrict_to(int rules) { return syscall(SYS_landlock_restrict_self, rules, 0) == 0; }
+#else  // headers older than Linux 5.13: files are not limited, and --check says so
+constexpr __u64 reading = 0, all = 0, of_files = 0;
+int ruleset() { return -1; }
+void allow(int, const char*, __u64) {}
+bool restrict_to(int) { return false; }
+#endif
 
 int check() {
     const pid_t child = fork();
@@ -69,7 +80,7 @@ int main(int count, char** words) {
     int at = 4;
     for (; at < count && std::strcmp(words[at], "--") != 0; at++) allow(rules, words[at], reading);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (rules >= 0 && syscall(SYS_landlock_restrict_self, rules, 0) != 0) return std::perror("landlock"), 126;
+    if (rules >= 0 && !restrict_to(rules)) return std::perror("landlock"), 126;
     setenv("TMPDIR", words[3], 1);
     if (at + 1 >= count) return 2;
     execvp(words[at + 1], words + at + 1);

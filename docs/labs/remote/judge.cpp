@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "docs/labs/remote/cage.h"
@@ -16,7 +17,11 @@ namespace remote {
 namespace {
 
 constexpr std::size_t memory = std::size_t(2) << 30;
-constexpr unsigned most_seconds = 60;
+// Of the processor, for one student: LAB_SECONDS, as long as the grader lets the judge run, but a minute at least.
+unsigned most_seconds() {
+    const char* const given = std::getenv("LAB_SECONDS");
+    return std::max(60u, given ? unsigned(std::strtoul(given, nullptr, 10)) : 0u);
+}
 
 struct Process {
     pid_t judge = 0, id = 0;
@@ -50,7 +55,7 @@ void start() {
         for (int i = 0; i < 6; i++) dup2(moved[i], i);
         for (int i = 6; i < 1024; i++) close(i);
         fcntl(cage::program, F_SETFD, FD_CLOEXEC);
-        cage::start(memory, most_seconds);
+        cage::start(memory, most_seconds());
     }
     close(program), close(shared), close(ends[1]);
     process = {getpid(), child, ends[0], 0};

@@ -6,12 +6,12 @@
 //     4. the packages of Python: PyTorch brings a cuBLAS of its own
 #pragma once
 #include <dlfcn.h>
+#include <glob.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,98 +26,49 @@ struct CublasSearch {
     const char* (*variable)(const char* name) = [](const char* name) -> const char* { return std::getenv(name); };
 
     std::string file() const { return text("libcublasLt.so.", major); }
+    std::string value_of(const char* name) const {
+        const char* value = variable(name);
+        return value ? value : "";
+    }
 };
 
-namespace detail {
-
-// Whether a goes before b: numbers within names count as numbers, the larger one first: cuda-13.10, cuda-13.2, cuda-13.
-inline bool newer(const std::string& a, const std::string& b) {
-    std::size_t i = 0, j = 0;
-    auto number = [](const std::string& s, std::size_t& at) {
-        unsigned long value = 0;
-        while (at < s.size() && std::isdigit(static_cast<unsigned char>(s[at])))
-            value = value * 10 + static_cast<unsigned long>(s[at++] - '0');
-        return value;
-    };
-    while (i < a.size() && j < b.size()) {
-        const bool digits =
-            std::isdigit(static_cast<unsigned char>(a[i])) && std::isdigit(static_cast<unsigned char>(b[j]));
-        const unsigned long x = digits ? number(a, i) : static_cast<unsigned char>(a[i++]),
-                            y = digits ? number(b, j) : static_cast<unsigned char>(b[j++]);
-        if (x != y) return x > y;
-    }
-    return a.size() - i > b.size() - j;
-}
-
-// The folders `name` and `name.*` in a folder, the newest version first.
-inline std::vector<std::string> versions_of(const std::string& name, const std::string& folder) {
-    std::vector<std::string> names;
-    std::error_code ignored;
-    for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
-        const std::string found = entry->path().filename().string();
-        const bool version = found == name || found.compare(0, name.size() + 1, name + ".") == 0;
-        if (version && entry->is_directory(ignored)) names.push_back(found);
-    }
-    std::sort(names.begin(), names.end(), newer);
-    for (std::string& found : names) found = folder + "/" + found;
-    return names;
-}
-
-}  // namespace detail
-
-// The files to open, in this order; the loader finds a name without a folder. A file that two paths lead to is listed
-// once. Files need not exist.
+// The files to open, in this order; the loader finds a name without a folder, all others are there. A file that two
+// paths lead to is listed once.
 inline std::vector<std::string> cublas_places(const CublasSearch& search) {
-    using namespace std::filesystem;
-    std::vector<std::string> places;
-    std::set<path> known;
+    namespace fs = std::filesystem;
     std::error_code ignored;
-    auto value_of = [&](const char* name) -> std::string {
-        const char* value = search.variable(name);
-        return value ? value : "";
-    };
-    auto add = [&](const std::string& folder) {
-        const path file = path(folder) / search.file();
-        path real = weakly_canonical(file, ignored);
-        if (known.insert(ignored ? file : real).second) places.push_back(file.string());
-    };
-    if (const std::string named = value_of("MASQUERADE_CUBLAS"); !named.empty()) {
-        if (!is_directory(named, ignored)) return {named};
-        add(named);
-        return places;
-    }
-    places.push_back(search.file());
+    if (const std::string named = search.value_of("MASQUERADE_CUBLAS"); !named.empty())
+        return {fs::is_directory(named, ignored) ? named + '/' + search.file() : named};
 
-    std::vector<std::string> toolkits = {value_of("CUDA_HOME"), value_of("CUDA_PATH"), search.root + "/usr/local/cuda"};
-    for (const std::string& folder : detail::versions_of(text("cuda-", search.major), search.root + "/usr/local"))
-        toolkits.push_back(folder);
-    toolkits.push_back(search.root + "/opt/cuda");
-    for (const std::string& toolkit : toolkits)
-        for (const char* folder : {"/lib64", "/lib", "/targets/x86_64-linux/lib"})
-            if (!toolkit.empty()) add(toolkit + folder);
-
-    // `lib` of a Python: lib/python3.12/site-packages/nvidia/cu13/lib, or .../cublas/lib as it was before CUDA 13.
-    auto add_packages = [&](const std::string& lib) {
-        for (const std::string& python : detail::versions_of("python3", lib))
-            for (const char* packages : {"/site-packages", "/dist-packages"})
-                for (const std::string& package : {text("cu", search.major), std::string("cublas")})
-                    if (is_directory(python + packages + "/nvidia/" + package, ignored))
-                        add(python + packages + "/nvidia/" + package + "/lib");
-    };
-    const std::string all = value_of("PATH");
-    for (std::size_t from = 0; from < all.size();) {
-        const std::size_t end = std::min(all.find(':', from), all.size());
-        const path python = path(all.substr(from, end - from)) / "python3";
-        from = end + 1;
-        if (python.is_relative() || !exists(python, ignored)) continue;
-        add_packages((python.parent_path() / "../lib").string());
-        add_packages((canonical(python, ignored).parent_path() / "../lib").string());
+    std::vector<std::string> folders;  // patterns
+    const std::string& root = search.root;
+    for (const std::string& toolkit :
+         {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
+          root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})
+        if (!toolkit.empty()) folders.push_back(toolkit + "/{lib64,lib,targets/x86_64-linux/lib}");
+    // Of a Python: lib/python3.12/site-packages/nvidia/cu13/lib, or .../cublas/lib as it was before CUDA 13.
+    const std::string packages = text("/lib/python3*/{site,dist}-packages/nvidia/{cu", search.major, ",cublas}/lib");
+    std::istringstream path(search.value_of("PATH"));
+    for (std::string folder; std::getline(path, folder, ':');) {
+        const fs::path python = fs::path(folder) / "python3";
+        if (python.is_relative() || !fs::exists(python, ignored)) continue;
+        folders.push_back(folder + "/.." + packages);
+        folders.push_back((fs::canonical(python, ignored).parent_path() / "..").string() + packages);
     }
-    for (const std::string& folder :
-         {value_of("VIRTUAL_ENV"), value_of("HOME").empty() ? "" : value_of("HOME") + "/.local"})
-        if (!folder.empty()) add_packages(folder + "/lib");
-    add_packages(search.root + "/usr/local/lib");
-    add_packages(search.root + "/usr/lib");
+    for (const std::string& prefix :
+         {search.value_of("VIRTUAL_ENV"), search.value_of("HOME") + "/.local", root + "/usr/local", root + "/usr"})
+        if (!prefix.empty()) folders.push_back(prefix + packages);
+
+    std::vector<std::string> places = {search.file()};
+    std::set<fs::path> known;
+    for (const std::string& folder : folders) {
+        glob_t found{};
+        if (glob((folder + '/' + search.file()).c_str(), GLOB_BRACE, nullptr, &found) == 0)
+            for (std::size_t i = 0; i < found.gl_pathc; i++)
+                if (known.insert(fs::weakly_canonical(found.gl_pathv[i], ignored)).second)
+                    places.emplace_back(found.gl_pathv[i]);
+        globfree(&found);
+    }
     return places;
 }
 
@@ -129,25 +80,15 @@ struct CublasOpened {
 
 inline CublasOpened open_cublas(const CublasSearch& search) {
     std::string failed;
-    std::size_t absent = 0;
-    const std::vector<std::string> places = cublas_places(search);
-    for (const std::string& place : places) {
-        std::error_code ignored;
-        const bool named = place.find('/') != std::string::npos || places.size() == 1;
-        if (named && !std::filesystem::exists(place, ignored)) {
-            if (places.size() == 1) failed = text("; ", place, " does not exist");
-            absent++;
-            continue;
-        }
+    for (const std::string& place : cublas_places(search)) {
         if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return {library, place, ""};
         const char* why = dlerror();
         const std::string reason = why ? why : "no reason given";  // as a rule it begins with the name
         failed += reason.compare(0, place.size(), place) == 0 ? "; " + reason : "; " + place + ": " + reason;
     }
     return {nullptr, "",
-            text("no ", search.file(), " can be opened", failed,
-                 places.size() > 1 ? text("; ", absent, " other places do not have it") : std::string(),
-                 "; install cuBLAS of CUDA ", search.major, ", or name the file or its folder in MASQUERADE_CUBLAS")};
+            text("no ", search.file(), " can be opened", failed, "; install cuBLAS of CUDA ", search.major,
+                 ", or name the file or its folder in MASQUERADE_CUBLAS")};
 }
 
 }  // namespace masquerade

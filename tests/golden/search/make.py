@@ -3,12 +3,10 @@
 """Writes what others find in the tables of table.py.
 
     tests/golden/search/make.py beams        beams.json: generate() of transformers 5 (made with 5.23.0)
-    tests/golden/search/make.py groups       groups.json: diverse beams, gone from transformers 5 (4.49.0)
     tests/golden/search/make.py bert4keras   bert4keras.json: the rules restated in bert4keras.py
 
 A file lists cases: the options, and for every table the hypotheses, each "tokens score": a digit a token,
-without BEGIN, with the end. A greedy search reports no score. Groups: only those tables are kept where every
-hypothesis ended. What an unfinished group returns at the maximum is different here: docs/decoding.md.
+without BEGIN, with the end. A greedy search reports no score.
 """
 import itertools
 import json
@@ -19,7 +17,7 @@ from table import BEGIN, END, V, table
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 TABLES = 50
-PAD = 5  # of finished groups; they are counted as a token that others chose, so it is a forbidden one
+PAD = 5
 
 
 def model():
@@ -58,8 +56,7 @@ def found(options, number, one):
     import torch
 
     one.table = torch.tensor(table(number))
-    start = options.get("prompt", []) + [BEGIN]
-    options = {k: v for k, v in options.items() if k != "prompt"}
+    start = [BEGIN]
     out = one.generate(torch.tensor([start]), do_sample=False, use_cache=False, pad_token_id=PAD,
                        bos_token_id=BEGIN, eos_token_id=END, return_dict_in_generate=True, output_scores=True,
                        attention_mask=torch.ones(1, len(start), dtype=torch.long), **options)
@@ -70,28 +67,17 @@ def found(options, number, one):
 
 def beam_cases():
     yield {"num_beams": 1, "max_new_tokens": 8}
-    for beams, length, stop in itertools.product((2, 4), (-1.0, 0.0, 0.6, 1.0, 2.0), (False, True, "never")):
+    for beams, length in itertools.product((2, 4), (-1.0, 0.0, 0.6, 1.0, 2.0)):
         yield {"num_beams": beams, "num_return_sequences": beams, "length_penalty": length,
-               "early_stopping": stop, "max_new_tokens": 8}
+               "early_stopping": False, "max_new_tokens": 8}
     rules = [{"no_repeat_ngram_size": 2}, {"no_repeat_ngram_size": 1}, {"min_new_tokens": 3},
              {"repetition_penalty": 1.4}, {"repetition_penalty": 0.7}, {"bad_words_ids": [[5], [2]]},
-             {"forced_eos_token_id": END}, {"forced_bos_token_id": 3},
-             {"repetition_penalty": 1.3, "prompt": [4, 2, 2]},
-             {"no_repeat_ngram_size": 2, "min_new_tokens": 2, "repetition_penalty": 1.2,
-              "bad_words_ids": [[6]], "forced_eos_token_id": END}]
+             {"no_repeat_ngram_size": 2, "min_new_tokens": 2, "repetition_penalty": 1.2, "bad_words_ids": [[6]]}]
     for rule, beams in itertools.product(rules, (1, 2, 3)):
         if rule.get("no_repeat_ngram_size") == 1 and beams > 1:
             continue  # the beams run out of tokens, and transformers goes on with beams of -1e9
-        more = {"num_return_sequences": 2, "early_stopping": "never"} if beams > 1 else {}
+        more = {"num_return_sequences": 2, "early_stopping": False} if beams > 1 else {}
         yield {"num_beams": beams, "max_new_tokens": 8, **more, **rule}
-
-
-def group_cases():
-    sizes = ((4, 2), (4, 4), (6, 3))
-    for (beams, groups), penalty, length in itertools.product(sizes, (0.3, 1.5), (0.0, 1.0)):
-        yield {"num_beams": beams, "num_beam_groups": groups, "diversity_penalty": penalty,
-               "length_penalty": length, "num_return_sequences": beams, "early_stopping": True,
-               "max_new_tokens": 24, "bad_words_ids": [[PAD]]}
 
 
 def main(kind):
@@ -102,10 +88,8 @@ def main(kind):
         import transformers
         one, result = model(), {"transformers": transformers.__version__, "cases": []}
         result["first_logits"] = [float(x) for x in table(0).flatten()[:3]]
-        for options in beam_cases() if kind == "beams" else group_cases():
+        for options in beam_cases():
             answers = [found(options, number, one) for number in range(TABLES)]
-            if kind == "groups":
-                answers = [a if all(h.split()[0].endswith(str(END)) for h in a) else None for a in answers]
             result["cases"].append({"options": options, "found": answers})
             print(options, file=sys.stderr)
     lines = ",\n".join(json.dumps(case) for case in result.pop("cases"))
@@ -114,6 +98,6 @@ def main(kind):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("beams", "groups", "bert4keras"):
+    if len(sys.argv) != 2 or sys.argv[1] not in ("beams", "bert4keras"):
         sys.exit(__doc__)
     main(sys.argv[1])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The mixture of Gaussians: what EM promises, a known mixture found again, the density against its own draws and
-// against quadrature, rows that no density has, and the same bits for any number of threads.
+// The mixture of Gaussians: the density against its own draws and against quadrature, rows that no density has, and the
+// same bits for any number of threads.
 #include "models/density/mixture.h"
 
 #include <cmath>
@@ -53,87 +53,7 @@ GaussianMixture around_spheres(int M, int D, double deviation, std::uint64_t see
     return GaussianMixture(std::vector<double>(std::size_t(M), 1.0 / M), means, factor);
 }
 
-// sum_k log w_k - strength/2 (log det S + trace S^-1) in the space where the covariance of the rows, with the floor, is
-// 1:
-// the log densities of the parameters' priors, up to constants. log p differs by a constant there.
-double log_prior(const GaussianMixture& g, const GaussianMixture& pool, double strength) {
-    const std::size_t D = std::size_t(g.dimensions());
-    double determinant = 0, trace = 0, weights = 0;
-    for (double w : g.weights()) weights += std::log(w);
-    for (std::size_t j = 0; j < D; j++) {  // S^-1 there is A^T A, A = L^-1 P; column j of A by substitution
-        determinant += 2 * std::log(g.factor()[j * D + j]);
-        std::vector<double> a;
-        for (std::size_t i = 0; i < D; i++) {
-            a.push_back(pool.factor()[i * D + j]);
-            for (std::size_t k = 0; k < i; k++) a[i] -= g.factor()[i * D + k] * a[k];
-            a[i] /= g.factor()[i * D + i];
-            trace += a[i] * a[i];
-        }
-    }
-    return weights - 0.5 * strength * (determinant + trace);
-}
-
 }  // namespace
-
-TEST_CASE("mixture: no round of EM makes the objective fall") {
-    for (std::uint64_t seed = 1; seed <= 6; seed++) {
-        std::vector<float> x = draws(known(), 700, seed);
-        MixtureOptions o;
-        o.components = 1;
-        o.rounds = 1;
-        o.strength = 1e-9;
-        const GaussianMixture pool = GaussianMixture::fit(view_of(x, 4), o);
-        o.components = 1 + int(seed * 4 % 11);
-        o.strength = seed % 2 ? 0.5 : 30;
-        o.seed = seed;
-        std::vector<double> objective;
-        for (o.rounds = 0; o.rounds < 25; o.rounds++) {
-            const GaussianMixture g = GaussianMixture::fit(view_of(x, 4), o);
-            objective.push_back(mean_of(g.log_densities(view_of(x, 4))) + log_prior(g, pool, o.strength) / 700);
-        }
-        for (std::size_t i = 1; i < objective.size(); i++) {
-            CAPTURE(i);
-            CHECK(objective[i] >= objective[i - 1] - 2e-6);
-        }
-        CHECK(objective.back() > objective.front());
-    }
-}
-
-TEST_CASE("mixture: finds a known one again") {
-    const GaussianMixture truth = known();
-    std::vector<float> x = draws(truth, 8000, 3);
-    GaussianMixture best;
-    double most = -INFINITY;
-    for (std::uint64_t seed = 1; seed <= 8; seed++) {  // EM finds a local maximum: the best of some starts
-        MixtureOptions o;
-        o.components = 3;
-        o.rounds = 60;
-        o.strength = 1;
-        o.seed = seed;
-        GaussianMixture g = GaussianMixture::fit(view_of(x, 4), o);
-        const double found = mean_of(g.log_densities(view_of(x, 4)));
-        if (found > most) most = found, best = g;
-    }
-    for (int k = 0; k < 3; k++) {
-        int nearest = 0;
-        double least = INFINITY;
-        for (int j = 0; j < 3; j++) {
-            double square = 0;
-            for (int i = 0; i < 4; i++) {
-                double d = best.means()[std::size_t(j * 4 + i)] - truth.means()[std::size_t(k * 4 + i)];
-                square += d * d;
-            }
-            if (square < least) least = square, nearest = j;
-        }
-        CHECK(least < 0.02);
-        CHECK(std::fabs(best.weights()[std::size_t(nearest)] - truth.weights()[std::size_t(k)]) < 0.02);
-    }
-    for (int i = 0; i < 16; i++)
-        CHECK(std::fabs(best.factor()[std::size_t(i)] - truth.factor()[std::size_t(i)]) < 0.04);
-    std::vector<float> fresh = draws(truth, 4000, 4);
-    double lost = mean_of(truth.log_densities(view_of(fresh, 4))) - mean_of(best.log_densities(view_of(fresh, 4)));
-    CHECK(std::fabs(lost) < 0.02);
-}
 
 TEST_CASE("mixture: the density is that of the formula, and integrates to 1") {
     const GaussianMixture g({0.25, 0.75}, {-1, 0.5, 1, -0.5}, {0.6, 0, -0.5, 0.4});
@@ -184,14 +104,12 @@ TEST_CASE("mixture: draws have its weights, means and covariance; the temperatur
 TEST_CASE("mixture: the same bits for 1, 2 and 5 threads, and for a row alone") {
     const GaussianMixture truth = around_spheres(20, 12, 0.3, 7);
     std::vector<float> x = draws(truth, 3000, 8), other = draws(truth, 700, 9);
-    MixtureOptions o;
-    o.components = 150;
-    o.rounds = 4;
+    const auto fit = [&](std::uint64_t seed) { return GaussianMixture::fit(view_of(x, 12), 150, 1e-4, seed); };
     std::vector<GaussianMixture> fitted;
     std::vector<std::vector<double>> densities;
     for (int count : {1, 2, 5}) {
         set_threads(count);
-        fitted.push_back(GaussianMixture::fit(view_of(x, 12), o).widened(view_of(other, 12)));
+        fitted.push_back(fit(1).widened(view_of(other, 12)));
         densities.push_back(fitted.back().log_densities(view_of(other, 12)));
     }
     set_threads(0);
@@ -205,18 +123,14 @@ TEST_CASE("mixture: the same bits for 1, 2 and 5 threads, and for a row alone") 
     alone.data = other.data() + 12 * 333;
     alone.shape = {1, 12};
     CHECK(fitted[0].log_densities(alone)[0] == densities[0][333]);
-    GaussianMixture again = GaussianMixture::fit(view_of(x, 12), o);
-    o.seed = 2;
-    CHECK(GaussianMixture::fit(view_of(x, 12), o).means() != again.means());
+    CHECK(fit(1).means() == fitted[0].means());
+    CHECK(fit(2).means() != fitted[0].means());
 }
 
 TEST_CASE("mixture: widened makes rows that were not fitted likelier, as much as a factor can") {
     const GaussianMixture truth = around_spheres(1, 10, 0.5, 11);
     std::vector<float> x = draws(truth, 1000, 12), other = draws(truth, 500, 13), third = draws(truth, 2000, 14);
-    MixtureOptions o;
-    o.components = 250;
-    o.rounds = 2;
-    const GaussianMixture narrow = GaussianMixture::fit(view_of(x, 10), o);
+    const GaussianMixture narrow = GaussianMixture::fit(view_of(x, 10), 250, 1e-4, 1);
     const GaussianMixture wide = narrow.widened(view_of(other, 10));
     const double root = wide.factor()[0] / narrow.factor()[0], by = root * root;
     CHECK(by > 1.2);
@@ -237,36 +151,34 @@ TEST_CASE("mixture: widened makes rows that were not fitted likelier, as much as
 }
 
 TEST_CASE("mixture: few rows, equal rows, one row: a density all the same") {
-    MixtureOptions o;
-    o.components = 10;
+    const auto fit = [](const View& rows) { return GaussianMixture::fit(rows, 10, 1e-4, 1); };
     std::vector<float> few = draws(around_spheres(2, 20, 0.3, 31), 6, 32);  // fewer rows than dimensions
-    GaussianMixture g = GaussianMixture::fit(view_of(few, 20), o);
+    GaussianMixture g = fit(view_of(few, 20));
     CHECK(g.components() == 6);
     for (double p : g.log_densities(view_of(few, 20))) CHECK(std::isfinite(p));
     for (double x : g.draw(make_stream(1, "test", 0), 0)) CHECK(std::isfinite(x));
 
     std::vector<float> equal(std::size_t(20 * 50), 0.25f);
-    g = GaussianMixture::fit(view_of(equal, 20), o);
+    g = fit(view_of(equal, 20));
     for (double p : g.log_densities(view_of(equal, 20))) CHECK(std::isfinite(p));
     for (double x : g.draw(make_stream(1, "test", 0), 0)) CHECK(std::fabs(x - 0.25) < 0.02);
     CHECK(std::isfinite(mean_of(g.widened(view_of(equal, 20)).log_densities(view_of(equal, 20)))));
 
     std::vector<float> one = {1, 2, 3};
-    g = GaussianMixture::fit(view_of(one, 3), o);
+    g = fit(view_of(one, 3));
     CHECK(g.components() == 1);
     CHECK(std::isfinite(g.log_densities(view_of(one, 3))[0]));
 }
 
 TEST_CASE("mixture: what is no density is refused") {
-    MixtureOptions o;
     std::vector<float> x = draws(known(), 50, 1);
-    x[77] = NAN;
-    CHECK_SAYS(message_of<BadInput>([&] { GaussianMixture::fit(view_of(x, 4), o); }), "not finite");
-    x[77] = INFINITY;
-    CHECK_SAYS(message_of<BadInput>([&] { GaussianMixture::fit(view_of(x, 4), o); }), "not finite");
-    CHECK_SAYS(message_of<BadInput>([&] { GaussianMixture::fit(View{}, o); }), "at least one row");
-    o.components = 0;
-    CHECK_SAYS(message_of<BadUsage>([&] { GaussianMixture::fit(view_of(x, 4), o); }), "0 components");
+    const auto fit = [](const View& rows, int components) { return GaussianMixture::fit(rows, components, 1e-4, 1); };
+    for (float wrong : {NAN, INFINITY}) {
+        x[77] = wrong;
+        CHECK_SAYS(message_of<BadInput>([&] { fit(view_of(x, 4), 500); }), "not finite");
+    }
+    CHECK_SAYS(message_of<BadInput>([&] { fit(View{}, 500); }), "at least one row");
+    CHECK_SAYS(message_of<BadUsage>([&] { fit(view_of(x, 4), 0); }), "0 components");
     CHECK_SAYS(message_of<BadInput>([] { GaussianMixture({0.5, 0.4}, {1, 2}, {1}); }), "sum to 0.9");
     CHECK_SAYS(message_of<BadInput>([] { GaussianMixture({1.5, -0.5}, {1, 2}, {1}); }), "no density");
     CHECK_SAYS(message_of<BadInput>([] { GaussianMixture({1}, {1, 2}, {1, 0.5, 0, 1}); }), "no density");
@@ -285,10 +197,7 @@ TEST_CASE("mixture: weights sum to 1, however many components have no part in a 
         FourNormals n = normal4(stream.at(i, 0, 0));
         for (int k = 0; k < 4; k++) rows.push_back(n[k]);
     }
-    MixtureOptions options;
-    options.components = 2500;
-    options.rounds = 2;
-    GaussianMixture g = GaussianMixture::fit(view_of(rows, D), options);
+    GaussianMixture g = GaussianMixture::fit(view_of(rows, D), 2500, 1e-4, 1);
     double total = 0;
     for (double w : g.weights()) total += w;
     CHECK(std::fabs(total - 1) < 1e-12);

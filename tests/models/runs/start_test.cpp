@@ -36,7 +36,7 @@ template <class R, class Settings, class Change>
 std::unique_ptr<R> started(const Start& start, Settings s, std::string& said, Change change) {
     start.adopt(s);
     change(s);
-    auto run = std::make_unique<R>(s, start.vocabulary());
+    auto run = std::make_unique<R>(s, start.tokenizer().vocabulary());
     said = start.give_weights(*run);
     return run;
 }
@@ -132,7 +132,7 @@ TEST_CASE("start: between two kinds of attention goes what means the same; all e
             std::string said;
             const auto run =
                 started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = ours.name; });
-            const UniLmRun untouched(run->settings, start->vocabulary());
+            const UniLmRun untouched(run->settings, start->tokenizer().vocabulary());
             const bool same = std::string(theirs.weights) == ours.weights;
             for (const Tensor& own : run->parameters.all()) {
                 const bool of_attention = own.path.find("attention.") != own.path.npos ||
@@ -221,7 +221,7 @@ TEST_CASE("start: of one stack come an encoder and a decoder that compute what i
     std::string said;
     const auto two = started<Seq2SeqRun>(*start, Seq2SeqSettings(), said);
     CHECK(said == "encoder all 2 layers, decoder all 2 layers, embedding, head; new: cross-attention");
-    Seq2SeqRun untouched(two->settings, start->vocabulary());
+    Seq2SeqRun untouched(two->settings, start->tokenizer().vocabulary());
     int fresh = 0;
     for (const Tensor& t : two->parameters.all())
         if (t.path.find("cross.") != t.path.npos) {
@@ -379,7 +379,8 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
                 few.train.resize(3), few.held_out.clear(), few.held_out_targets.clear();
                 if (!few.train_targets.empty()) few.train_targets.resize(3);
                 if (keep) start->keep(few);
-                const std::unique_ptr<Run> second = to.fresh(*ours, start->vocabulary(), DType::f32, Device::cpu);
+                const std::unique_ptr<Run> second =
+                    to.fresh(*ours, start->tokenizer().vocabulary(), DType::f32, Device::cpu);
                 if (first->stacks().decoder && !second->stacks().decoder) {
                     CHECK_THROWS_AS(start->give_weights(*second), BadInput);
                     continue;

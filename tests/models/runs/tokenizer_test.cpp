@@ -70,7 +70,7 @@ std::vector<double> rows_of(const Run& run) {
 std::unique_ptr<Run> fresh(const ModelKind& kind, const Start& start) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
     start.adopt(*settings);
-    std::unique_ptr<Run> run = kind.fresh(*settings, start.vocabulary(), DType::f32, Device::cpu);
+    std::unique_ptr<Run> run = kind.fresh(*settings, start.tokenizer().vocabulary(), DType::f32, Device::cpu);
     run->tokenizer = start.tokenizer();
     start.give_weights(*run);
     return run;

@@ -27,37 +27,25 @@ std::string written(const Hypothesis& h) {
     return h.ended ? digits + char('0' + end_token) : digits;
 }
 
-// The options of a case, by the names of generate(); what a source needs, too.
-SearchOptions options_of(const json& given, SearchSource& source) {
+// The options of a case, by the names of generate().
+SearchOptions options_of(const json& given) {
     SearchOptions o;
-    o.stop = SearchOptions::Stop::heuristic;
     const std::map<std::string, std::function<void(const json&)>> names = {
         {"num_beams", [&](const json& v) { o.beams = v; }},
         {"num_return_sequences", [&](const json& v) { o.n_best = v; }},
-        {"num_beam_groups", [&](const json& v) { o.groups = v; }},
-        {"diversity_penalty", [&](const json& v) { o.diversity_penalty = v; }},
         {"length_penalty", [&](const json& v) { o.length_penalty = v; }},
-        {"early_stopping",
-         [&](const json& v) {
-             o.stop = v == "never" ? SearchOptions::Stop::never
-                      : v == true  ? SearchOptions::Stop::when_full
-                                   : SearchOptions::Stop::heuristic;
-         }},
+        {"early_stopping", [&](const json& v) { CHECK(v == false); }},
         {"max_new_tokens", [&](const json& v) { o.maximum = v; }},
         {"min_new_tokens", [&](const json& v) { o.minimum = v; }},
         {"no_repeat_ngram_size", [&](const json& v) { o.no_repeat_ngram = v; }},
         {"repetition_penalty", [&](const json& v) { o.repetition_penalty = v; }},
-        {"forced_bos_token_id", [&](const json& v) { o.prefix = {v.get<int>()}; }},
-        {"forced_eos_token_id", [&](const json&) { o.force_end = true; }},
         {"bad_words_ids",
          [&](const json& v) {
              for (const json& w : v) o.forbidden.push_back(w[0]);
          }},
-        {"prompt", [&](const json& v) { source.tokens = v.get<std::vector<int>>(), o.penalise_source = true; }},
         {"beams", [&](const json& v) { o.beams = v; }},
         {"maxlen", [&](const json& v) { o.maximum = v; }},
         {"minlen", [&](const json& v) { o.minimum = v; }},
-        {"min_ends", [&](const json& v) { o.ends_needed = v; }},
     };
     for (const auto& [name, value] : given.items()) names.at(name)(value);
     return o;
@@ -78,7 +66,6 @@ int differences(const json& answers, const std::vector<std::vector<Hypothesis>>&
     REQUIRE(answers.size() == found.size());
     int wrong = 0;
     for (std::size_t s = 0; s < found.size(); s++) {
-        if (answers[s].is_null()) continue;
         const json list = answers[s].is_array() ? answers[s] : json::array({answers[s]});
         if (list.size() != found[s].size()) {
             wrong++;
@@ -104,12 +91,10 @@ void compare(const char* file, std::size_t least_cases, bool bert4keras) {
     CHECK(all["cases"].size() >= least_cases);
     for (const json& one : all["cases"]) {
         CAPTURE(one["options"].dump());
-        SearchSource like;
-        SearchOptions options = options_of(one["options"], like);
+        SearchOptions options = options_of(one["options"]);
         options.bert4keras = bert4keras;
         auto from = toy::sources(int(one["found"].size()));
-        for (SearchSource& source : from) source.tokens = like.tokens;
-        toy::Tables model(V, from, like.tokens.empty() ? end_token : like.tokens.back());
+        toy::Tables model(V, from, end_token);
         double worst = 0;
         CHECK(differences(one["found"], search(model, from, options, 1), worst) == 0);
         CHECK(worst < 1e-5);
@@ -125,16 +110,7 @@ TEST_CASE("search: the tables are those of the script") {
 }
 
 TEST_CASE("search: sequences and scores of Hugging Face's generate, greedy and with beams") {
-    compare("beams.json", 55, false);
+    compare("beams.json", 28, false);
 }
 
-TEST_CASE("search: sequences and scores of Hugging Face's generate, groups of beams") {
-    const json all = golden("groups.json");
-    std::size_t compared = 0;
-    for (const json& one : all["cases"])
-        for (const json& table : one["found"]) compared += !table.is_null();
-    CHECK(compared > 300);
-    compare("groups.json", 12, false);
-}
-
-TEST_CASE("search: bert4keras' beam search") { compare("bert4keras.json", 16, true); }
+TEST_CASE("search: bert4keras' beam search") { compare("bert4keras.json", 8, true); }

@@ -11,7 +11,7 @@ using namespace masquerade;
 namespace {
 
 // Every sequence of at most `maximum` tokens, the best first.
-std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, int maximum, double alpha, bool gnmt) {
+std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, int maximum, double alpha) {
     std::vector<Hypothesis> all;
     std::function<void(std::vector<int>, double)> grow = [&](std::vector<int> tokens, double sum) {
         const int n = int(tokens.size());
@@ -22,7 +22,7 @@ std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, in
                                                       n > 0 ? tokens.back() : 0);
         for (int c = 0; c < model.vocabulary(); c++) {
             const double total = sum + log_p[std::size_t(c)];
-            const double norm = std::pow(gnmt ? (5.0 + n + 1) / 6.0 : n + 1.0, alpha);
+            const double norm = std::pow(n + 1.0, alpha);
             std::vector<int> longer = tokens;
             if (c == 1) {
                 all.push_back({tokens, total / norm, true});
@@ -45,84 +45,76 @@ std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, in
 TEST_CASE("search: beams that hold every prefix find every sequence, in the order of a full enumeration") {
     const int V = 6, maximum = 4;
     const auto from = toy::sources(4);
-    for (double alpha : {-1.0, 0.0, 0.6, 1.0, 2.0})
-        for (bool gnmt : {false, true}) {
-            CAPTURE(alpha);
-            CAPTURE(gnmt);
-            SearchOptions options;
-            options.beams = options.n_best = 6 * 6 * 6 * 6;
-            options.length_penalty = alpha;
-            options.length_form = gnmt ? SearchOptions::Length::gnmt : SearchOptions::Length::hugging_face;
-            options.stop = SearchOptions::Stop::never;
-            options.maximum = maximum;
-            const auto found = toy::run(V, from, options);
-            const toy::Tables model(V, from);
-            for (std::size_t s = 0; s < from.size(); s++) {
-                const auto expected = all_of(model, from[s].line, maximum, alpha, gnmt);
-                REQUIRE(found[s].size() == expected.size());
-                double worst = 0;
-                int different = 0;
-                for (std::size_t i = 0; i < expected.size(); i++) {
-                    const double error = std::abs(found[s][i].score - expected[i].score);
-                    if (!(error <= worst)) worst = error;
-                    const bool tie = (i > 0 && expected[i - 1].score - expected[i].score < 1e-6) ||
-                                     (i + 1 < expected.size() && expected[i].score - expected[i + 1].score < 1e-6);
-                    if (!tie && (found[s][i].tokens != expected[i].tokens || found[s][i].ended != expected[i].ended))
-                        different++;
-                }
-                CHECK(worst < 2e-6);
-                CHECK(different == 0);
+    for (double alpha : {-1.0, 0.0, 0.6, 1.0, 2.0}) {
+        CAPTURE(alpha);
+        SearchOptions options;
+        options.beams = options.n_best = 6 * 6 * 6 * 6;
+        options.length_penalty = alpha;
+        options.maximum = maximum;
+        const auto found = toy::run(V, from, options);
+        const toy::Tables model(V, from);
+        for (std::size_t s = 0; s < from.size(); s++) {
+            const auto expected = all_of(model, from[s].line, maximum, alpha);
+            REQUIRE(found[s].size() == expected.size());
+            double worst = 0;
+            int different = 0;
+            for (std::size_t i = 0; i < expected.size(); i++) {
+                const double error = std::abs(found[s][i].score - expected[i].score);
+                if (!(error <= worst)) worst = error;
+                const bool tie = (i > 0 && expected[i - 1].score - expected[i].score < 1e-6) ||
+                                 (i + 1 < expected.size() && expected[i].score - expected[i + 1].score < 1e-6);
+                if (!tie && (found[s][i].tokens != expected[i].tokens || found[s][i].ended != expected[i].ended))
+                    different++;
             }
+            CHECK(worst < 2e-6);
+            CHECK(different == 0);
         }
+    }
 }
 
-TEST_CASE("search: one beam takes the most likely token until it is an end, whatever the options of beams say") {
+TEST_CASE("search: one beam takes the most likely token until it is an end") {
     const int V = 7, maximum = 9;
     const auto from = toy::sources(40);
     const toy::Tables model(V, from);
-    for (auto stop : {SearchOptions::Stop::when_full, SearchOptions::Stop::heuristic, SearchOptions::Stop::never}) {
-        SearchOptions options;
-        options.stop = stop;
-        options.maximum = maximum;
-        const auto found = toy::run(V, from, options);
-        int ended = 0;
-        for (std::size_t s = 0; s < from.size(); s++) {
-            std::vector<int> tokens;
-            int a = 1, b = 0;
-            double sum = 0;
-            bool end = false;
-            while (!end && int(tokens.size()) < maximum) {
-                const auto log_p = model.log_p(from[s].line, a, b);
-                const int best = int(std::max_element(log_p.begin(), log_p.end()) - log_p.begin());
-                sum += log_p[std::size_t(best)];
-                a = b, b = best;
-                end = best == 1;
-                if (!end) tokens.push_back(best);
-            }
-            REQUIRE(found[s].size() == 1);
-            CHECK(found[s][0].tokens == tokens);
-            CHECK(found[s][0].ended == end);
-            CHECK(std::abs(found[s][0].score - sum / double(int(tokens.size()) + end)) < 1e-6);
-            ended += end;
+    SearchOptions options;
+    options.maximum = maximum;
+    const auto found = toy::run(V, from, options);
+    int ended = 0;
+    for (std::size_t s = 0; s < from.size(); s++) {
+        std::vector<int> tokens;
+        int a = 1, b = 0;
+        double sum = 0;
+        bool end = false;
+        while (!end && int(tokens.size()) < maximum) {
+            const auto log_p = model.log_p(from[s].line, a, b);
+            const int best = int(std::max_element(log_p.begin(), log_p.end()) - log_p.begin());
+            sum += log_p[std::size_t(best)];
+            a = b, b = best;
+            end = best == 1;
+            if (!end) tokens.push_back(best);
         }
-        CHECK(ended > 5);
-        CHECK(ended < 35);
+        REQUIRE(found[s].size() == 1);
+        CHECK(found[s][0].tokens == tokens);
+        CHECK(found[s][0].ended == end);
+        CHECK(std::abs(found[s][0].score - sum / double(int(tokens.size()) + end)) < 1e-6);
+        ended += end;
     }
+    CHECK(ended > 5);
+    CHECK(ended < 35);
 }
 
 namespace {
 
 // One set of options for each kind of search.
 std::vector<SearchOptions> kinds() {
-    std::vector<SearchOptions> all(7);
+    std::vector<SearchOptions> all(6);
     for (SearchOptions& o : all) o.maximum = 10;
     all[1].beams = all[1].n_best = 4;
-    all[2].beams = all[2].n_best = 4, all[2].stop = SearchOptions::Stop::never;
+    all[2].beams = all[2].n_best = 4;
     all[2].repetition_penalty = 1.3, all[2].no_repeat_ngram = 2, all[2].minimum = 3;
-    all[3].beams = all[3].n_best = 6, all[3].groups = 3, all[3].diversity_penalty = 0.8;
-    all[4].beams = 4, all[4].bert4keras = true;
-    all[5].samples = 5;
-    all[6] = drawing(0.8, 4, 0.9), all[6].samples = 3;
+    all[3].beams = 4, all[3].bert4keras = true;
+    all[4].samples = 5;
+    all[5] = drawing(0.8, 4, 0.9), all[5].samples = 3;
     return all;
 }
 
@@ -236,8 +228,6 @@ TEST_CASE("search: what contradicts itself is refused, and so are logits that sa
     using S = std::vector<SearchSource>;
     refused([](O& o, S&) { o.beams = 0; }, "beams", from);
     refused([](O& o, S&) { o.n_best = 2; }, "n_best", from);
-    refused([](O& o, S&) { o.beams = 4, o.groups = 3; }, "groups", from);
-    refused([](O& o, S&) { o.diversity_penalty = -1; }, "diversity_penalty", from);
     refused([](O& o, S&) { o.length_penalty = NAN; }, "length_penalty", from);
     refused([](O& o, S&) { o.repetition_penalty = 0; }, "repetition_penalty", from);
     refused([](O& o, S&) { o.samples = 2, o.temperature = 0; }, "temperature", from);
@@ -246,7 +236,6 @@ TEST_CASE("search: what contradicts itself is refused, and so are logits that sa
     refused([](O& o, S&) { o.bert4keras = true, o.beams = o.n_best = 2; }, "bert4keras", from);
     refused([](O& o, S&) { o.forbidden = {7}; }, "forbidden", from);
     refused([](O& o, S&) { o.maximum = 0; }, "maximum", from);
-    refused([](O& o, S& s) { o.force_end = true, s[1].ends.clear(); }, "line 1", from);
     refused([](O&, S& s) { s[1].begin = -1; }, "begin", from);
     for (float value : {NAN, INFINITY, -INFINITY}) {
         Level model(7);
