@@ -19,6 +19,7 @@ struct Sentence {
     int name = 0;                          // its number in the corpus: random numbers are drawn by it
     std::vector<int> target;               // of a pair: pieces [SEP]; else empty
     bool cut = false, target_cut = false;  // its end was lost
+    std::vector<int> asked;                // of an example: the places of `ids` that `target` has the answers for
     std::size_t size() const { return ids.size() + target.size(); }
 };
 

@@ -46,7 +46,7 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     : options(complete(o)),
-      masks(o.mask, o.backbone.layers),
+      masks(std::make_shared<const LayerMasks>(o.mask, o.backbone.layers)),
       backbone(p, o.backbone),
       latents(layers(p, options)),
       space(latents) {
@@ -58,9 +58,9 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
     for (int i = 0; i < o.backbone.layers; i++)
-        if (const int mask = masks.of_layers()[std::size_t(i)]; mask >= 0)
-            masks.masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
-    if (const std::string why = masks.unwritable(false); !why.empty()) throw BadUsage(why);
+        if (const int mask = masks->of_layers()[std::size_t(i)]; mask >= 0)
+            masks->masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
+    if (const std::string why = masks->unwritable(false); !why.empty()) throw BadUsage(why);
 }
 
 int UniVae::latent_of(int layer) const {
@@ -70,7 +70,7 @@ int UniVae::latent_of(int layer) const {
 
 // The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent
 // the row of [CLS] is replaced by Out(z), z drawn around In([CLS]).
-Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
+Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
@@ -89,7 +89,7 @@ Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* n
 
 // The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of
 // the upper layers: through layer L-2), and its last output is read at [CLS] alone.
-std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
+std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
     auto scope = tape.scope("encoder");
@@ -114,7 +114,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
 }
 
 // The decoder half sees Out(z) alone from the encoder half: in each upper layer a memory of one row a document.
-Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const {
+Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
@@ -125,7 +125,7 @@ Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<T
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
 }
 
-UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const {
+UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
     Loss loss;
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;

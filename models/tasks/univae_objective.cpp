@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Packing sentences for UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for
-// its successor, the last one for [SEP]. A pair has its target in the decoder half.
-#include "models/nets/univae.h"
+// UniVAE: the encoder reads [CLS] a .. [SEP]; the decoder half is [CLS] a .., each row asked for its successor, the last
+// one for [SEP]. A pair has its target in the decoder half.
+#include "models/tasks/univae_objective.h"
 
-#include <algorithm>
-
-#include "models/masks/mask.h"
+#include "models/tasks/objective_parts.h"
 
 namespace masquerade {
 namespace {
 
-void push_joint(UniVaeBatch& b) {
+Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    const int n = int(s.ids.size());
+    const std::vector<int> wanted = s.target.empty() ? std::vector<int>(s.ids.begin() + 1, s.ids.end()) : s.target;
+    if (n > o.longest) throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", o.longest));
+    if (int(wanted.size()) >= o.longest)
+        throw Error(text("a target has ", wanted.size(), " tokens, expected less than max_length = ", o.longest));
+    return source_and_target(s, wanted, o.target_position(n), o);
+}
+
+void push_joint(Batch& b, const LayerMasks& masks) {
     int source_row = 0, row = 0;
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         b.joint_cls_rows.push_back(b.joint.count());
@@ -24,31 +31,11 @@ void push_joint(UniVaeBatch& b) {
     }
     b.joint_lower_graph = independent_mask(b.parts);
     b.joint_upper_graph = uniae_mask(b.parts);
+    b.joint_masks = masks.graphs(b.parts);
     b.bucket += ",joint";
 }
 
-}  // namespace
-
-UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad_to, bool with_joint) const {
-    std::vector<Example> examples;
-    for (const Sentence* s : sentences) {
-        const int n = int(s->ids.size());
-        if (n < 2 || n > options.max_length)
-            throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", options.max_length));
-        Example e;
-        for (int i = 0; i < n; i++) e.source.push(s->ids[std::size_t(i)], 0, i, s->name);
-        const std::vector<int> wanted =
-            s->target.empty() ? std::vector<int>(s->ids.begin() + 1, s->ids.end()) : s->target;
-        if (int(wanted.size()) >= options.max_length)
-            throw Error(
-                text("a target has ", wanted.size(), " tokens, expected less than max_length = ", options.max_length));
-        for (int t = 0; t < int(wanted.size()); t++) {
-            e.rows.push(t == 0 ? s->ids[0] : wanted[std::size_t(t) - 1], 1, start_position(n) + t, s->name);
-            e.asked.push(t, wanted[std::size_t(t)]);
-        }
-        examples.push_back(std::move(e));
-    }
-    UniVaeBatch b(pack(examples, pad_to));
+void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         const int cls = int(b.which.size());
         b.cls.push_from(b.source, cls);
@@ -58,21 +45,42 @@ UniVaeBatch UniVae::batch(const std::vector<const Sentence*>& sentences, int pad
         b.which.resize(std::size_t(cls + b.parts[d].source), -1);
     }
     b.source_graph = full_mask(sources_of(b.parts));
-    b.source_masks = masks.graphs(sources_of(b.parts));
-    b.cls_graph =
-        only_queries(b.source_masks.at(options.latent_at.empty() ? 0 : options.latent_at.back() - 1, b.source_graph),
-                     b.cls_rows);
+    b.source_masks = o.masks->graphs(sources_of(b.parts));
+    b.cls_graph = only_queries(b.source_masks.at(o.last_read, b.source_graph), b.cls_rows);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
-    b.masks.of_layer = masks.of_layers();
-    for (const MaskWords& words : masks.masks()) {
+    b.masks.of_layer = o.masks->of_layers();
+    for (const MaskWords& words : o.masks->masks()) {
         const MaskWords::Written w = words.written(1, false);
         b.masks.graphs.push_back(with_window(w.from < w.to ? b.latent_graph : b.graph, w.window));
     }
-    if (!with_joint) return b;
-    push_joint(b);
-    b.joint_masks = masks.graphs(b.parts);
-    return b;
+    if (o.joint) push_joint(b, *o.masks);
+}
+
+}  // namespace
+
+const std::vector<Objective>& latent_objectives() {
+    static const std::vector<Objective> all = {
+        {"reconstruct", "a sentence, or the target of its pair, from the latents of the sentence", Objective::none,
+         halves, masks_of_halves},
+    };
+    return all;
+}
+
+ObjectiveOptions halves_options(const UniVae& model) {
+    const UniVaeOptions& m = model.options;
+    ObjectiveOptions o;
+    o.masks = model.masks;
+    o.longest = m.max_length;
+    o.target_start = m.free_length ? -1 : m.max_length;
+    o.last_read = m.latent_at.empty() ? 0 : m.latent_at.back() - 1;
+    return o;
+}
+
+Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to, bool joint) {
+    ObjectiveOptions o = halves_options(model);
+    o.joint = joint;
+    return latent_objectives()[0].batch(sentences, 0, o, pad_to);
 }
 
 }  // namespace masquerade
