@@ -47,8 +47,8 @@ struct Example {
     bool same_source = false;  // that of the example before
 };
 
-// What a batch of two halves with latents between them has besides (UniVAE): `source` and `source_graph` are the
-// encoder's, `rows` the decoder's, whose `graph` is that of the layers below the latents. Other batches: empty.
+// Further parts of a UniVAE batch; empty in other batches. There `source` and `source_graph` belong to the encoder half,
+// `rows` to the decoder half, and `graph` to the layers below the latents.
 struct Halves {
     TokenRows cls;  // (B) the rows of [CLS]
     std::vector<int> cls_rows,

@@ -68,7 +68,7 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
-    // Masks in words, over the objective's own; null: none. Of one stack, or the decoder; of the encoder.
+    // Masks in words for one stack or the decoder, and for the encoder. They replace the objective's masks; null: none.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
 
     // reconstruct

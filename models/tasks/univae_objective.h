@@ -6,7 +6,7 @@
 
 namespace masquerade {
 
-// What a net says of its batches: the lengths, the layers of the latents, the masks in words.
+// The options that follow from a net: the lengths, the layers of the latents, the masks in words.
 ObjectiveOptions halves_options(const UniVae& model);
 
 // A batch of whole sentences or pairs. `joint`: for the joint form as well.
