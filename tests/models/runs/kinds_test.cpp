@@ -4,6 +4,7 @@
 
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/files.h"
+#include "tokenizer/trainer.h"
 #include "models/runs/training.h"
 
 using namespace masquerade;
