@@ -19,6 +19,7 @@ struct Sentence {
     int name = 0;                          // line number in the corpus; keys the random numbers
     std::vector<int> target;               // for pairs: pieces [SEP]; otherwise empty
     bool cut = false, target_cut = false;  // whether tokens at the end were dropped
+    std::vector<int> asked;                // for an example of a task: places in `ids` whose answers `target` holds
     std::size_t size() const { return ids.size() + target.size(); }
 };
 

@@ -47,8 +47,23 @@ struct Example {
     bool same_source = false;  // that of the example before
 };
 
+// Further parts of a UniVAE batch; empty in other batches. There `source` and `source_graph` belong to the encoder half,
+// `rows` to the decoder half, and `graph` to the layers below the latents.
+struct Halves {
+    TokenRows cls;  // (B) the rows of [CLS]
+    std::vector<int> cls_rows,
+        which;  // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
+    std::vector<double> document_weights;  // (B) 1, or 0 where inert
+    SegmentGraph cls_graph, latent_graph;  // A full for [CLS] alone; B causal, sees its document's latent key first
+    TokenRows joint;                       // both halves of each document, for the joint form
+    std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
+    SegmentGraph joint_lower_graph, joint_upper_graph;
+    LayerGraphs joint_masks;
+    const std::vector<int>& names() const { return cls.document; }  // (B)
+};
+
 // Rows beyond the real ones belong to inert documents, which nobody sees and which weigh nothing.
-struct Batch {
+struct Batch : Halves {
     TokenRows source, rows;                         // (Ns), (N)
     Documents parts;                                // A and B of each document; of two stacks source and rows
     Documents shared;                               // of two stacks: each source and all rows that read it

@@ -128,13 +128,16 @@ MadeLatent make_on_sphere(Parameters* p, const std::string& path, const LatentOp
 }  // namespace
 
 const std::vector<LatentKindRow>& latent_kinds() {
+    constexpr auto kappa = LatentKindRow::kappa, kl = LatentKindRow::kl, kl_of_numbers = LatentKindRow::kl_of_numbers;
     static const std::vector<LatentKindRow> all = {
-        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_on_sphere},
-        {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa", make_on_sphere},
-        {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian},
+        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_on_sphere, kappa},
+        {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa", make_on_sphere,
+         kappa},
+        {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian,
+         kl | kl_of_numbers},
         {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below",
-         make_gaussian_chain},
-        {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow},
+         make_gaussian_chain, kl | kl_of_numbers},
+        {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow, kl},
         {LatentKind::fsq, "fsq", "numbers rounded to levels", make_levels},
         {LatentKind::vq, "vq", "rows of codebooks that follow what is near them", make_codes},
         {LatentKind::none, "none", "no noise: an auto-encoder", make<None>},

@@ -97,9 +97,19 @@ struct LatentKindRow {
     // null, whose tables can be shared.
     std::shared_ptr<const Latent> (*make)(Parameters* parameters, const std::string& path, const LatentOptions& options,
                                           const Latent* before);
+    enum Trait : unsigned {
+        kappa = 1,          // a concentration, which can be learned
+        kl = 2,             // a KL that differs between documents; a learned kappa makes one, too
+        kl_of_numbers = 4,  // which is a sum over the numbers of the latent: LatentSample::kls
+    };
+    unsigned traits = 0;
+    bool has(Trait trait) const { return traits & trait; }
 };
 const std::vector<LatentKindRow>& latent_kinds();
 const LatentKindRow& row_of(LatentKind kind);
+void expect_fitting(const LatentOptions& options);  // BadUsage: an option of a part that the kind does not have
+// (n) Weights of a loss in nats a target: counted * weight / targets, as a constant.
+Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name);
 
 class LatentLayer {
   public:
@@ -111,6 +121,10 @@ class LatentLayer {
                         const std::vector<LatentSample>& below = {}) const;
     // u(B,C) = Out z, or its norm: what replaces [CLS] and what the decoder sees
     Tensor* out(Tape& tape, Tensor* z) const;
+    // (1): total, in nats a target, and what the sample costs: its KL less the free bits, and its own loss. documents
+    // (B): 1, or 0 where inert.
+    Tensor* add_costs(Tape& tape, Tensor* total, const LatentSample& sample, int layer,
+                      const std::vector<double>& documents, int targets, double kl_weight) const;
 
     const std::shared_ptr<const Latent> latent;
 

@@ -53,14 +53,35 @@ int rows_of(const Documents& documents) {
     return rows;
 }
 
-SegmentGraph full_mask(const Documents& documents) { return MaskWords("AB full")(documents); }
-SegmentGraph causal_mask(const Documents& documents) { return MaskWords("AB causal")(documents); }
-SegmentGraph anticausal_mask(const Documents& documents) { return MaskWords("AB anticausal")(documents); }
-SegmentGraph unilm_mask(const Documents& documents) { return MaskWords("A full; B causal sees A")(documents); }
-SegmentGraph independent_mask(const Documents& documents) { return MaskWords("A full; B causal")(documents); }
-SegmentGraph uniae_mask(const Documents& documents) { return MaskWords("A full; B causal sees A[0]")(documents); }
+SegmentGraph full_mask(const Documents& documents) {
+    static const MaskWords words("AB full");
+    return words(documents);
+}
+SegmentGraph causal_mask(const Documents& documents) {
+    static const MaskWords words("AB causal");
+    return words(documents);
+}
+SegmentGraph anticausal_mask(const Documents& documents) {
+    static const MaskWords words("AB anticausal");
+    return words(documents);
+}
+SegmentGraph unilm_mask(const Documents& documents) {
+    static const MaskWords words("A full; B causal sees A");
+    return words(documents);
+}
+SegmentGraph independent_mask(const Documents& documents) {
+    static const MaskWords words("A full; B causal");
+    return words(documents);
+}
+SegmentGraph uniae_mask(const Documents& documents) {
+    static const MaskWords words("A full; B causal sees A[0]");
+    return words(documents);
+}
 
-SegmentGraph cross_mask(const Documents& documents) { return MaskWords("B none sees A").cross(documents); }
+SegmentGraph cross_mask(const Documents& documents) {
+    static const MaskWords words("B none sees A");
+    return words.cross(documents);
+}
 
 SegmentGraph latent_mask(const Documents& documents) {
     SegmentBuilder build(1);

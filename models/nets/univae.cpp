@@ -2,7 +2,6 @@
 #include "models/nets/univae.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "models/masks/mask.h"
 
@@ -47,24 +46,11 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
 
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     : options(complete(o)),
-      masks(o.mask, o.backbone.layers),
+      masks(std::make_shared<const LayerMasks>(o.mask, o.backbone.layers)),
       backbone(p, o.backbone),
       latents(layers(p, options)),
       space(latents) {
-    const LatentKind kind = o.latent.kind;
-    if (o.latent.learn_kappa && kind != LatentKind::vmf && kind != LatentKind::power_spherical)
-        throw BadUsage("learn_kappa is of latent=vmf and power_spherical: no other has a kappa");
-    if (o.latent.learn_kappa && o.latent.kappa == 0)
-        throw BadUsage(
-            "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
-    if (o.latent.free_bits > 0 && kind != LatentKind::flow && kind != LatentKind::gaussian &&
-        kind != LatentKind::gaussian_chain && !o.latent.learn_kappa)
-        throw BadUsage(
-            "free_bits: the KL of these latents is a constant, and costs nothing; latent=gaussian, gaussian_chain, flow or "
-            "learn_kappa=true has one that does");
-    if (o.latent.free_bits_of == "number" && o.latent.free_bits > 0 && kind != LatentKind::gaussian &&
-        kind != LatentKind::gaussian_chain)
-        throw BadUsage("free_bits_of=number: only the KL of latent=gaussian and gaussian_chain is a sum over numbers");
+    expect_fitting(o.latent);
     if (const std::string why = find_attention(o.backbone.attention).refusal({}, options.latent_layers > 0);
         !why.empty())
         throw BadUsage(text("attention ", o.backbone.attention, " does not support latents: ", why));
@@ -72,9 +58,9 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
         throw BadUsage(text("positions is ", o.backbone.positions,
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
     for (int i = 0; i < o.backbone.layers; i++)
-        if (const int mask = masks.of_layers()[std::size_t(i)]; mask >= 0)
-            masks.masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
-    if (const std::string why = masks.unwritable(false); !why.empty()) throw BadUsage(why);
+        if (const int mask = masks->of_layers()[std::size_t(i)]; mask >= 0)
+            masks->masks()[std::size_t(mask)].expect_bottleneck(latent_of(i) >= 0);
+    if (const std::string why = masks->unwritable(false); !why.empty()) throw BadUsage(why);
 }
 
 int UniVae::latent_of(int layer) const {
@@ -84,7 +70,7 @@ int UniVae::latent_of(int layer) const {
 
 // The definition. Both halves are one sequence under the masks of the figure; at the input of every layer with a latent
 // the row of [CLS] is replaced by Out(z), z drawn around In([CLS]).
-Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
+Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
     std::vector<LatentSample> below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
@@ -103,7 +89,7 @@ Tensor* UniVae::joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* n
 
 // The split form computes the same. The encoder half sees itself alone, so it runs alone, as far as the last latent (of
 // the upper layers: through layer L-2), and its last output is read at [CLS] alone.
-std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const {
+std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     std::vector<LatentSample> samples;
     if (options.latent_layers == 0) return samples;
     auto scope = tape.scope("encoder");
@@ -128,7 +114,7 @@ std::vector<LatentSample> UniVae::encode(Tape& tape, const UniVaeBatch& batch, c
 }
 
 // The decoder half sees Out(z) alone from the encoder half: in each upper layer a memory of one row a document.
-Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const {
+Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
@@ -139,7 +125,7 @@ Tensor* UniVae::decode(Tape& tape, const UniVaeBatch& batch, const std::vector<T
     return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C)
 }
 
-UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const {
+UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
     Loss loss;
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
@@ -148,47 +134,17 @@ UniVae::Loss UniVae::loss(Tape& tape, const UniVaeBatch& batch, const LatentNois
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
-    DType type = arithmetic_of(tape.dtype);
-    auto weights = [&](const std::vector<double>& counted, double weight, const char* name) {
-        std::vector<double> w(counted);
-        for (double& each : w) each *= weight / batch.asked.count;
-        return tape.constant(name, {std::int64_t(w.size())}, type, w.data());
-    };
-    loss.total = backbone.loss(tape, h, batch.asked.tokens, weights(batch.asked.weights, 1, "token_weights"),
-                               "reconstruction", &loss.losses);
+    const int targets = batch.asked.count;
+    loss.total =
+        backbone.loss(tape, h, batch.asked.tokens, loss_weights(tape, batch.asked.weights, 1, targets, "token_weights"),
+                      "reconstruction", &loss.losses);
     tape.retain(loss.losses);
-    const LatentOptions& o = options.latent;
     const std::vector<double>& documents = batch.document_weights;
-    for (std::size_t l = 0; l < loss.latents.size(); l++) {
-        const LatentSample& s = loss.latents[l];
-        const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight,
-                                      const std::string& name) {
-            if (!each) return;
-            each = weighted_sum(tape, each, weights(counted, weight, "document_weights"), name);
-            loss.total = add(tape, loss.total, each, name + ".total");
-        };
-        const std::string kl = text("kl.", l);
-        add_to_total(s.loss, documents, 1, text("latent_loss.", l));
-        if (o.free_bits == 0 || !s.kl) {
-            add_to_total(s.kl, documents, kl_weight, kl);
-        } else if (s.kls) {  // each number of each document by itself
-            std::vector<double> each;
-            const auto Z = std::size_t(s.kls->columns());
-            for (double w : documents) each.insert(each.end(), Z, w);
-            Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
-            add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
-        } else if (o.free_bits_of == "batch") {  // their mean
-            const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
-            Tensor* mean = weighted_sum(tape, s.kl, weights(documents, batch.asked.count / count, "document_shares"),
-                                        kl + ".mean");
-            add_to_total(at_least(tape, mean, o.free_bits, kl + ".free"), {count}, kl_weight, kl);
-        } else {
-            add_to_total(at_least(tape, s.kl, o.free_bits, kl + ".free"), documents, kl_weight, kl);
-        }
-    }
+    for (std::size_t l = 0; l < latents.size(); l++)
+        loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);
     tape.retain(loss.total);
     if (loss.latents.empty() || !loss.latents[0].code) return loss;  // nothing to learn
-    loss.documents = weights(batch.document_weights, batch.asked.count, "documents");
+    loss.documents = loss_weights(tape, documents, targets, targets, "documents");
     tape.retain(loss.documents);
     return loss;
 }

@@ -12,7 +12,6 @@
 // value per latent layer. The joint form, both halves in one sequence under the mask of the figure, is the definition:
 // tests hold the two equal with == in double. K = 0 is a plain language model.
 #pragma once
-#include "data/sentences.h"
 #include "engine/ops/segments.h"
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
@@ -32,37 +31,16 @@ struct UniVaeOptions {
     std::string mask;          // in words, over the usual masks; empty: none
 };
 
-// A batch of both halves: `source` and `source_graph` are the encoder's, `rows` the decoder's, whose `graph` is that of
-// the layers below the latents. `masks` has the graphs of the decoder's masks in words, with a latent key where B sees
-// A[0].
-struct UniVaeBatch : Batch {
-    UniVaeBatch() = default;
-    explicit UniVaeBatch(Batch packed) : Batch(std::move(packed)) {}
-    TokenRows cls;  // (B) the rows of [CLS]
-    std::vector<int> cls_rows,
-        which;  // (B) their places in `source`; source row -> document, if it is its [CLS], or -1
-    std::vector<double> document_weights;  // (B) 1, or 0 where inert
-    SegmentGraph cls_graph, latent_graph;  // A full for [CLS] alone; B causal, sees its document's latent key first
-    TokenRows joint;                       // both halves of each document, for the joint form
-    std::vector<int> joint_cls_rows, joint_which, joint_decoder_rows;
-    SegmentGraph joint_lower_graph, joint_upper_graph;
-    LayerGraphs joint_masks;
-    const std::vector<int>& names() const { return cls.document; }  // (B)
-};
-
 class UniVae {
   public:
     UniVae(Parameters& parameters, const UniVaeOptions& options);
 
-    // `pad_to` > 1 rounds rows up to a multiple of it and documents to one of 8; `joint` also builds the joint form.
-    UniVaeBatch batch(const std::vector<const Sentence*>& sentences, int pad_to = 1, bool joint = false) const;
-
     // The encoder pass: the K latent samples; the mean path where `noise` is null.
-    std::vector<LatentSample> encode(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const;
+    std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
     // The decoder pass over given latents z_l (B,Z): the last hidden state of every decoder row, (N,C).
-    Tensor* decode(Tape& tape, const UniVaeBatch& batch, const std::vector<Tensor*>& z) const;
+    Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
     // Both halves in one sequence: the hidden state of every decoder row. Null noise: the mean path.
-    Tensor* joint(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise) const;
+    Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
         Tensor* total;   // (1) nats a target: reconstruction + kl_weight * KL
@@ -70,7 +48,7 @@ class UniVae {
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) 1, or 0 where inert; null where no latent learns from them
     };
-    Loss loss(Tape& tape, const UniVaeBatch& batch, const LatentNoise* noise, double kl_weight) const;
+    Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
     // After the backward: the latents that have states change them.
     void learn(Tape& tape, const Loss& loss) const;
@@ -79,8 +57,8 @@ class UniVae {
     // Where the decoder half of a sentence of n tokens starts.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }
 
-    const UniVaeOptions options;  // latent_at and latent_sizes have K entries
-    const LayerMasks masks;       // in words
+    const UniVaeOptions options;                    // latent_at and latent_sizes have K entries
+    const std::shared_ptr<const LayerMasks> masks;  // in words
     Backbone backbone;
     std::vector<LatentLayer> latents;
     LatentSpace space;

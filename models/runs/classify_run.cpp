@@ -110,9 +110,9 @@ BackboneOptions ClassifySettings::net(int vocabulary_size) const {
 
 ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage, Device device,
                          const TensorFile* weights)
-    : RunOf(s, std::move(v), storage, device, weights),
-      source(open_examples(s.task, s.train.seed)),
-      masks_(s.mask, s.model.layers) {
+    : RunOf(s, std::move(v), storage, device, weights), source(open_examples(s.task, s.train.seed)) {
+    options_.masks = std::make_shared<const LayerMasks>(s.mask, s.model.layers);
+    options_.example_mask = std::make_shared<const MaskWords>(source->mask);
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
         throw BadInput(
             masquerade::text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
@@ -161,21 +161,13 @@ std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end
 }
 
 Batch ClassifyRun::batch(const std::vector<Solved>& some, std::uint64_t first, int pad_to) const {
-    std::vector<Example> all;
+    std::vector<Sentence> all;
     for (const Solved& s : some) {
-        Example e;
-        const int name = int(first++ % 0x70000000);
-        for (std::size_t i = 0; i < s.tokens.size(); i++) e.rows.push(s.tokens[i], 0, int(i), name);
-        for (std::size_t m = 0; m < s.rows.size(); m++) e.asked.push(s.rows[m], s.answers[m]);
-        e.document = {e.rows.count(), 0};
-        all.push_back(std::move(e));
+        Sentence& sentence = all.emplace_back();
+        sentence.name = int(first++ % 0x70000000);
+        sentence.ids = s.tokens, sentence.asked = s.rows, sentence.target = s.answers;
     }
-    Batch b = pack(all, pad_to);
-    b.graph = MaskWords(source->mask)(b.parts);
-    b.masks = masks_.graphs(b.parts);
-    if (!source->scattered) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
-    b.bucket = masquerade::text(b.bucket, ",", b.scored_graph.queries.size());
-    return b;
+    return question_objectives()[source->scattered].batch(pointers_to(all), 0, options_, pad_to);
 }
 
 std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {

@@ -3,9 +3,9 @@
 // answer is a token of the task's vocabulary.
 #pragma once
 #include "data/tasks/examples.h"
-#include "models/masks/words.h"
 #include "models/nets/unilm.h"
 #include "models/runs/run_of.h"
+#include "models/tasks/objective.h"
 
 namespace masquerade {
 
@@ -54,7 +54,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     // BadInput where the files are no longer those that a loaded run was trained on.
     void expect_same_files() const;
 
-    const LayerMasks masks_;
+    ObjectiveOptions options_;
     std::uint64_t files_hash_ = 0;  // of a loaded run, if it kept one
     std::uint64_t measured_ = 0;    // held-out examples of these
     std::vector<Measure> baselines_;

@@ -137,16 +137,16 @@ void InsertionSettings::adopt(const Stacks& stacks) {
 
 InsertionForm InsertionSettings::form() const {
     const ObjectiveMixture mix = mixture();
-    const std::string first = mix.parts[0].objective->name;
     if (mix.parts.size() > 1)
         throw BadUsage(text("objective ", objective, ": insertion has one objective, found ", mix.parts.size()));
-    return first == "insertion" ? InsertionForm::two_stacks
-           : first == "kermit"  ? InsertionForm::either_side
-                                : InsertionForm::one_stack;
+    return mix.has(Objective::encoder)      ? InsertionForm::two_stacks
+           : mix.has(Objective::both_sides) ? InsertionForm::either_side
+                                            : InsertionForm::one_stack;
 }
 
-LayerMasks InsertionSettings::masks(StackRows rows) const {
-    return {mask, rows == StackRows::decoder ? model.stacks.decoder_layers : model.stacks.stack.layers, rows};
+Stacks InsertionSettings::stacks() const {
+    if (form() != InsertionForm::two_stacks) return {model.stacks.stack};
+    return {model.stacks.stack, Stacks::Decoder{model.stacks.decoder_layers, model.stacks.rotary_cross}};
 }
 
 InsertionOptions InsertionSettings::net(int vocabulary_size) const {
@@ -162,8 +162,6 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     expect_types(stack);
     if (order == "left_to_right" && form() == InsertionForm::either_side)
         throw BadUsage("kermit inserts in source and target: order=left_to_right is of the other objectives");
-    for (StackRows rows : {StackRows::encoder, StackRows::decoder})  // refuses words that say nothing
-        masks(o.one_stack ? StackRows::both : rows);
     return o;
 }
 

@@ -27,8 +27,8 @@ struct InsertionSettings : TargetSettings {
     void adopt(const Stacks& stacks) override;
     InsertionOptions net(int vocabulary) const;
     const std::vector<Objective>& table() const override { return insertion_objectives(); }
+    Stacks stacks() const override;
     InsertionForm form() const;
-    LayerMasks masks(StackRows rows) const;
 };
 
 class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, TargetRun> {
@@ -40,7 +40,6 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     std::string description() const override;
     const InsertionRun* inserts() const override { return this; }
 
-    bool writes() const override { return true; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
     // The same with all that is known of how it was written, from given canvases on; none: from empty ones.

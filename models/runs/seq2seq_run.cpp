@@ -33,8 +33,6 @@ EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
     o.stack.vocabulary = vocabulary_size;
     o.stack.positions = std::max({o.stack.positions, max_length, max_target});
     expect_types(o.stack);
-    encoder_masks();  // refuses words that say nothing, as the next
-    decoder_masks();
     return o;
 }
 

@@ -20,9 +20,7 @@ struct Seq2SeqSettings : TargetSettings {
     void adopt(const Stacks& stacks) override;
     EncoderDecoderOptions net(int vocabulary) const;
     const std::vector<Objective>& table() const override { return masquerade::objectives(true); }
-    // The masks in words: of the encoder, of the decoder.
-    LayerMasks encoder_masks() const { return {mask, model.stack.layers, StackRows::encoder}; }
-    LayerMasks decoder_masks() const { return {mask, model.decoder_layers, StackRows::decoder}; }
+    Stacks stacks() const override { return {model.stack, Stacks::Decoder{model.decoder_layers, model.rotary_cross}}; }
 };
 
 class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
@@ -35,8 +33,7 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
     }
     std::string description() const override;
 
-    bool writes() const override { return reads_pairs() && unwritable().empty(); }
-    std::string unwritable() const override { return settings.decoder_masks().unwritable(false); }
+    std::string unwritable() const override { return masks.own ? masks.own->unwritable(false) : ""; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;

@@ -133,8 +133,18 @@ void TargetSettings::adopt_reading(const RunSettings& theirs) {
     fixed_target_start = s->fixed_target_start;
 }
 
+TargetSettings::Masks TargetSettings::masks() const {
+    if (mask.empty()) return {};
+    const Stacks there = stacks();
+    const auto parsed = [&](int layers, StackRows rows) {
+        return std::make_shared<const LayerMasks>(mask, layers, rows);
+    };
+    if (!there.decoder) return {parsed(there.first.layers, StackRows::both), nullptr};
+    return {parsed(there.decoder->layers, StackRows::decoder), parsed(there.first.layers, StackRows::encoder)};
+}
+
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
-    : Run(s, std::move(v), storage, device), mixture(s.mixture()) {
+    : Run(s, std::move(v), storage, device), mixture(s.mixture()), masks(s.masks()) {
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
         throw BadInput(
             masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
@@ -244,14 +254,8 @@ ObjectiveOptions TargetRun::objective_options() const {
     o.source_type = s.source_type;
     o.target_type = s.target_type;
     o.seed = s.train.seed;
-    if (s.mask.empty()) return o;
-    const Stacks there = stacks();
-    const auto masks = [&](int layers, StackRows rows) {
-        return std::make_shared<const LayerMasks>(s.mask, layers, rows);
-    };
-    if (there.decoder) o.encoder_masks = masks(there.first.layers, StackRows::encoder);
-    o.masks =
-        there.decoder ? masks(there.decoder->layers, StackRows::decoder) : masks(there.first.layers, StackRows::both);
+    o.masks = masks.own;
+    o.encoder_masks = masks.encoder;
     return o;
 }
 

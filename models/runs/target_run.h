@@ -40,6 +40,12 @@ struct TargetSettings : RunSettings {
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
     ObjectiveMixture mixture() const { return ObjectiveMixture::parse(objective, table()); }
+    virtual Stacks stacks() const = 0;  // as they are set
+    // The masks in words, of one stack or the decoder, and of the encoder. BadUsage where they say nothing.
+    struct Masks {
+        std::shared_ptr<const LayerMasks> own, encoder;
+    };
+    Masks masks() const;
     void adopt_reading(const RunSettings& theirs) override;
     LineLimit source_limit() const override { return {"max_length", max_length}; }
     LineLimit target_limit() const override { return {"max_target", max_target}; }
@@ -71,9 +77,10 @@ class TargetRun : public Run {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::unique_ptr<Task> task_of(std::vector<Sentence> train, std::vector<Sentence> held_out);
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
-    virtual bool writes() const = 0;                        // whether it was trained to predict what comes next
-    virtual bool writes_backward() const { return false; }  // ... what comes before
-    virtual std::string unwritable() const { return ""; }   // why its mask does not let it write, where that is so
+    // Whether it was trained to predict what comes next, and its masks let it write; ... what comes before.
+    bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
+    bool writes_backward() const { return mixture.has(Objective::writes_backward); }
+    virtual std::string unwritable() const { return ""; }  // why its mask does not let it write, where that is so
     // BadUsage where it was not.
     void expect_to_write(bool backward) const;
     // BadInput: the text of this name has no targets.
@@ -97,6 +104,7 @@ class TargetRun : public Run {
     std::vector<Sentence> endings(const std::vector<std::string>& lines) const;
 
     const ObjectiveMixture mixture;
+    const TargetSettings::Masks masks;
 
   protected:
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);

@@ -32,7 +32,6 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.vocabulary = vocabulary_size;
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
-    LayerMasks(mask, model.layers);  // refuses words that say nothing
     if (!mask.empty() && mixture().has(Objective::ranks))
         throw BadUsage(text("objective ", objective, " has a mask of ranks: mask= cannot stand in its place"));
     return o;
@@ -56,22 +55,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
     return o;
 }
 
-bool UniLmRun::trained_on(std::initializer_list<const char*> objectives) const {
-    return std::any_of(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
-        return std::find(objectives.begin(), objectives.end(), std::string(p.objective->name)) != objectives.end();
-    });
-}
-
-// As the objectives that write read in training: in both directions where one of them did so, else from left to right.
-bool UniLmRun::reads_causally() const { return !trained_on({"unilm", "prefix-lm"}); }
-
-bool UniLmRun::writes() const { return trained_on({"unilm", "prefix-lm", "lm", "lm-target"}) && unwritable().empty(); }
-
-std::string UniLmRun::unwritable() const {
-    return LayerMasks(settings.mask, settings.model.layers).unwritable(reads_causally());
-}
-
-bool UniLmRun::writes_backward() const { return trained_on({"lm-reverse"}); }
+std::string UniLmRun::unwritable() const { return masks.own ? masks.own->unwritable(reads_causally()) : ""; }
 
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();

@@ -19,6 +19,7 @@ struct UniLmSettings : TargetSettings {
     const char* architecture() const override { return "UniLM"; }
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { model = stacks.first; }
+    Stacks stacks() const override { return {model}; }
     BackboneOptions net(int vocabulary) const;
     const std::vector<Objective>& table() const override { return masquerade::objectives(); }
 };
@@ -33,9 +34,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string description() const override;
 
-    bool writes() const override;
     std::string unwritable() const override;
-    bool writes_backward() const override;
     bool continues() const override { return writes() && !pairs_; }
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
@@ -48,8 +47,9 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::unique_ptr<SourceReader> backward_reader(int most) const override;
 
   private:
-    bool reads_causally() const;
-    bool trained_on(std::initializer_list<const char*> objectives) const;  // on one of them
+    // As the objectives that write read in training: in both directions where one of them did so, else from left to
+    // right.
+    bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
     bool pairs_ = reads_pairs();  // whether its text has targets, asked for or not
 };

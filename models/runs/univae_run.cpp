@@ -182,6 +182,15 @@ UniVaeDecoder::Special UniVaeRun::special() const {
     return s;
 }
 
+ObjectiveOptions UniVaeRun::objective_options() const {
+    ObjectiveOptions o = halves_options(model);
+    o.seed = settings.train.seed;
+    o.word_dropout = settings.word_dropout;
+    o.cls = tokenizer.vocabulary().cls();
+    o.unknown = tokenizer.vocabulary().unk();
+    return o;
+}
+
 std::vector<Sentence> UniVaeRun::sentences(const std::vector<std::string>& lines,
                                            const std::vector<std::string>& targets) const {
     return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);

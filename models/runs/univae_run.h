@@ -63,6 +63,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
+    ObjectiveOptions objective_options() const;
     std::vector<Sentence> sentences(const std::vector<std::string>& lines,
                                     const std::vector<std::string>& targets = {}) const;
 

@@ -15,19 +15,10 @@ std::string heading(int from, int to) {
                                         : "layers " + std::to_string(from) + "-" + std::to_string(to - 1);
     return "  the same, latent " + layers + " replaced\n";
 }
-// Words that the decoder half reads become [UNK], so that it asks z for them.                     Bowman et al. 2016
-void hide_words(double share, const Vocabulary& v, const Stream& stream, TokenRows& rows) {
-    for (std::size_t i = 0; share > 0 && i < rows.ids.size(); i++)
-        if (rows.ids[i] != v.cls() &&
-            uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]), 0)[0]) < share)
-            rows.ids[i] = v.unk();
-}
 }  // namespace
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = run_.model.batch(take(), 64);
-    hide_words(run_.settings.word_dropout, run_.tokenizer.vocabulary(),
-               make_stream(run_.settings.train.seed, "word_dropout", std::uint32_t(step)), batch_.rows);
+    batch_ = latent_objectives()[0].batch(take(), std::uint32_t(step), options_, 64);
     noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, std::uint32_t(step));
     return batch_.bucket;
 }

@@ -9,13 +9,13 @@ namespace masquerade {
 class UniVaeTask : public SentenceTask {
   public:
     UniVaeTask(UniVaeRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
-        : SentenceTask(run, std::move(train), std::move(held_out)), run_(run) {}
+        : SentenceTask(run, std::move(train), std::move(held_out)), run_(run), options_(run.objective_options()) {}
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
     void learn(Tape& tape) override { run_.model.learn(tape, last_); }
     std::int64_t batch_tokens() const override { return batch_.asked.count; }
-    const UniVaeBatch& batch() const { return batch_; }  // of the step
+    const Batch& batch() const { return batch_; }  // of the step
     std::vector<Metric> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
@@ -26,7 +26,8 @@ class UniVaeTask : public SentenceTask {
 
   private:
     UniVaeRun& run_;
-    UniVaeBatch batch_;
+    const ObjectiveOptions options_;
+    Batch batch_;
     LatentNoise noise_;
     UniVae::Loss last_;
 };

@@ -30,7 +30,7 @@ struct Rows {
 // Samples around the means of the mean path: q(z|x) is then known for every pair of a sample and a sentence.
 Points points_of(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint64_t seed) {
     Points all(sentences.size());
-    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t first) {
+    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
         const auto count = std::size_t(batch.documents);
         const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("encode");

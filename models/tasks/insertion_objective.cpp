@@ -153,7 +153,7 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
     TokenRows& reads = two ? e.source : e.rows;
     for (int i = 0; i < n && !e.same_source; i++)
         reads.push(source[std::size_t(i)], o.source_type, i, two ? name : row_name);
-    const int first = e.rows.count(), start = two ? 0 : o.target_start < 0 ? n : o.target_start;
+    const int first = e.rows.count(), start = two ? 0 : o.target_position(n);
     const auto push = [&](int id) { e.rows.push(id, o.target_type, start + e.rows.count() - first, row_name); };
     if (!either) push(o.insertion.begin);
     for (int id : canvas) push(id);
@@ -164,14 +164,14 @@ Example canvas_example(InsertionForm form, const std::vector<int>& source, const
 }
 
 const std::vector<Objective>& insertion_objectives() {
-    constexpr unsigned traits = Objective::pairs | Objective::scattered;
+    constexpr unsigned traits = Objective::pairs | Objective::scattered | Objective::writes;
     static const std::vector<Objective> all = {
-        {"insertion", "words for every slot of a part of the target, from its source", traits,
+        {"insertion", "words for every slot of a part of the target, from its source", traits | Objective::encoder,
          insertion<InsertionForm::two_stacks>, two_stacks<full_mask>},
         {"insertion-one-stack", "the same on one stack", traits, insertion<InsertionForm::one_stack>,
          one_stack<source_alone_mask>},
-        {"kermit", "the same for parts of source and target, on one stack that reads both", traits, kermit,
-         one_stack<full_mask>},
+        {"kermit", "the same for parts of source and target, on one stack that reads both",
+         traits | Objective::both_sides, kermit, one_stack<full_mask>},
     };
     return all;
 }

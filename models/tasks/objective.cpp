@@ -28,7 +28,7 @@ namespace {
 // A sentence or a pair as one sequence, with the segment id and the position of each token.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
-    const int n = int(s.ids.size()), start = o.target_start < 0 ? n : o.target_start;
+    const int n = int(s.ids.size()), start = o.target_position(n);
     for (int i = 0; i < n; i++) all.push(s.ids[std::size_t(i)], o.source_type, i, s.name);
     for (std::size_t t = 0; t < s.target.size(); t++) all.push(s.target[t], o.target_type, start + int(t), s.name);
     return all;
@@ -145,7 +145,7 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
     return next_tokens(shuffled, {all.count() - 1, 0}, 0);
 }
 
-void two_streams(Batch& b) { b.graph = two_stream_mask(b.parts, b.rank); }
+void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
     if (objective.has(Objective::mask_token) && o.mask < 0)
@@ -153,8 +153,17 @@ void expect_fitting(const Objective& objective, const Sentence& s, const Objecti
     if (objective.has(Objective::pairs) && s.target.empty())
         throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
                             " has no target; give text with source<TAB>target on every line"));
-    if (s.ids.size() < 2)
+    if (s.ids.size() < 2 && s.asked.empty())
         throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
+}
+
+// Words that the decoder half reads become [UNK], so that it asks z for them.                     Bowman et al. 2016
+void hide_words(TokenRows& rows, std::uint32_t step, const ObjectiveOptions& o) {
+    const Stream stream = make_stream(o.seed, "word_dropout", step);
+    for (std::size_t i = 0; i < rows.ids.size(); i++)
+        if (rows.ids[i] != o.cls && uniform(stream.at(std::uint32_t(rows.document[i]), std::uint32_t(rows.positions[i]),
+                                                      0)[0]) < o.word_dropout)
+            rows.ids[i] = o.unknown;
 }
 
 double weight_of(const std::string& word, const std::string& words) {
@@ -179,32 +188,30 @@ Batch Objective::batch(const std::vector<const Sentence*>& sentences, std::uint3
         }
     }
     Batch b = pack(examples, pad_to);
+    if (options.word_dropout > 0) hide_words(b.rows, step, options);
     give_masks(b, options);
     b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
     return b;
 }
 
 void Objective::give_masks(Batch& b, const ObjectiveOptions& options) const {
-    mask(b);
-    if (options.encoder_masks) {
-        b.source_masks = options.encoder_masks->graphs(sources_of(b.shared));
-        b.masks = options.masks->graphs(targets_of(b.parts));
-        b.cross_masks = options.masks->cross(b.shared);
-    } else if (options.masks) {
-        b.masks = options.masks->graphs(b.parts);
-    }
+    mask(b, options);
     if (!has(scattered) && b.source.count() == 0) b.scored_graph = only_queries(b.last_graph(), b.asked.rows);
 }
 
 const std::vector<Objective>& objectives(bool encoder) {
     constexpr auto none = Objective::none, pairs = Objective::pairs, mask_token = Objective::mask_token;
+    constexpr auto writes = Objective::writes, whole_source = Objective::whole_source;
     static const std::vector<Objective> all = {
         {"mlm", "hidden tokens, from all others", mask_token | Objective::scattered, mlm, one_stack<full_mask>},
-        {"lm", "every next token, from those before", none, lm, one_stack<causal_mask>},
-        {"lm-target", "the same mask, the target of a pair alone", pairs, lm_target, one_stack<causal_mask>},
-        {"lm-reverse", "every token before, from those after", none, lm_reverse, one_stack<anticausal_mask>},
-        {"prefix-lm", "what follows a prefix of random length", none, prefix_lm, one_stack<unilm_mask>},
-        {"unilm", "the target of a pair, from all of its source", pairs, unilm, one_stack<unilm_mask>},
+        {"lm", "every next token, from those before", writes, lm, one_stack<causal_mask>},
+        {"lm-target", "the same mask, the target of a pair alone", pairs | writes, lm_target, one_stack<causal_mask>},
+        {"lm-reverse", "every token before, from those after", Objective::writes_backward, lm_reverse,
+         one_stack<anticausal_mask>},
+        {"prefix-lm", "what follows a prefix of random length", writes | whole_source, prefix_lm,
+         one_stack<unilm_mask>},
+        {"unilm", "the target of a pair, from all of its source", pairs | writes | whole_source, unilm,
+         one_stack<unilm_mask>},
         {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,
          one_stack<causal_mask>},

@@ -23,6 +23,13 @@
 //                        words                                                               Stern et al. 2019
 //   insertion-one-stack  the same on one stack, of which the source's part sees itself alone
 //   kermit               one stack reads parts of source and target, and is asked for words of both    Chan et al. 2019
+//
+// Two halves with latents between them (models/tasks/univae_objective.cpp):
+//   reconstruct   a sentence, or the target of its pair, from the latents of the sentence              Su 2021
+//
+// Examples with questions (models/tasks/question_objective.cpp):
+//   classify      the answers, at rows that the example names
+//   label         the same, where these rows lie anywhere
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -61,36 +68,55 @@ struct ObjectiveOptions {
     int source_type = 0, target_type = 1;  // segment ids
     int target_start = -1;                 // position of a target's first token; -1: that after the source
     std::uint64_t seed = 1;
-    // In place of the objective's own, null: none; of one stack or the decoder, of the encoder.
+    // Masks in words for one stack or the decoder, and for the encoder. They replace the objective's masks; null: none.
     std::shared_ptr<const LayerMasks> masks, encoder_masks;
+
+    // reconstruct
+    int longest = 0;          // tokens of a sentence
+    int last_read = 0;        // the layer that the encoder half runs for [CLS] alone
+    bool joint = false;       // both halves in one sequence as well
+    double word_dropout = 0;  // share of the tokens that the decoder half reads as [UNK]
+    int cls = -1, unknown = -1;
+    // classify and label
+    std::shared_ptr<const MaskWords> example_mask;
+
+    int target_position(int source) const { return target_start < 0 ? source : target_start; }
 };
 
 struct Objective {
     const char *name, *what;
     enum Trait : unsigned {
         none = 0,
-        pairs = 1,       // needs a target
-        mask_token = 2,  // needs [MASK]
-        scattered = 4,   // the rows it asks lie anywhere
-        ranks = 8,       // its mask is one of ranks, and no other can stand in its place
+        pairs = 1,             // needs a target
+        mask_token = 2,        // needs [MASK]
+        scattered = 4,         // the rows it asks lie anywhere
+        ranks = 8,             // its mask is one of ranks, and no other can stand in its place
+        writes = 16,           // teaches to write from left to right
+        writes_backward = 32,  // ... from right to left
+        whole_source = 64,     // what comes before the written tokens is read in both directions
+        encoder = 128,         // the source is read by a stack of its own
+        both_sides = 256,      // words are inserted in the source as well
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
     // Random numbers depend on (seed, objective, sentence's name, step) alone, never on its tokens.
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-    void (*mask)(Batch& batch);  // gives the batch its graphs, by its parts and ranks
+    // Gives the batch its graphs, by its parts and ranks, and those of the masks in words.
+    void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
     // `pad_to` > 1 rounds rows and questions up to a multiple of it and documents to one of 8. BadInput, BadUsage: a
     // sentence lacks a target, the vocabulary [MASK].
     Batch batch(const std::vector<const Sentence*>& sentences, std::uint32_t step, const ObjectiveOptions& options,
                 int pad_to = 1) const;
-    // Gives a batch all its masks: this objective's, or those of the options.
+    // Gives a batch all its masks.
     void give_masks(Batch& batch, const ObjectiveOptions& options) const;
 };
 
-// Those of one stack, or of an encoder and a decoder; those of insertion.
+// Those of one stack, or of an encoder and a decoder; those of insertion, of two halves, of examples.
 const std::vector<Objective>& objectives(bool encoder = false);
 const std::vector<Objective>& insertion_objectives();
+const std::vector<Objective>& latent_objectives();
+const std::vector<Objective>& question_objectives();
 // BadUsage, with the names there are.
 const Objective& find_objective(const std::string& name, const std::vector<Objective>& table);
 inline const Objective& find_objective(const std::string& name, bool encoder = false) {

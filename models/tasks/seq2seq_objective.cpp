@@ -5,17 +5,21 @@
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
-namespace {
 
-// The decoder is fed [CLS] and the target but for its last token, which is [SEP]; positions start at 0 again.
-Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example source_and_target(const Sentence& s, const std::vector<int>& wanted, int start, const ObjectiveOptions& o) {
     Example e;
     for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
-    for (std::size_t t = 0; t < s.target.size(); t++) {
-        e.rows.push(t == 0 ? s.ids[0] : s.target[t - 1], o.target_type, int(t), s.name);
-        e.asked.push(int(t), s.target[t]);
+    for (std::size_t t = 0; t < wanted.size(); t++) {
+        e.rows.push(t == 0 ? s.ids[0] : wanted[t - 1], o.target_type, start + int(t), s.name);
+        e.asked.push(int(t), wanted[t]);
     }
     return e;
+}
+
+namespace {
+
+Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    return source_and_target(s, s.target, 0, o);
 }
 
 // The first place of a span of `length` among places 1 .. n: the first and the last possible one with a probability of
@@ -48,8 +52,9 @@ Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 
 const std::vector<Objective>& encoder_decoder_objectives() {
     static const std::vector<Objective> all = {
-        {"seq2seq", "the target of a pair, from all of its source", Objective::pairs, seq2seq, two_stacks<causal_mask>},
-        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token, mass,
+        {"seq2seq", "the target of a pair, from all of its source",
+         Objective::pairs | Objective::writes | Objective::encoder, seq2seq, two_stacks<causal_mask>},
+        {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token | Objective::encoder, mass,
          two_stacks<causal_mask>},
     };
     return all;

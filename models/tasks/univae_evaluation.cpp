@@ -18,8 +18,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // -log p(x|z) of every document of the batch; the places of `h` get those of its first, second, ... target added.
-std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const UniVaeBatch& batch,
-                                    const std::vector<Tensor*>& z, HeldOut* h = nullptr) {
+std::vector<double> sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
+                                    HeldOut* h = nullptr) {
     Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
     const std::vector<double> losses =
         numbers_of(model.backbone.token_losses(tape, states, batch.asked.tokens)->view());
@@ -67,7 +67,7 @@ std::vector<double> log_ratios(const UniVae& model, const std::vector<LatentSamp
 
 // A code is one point, of which no other can be drawn: each of its parts becomes any other now and then, and all
 // sentences stay within reach. The log of the ratio to the prior, of every document.
-std::vector<double> disturbed(Tape& tape, const UniVae& model, const UniVaeBatch& batch, std::uint64_t seed,
+std::vector<double> disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint64_t seed,
                               std::uint32_t sample, std::vector<Tensor*>& z) {
     int parts = 0;
     for (const auto& layer : model.latents) parts += layer.latent->code_parts();
@@ -90,7 +90,7 @@ HeldOut held_out_losses(const UniVae& model, const std::vector<const Sentence*>&
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
     std::vector<std::vector<double>> before(model.latents.size());
-    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
+    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
         LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
@@ -125,7 +125,7 @@ std::vector<double> importance_weighted_nll(const UniVae& model, const std::vect
                                             int samples, std::uint64_t seed) {
     std::vector<double> nll;
     if (model.options.latent_layers == 0) samples = 1;
-    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t) {
+    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const auto count = std::size_t(batch.documents);
         std::vector<std::vector<double>> weights(count);  // log of p(x|z) p(z) / q(z|x)
         for (int s = 0; s < samples; s++) {

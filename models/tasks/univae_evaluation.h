@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures of a UniVAE on sentences it has not seen. Units: nats; a sentence's targets are its pieces and [SEP].
 #pragma once
-#include "models/nets/univae.h"
+#include "models/tasks/univae_objective.h"
 
 namespace masquerade {
 

@@ -7,7 +7,7 @@ namespace masquerade {
 
 std::vector<std::vector<double>> mean_latents(const UniVae& model, const std::vector<const Sentence*>& sentences) {
     std::vector<std::vector<double>> all(sentences.size());
-    each_batch(model, sentences, [&](Tape& tape, const UniVaeBatch& batch, std::size_t first) {
+    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
             const std::vector<double> z = numbers_of(s.z->view());  // (B,Z)

@@ -5,7 +5,7 @@
 
 #include "engine/io/checkpoint.h"
 #include "models/density/prior.h"
-#include "models/nets/univae.h"
+#include "models/tasks/univae_objective.h"
 
 namespace masquerade {
 
@@ -16,7 +16,8 @@ void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentenc
     Arena arena(model.backbone.device(), Blocks::kept);
     Tape tape(arena, model.backbone.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time)
-        use(tape, model.batch({&sentences[first], &sentences[first] + std::min(at_a_time, sentences.size() - first)}),
+        use(tape,
+            halves_batch(model, {&sentences[first], &sentences[first] + std::min(at_a_time, sentences.size() - first)}),
             first);
 }
 

@@ -18,7 +18,7 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
                          at.empty() ? model_.options.backbone.layers : at[0]);
     for (int i = at.empty() ? 0 : at[0]; i < model_.options.backbone.layers && !at.empty(); i++)
         if (model_.latent_of(i) < 0) memory.keys.drop(i);
-    memory.masks = &model_.masks;
+    memory.masks = model_.masks.get();
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
         if (requests[b].latent.size() != std::size_t(space.numbers()))

@@ -10,7 +10,7 @@
 #include "engine/train/adamw.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
-#include "tools/new_model.h"
+#include "models/runs/training.h"
 
 namespace masquerade::end_to_end {
 

@@ -58,7 +58,7 @@ struct Training {
     std::vector<char> step(std::uint32_t number) {
         std::vector<const Sentence*> some;  // few sentences, then all of them: two buckets
         for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
-        const UniVaeBatch batch = model.batch(some, 16);
+        const Batch batch = halves_batch(model, some, 16);
         const LatentNoise noise = model.space.noise(batch.names(), 1, number);
         Tensor* loss = nullptr;
         auto work = [&] {
@@ -147,7 +147,7 @@ TEST_CASE("cuda training: while a step is captured nothing can be read, and one 
     for (std::uint32_t i = 0; i < 2; i++) CHECK((there.step(i) == other.step(i)));
     {
         const std::vector<const Sentence*> few = {&there.text[0], &there.text[1], &there.text[2]};
-        const UniVaeBatch batch = there.model.batch(few, 16);
+        const Batch batch = halves_batch(there.model, few, 16);
         there.tape.begin(batch.bucket, 1, 2, true);
         CapturedStep capture(there.tape, true);
         there.parameters.start_gradients();

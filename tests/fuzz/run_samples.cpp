@@ -12,8 +12,8 @@
 #include "models/runs/target_run.h"
 #include "tests/fuzz/check.h"
 #include "tests/models/runs/tiny_family.h"
-#include "tools/new_model.h"
-#include "tools/origin.h"
+#include "models/runs/training.h"
+#include "models/runs/origin.h"
 
 namespace masquerade::fuzz {
 namespace fs = std::filesystem;

@@ -20,7 +20,7 @@
 #include "tests/fuzz/run_samples.h"
 #include "tests/fuzz/target.h"
 #include "tests/models/runs/tiny_family.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 namespace masquerade::fuzz {
 namespace fs = std::filesystem;

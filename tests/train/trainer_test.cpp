@@ -145,7 +145,7 @@ TEST_CASE("univae: the losses of ten steps are what they were") {
         Tape tape(arena, DType::f64);
         std::vector<double> losses;
         for (std::uint32_t step = 0; step < 10; step++) {
-            UniVaeBatch batch = model.batch(source.take(60), 16);
+            Batch batch = halves_batch(model, source.take(60), 16);
             LatentNoise noise = model.space.noise(batch.names(), 1, step);
             tape.begin(batch.bucket, 1, step, true);
             Tensor* loss = model.loss(tape, batch, &noise, 0.1).total;

@@ -11,7 +11,7 @@
 #include "engine/tape/trace.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/adamw.h"
-#include "models/nets/univae.h"
+#include "models/tasks/univae_objective.h"
 
 namespace masquerade {
 

@@ -68,7 +68,7 @@ struct OurTraining::Bert : Model {
 struct OurTraining::Sentences : Model {
     UniVae univae;
     std::vector<Sentence> sentences;
-    UniVaeBatch batch;
+    Batch batch;
     LatentNoise drawn;
 
     Sentences(Parameters& parameters, const TrainMark& mark, const UniVaeOptions& options)
@@ -78,7 +78,7 @@ struct OurTraining::Sentences : Model {
     std::string prepare(std::uint64_t seed, std::uint32_t step) override {
         std::vector<const Sentence*> taken;
         for (const Sentence& s : sentences) taken.push_back(&s);
-        batch = univae.batch(taken, 64);
+        batch = halves_batch(univae, taken, 64);
         drawn = univae.space.noise(batch.names(), seed, step);
         return batch.bucket;
     }

@@ -15,7 +15,7 @@
 #include "models/scoring/latent_use.h"
 #include "models/runs/univae_run.h"
 #include "tools/evaluate/evaluate.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 namespace masquerade {
 namespace {

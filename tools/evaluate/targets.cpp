@@ -10,7 +10,7 @@
 #include "models/scoring/text_metrics.h"
 #include "tools/evaluate/evaluate.h"
 #include "tools/insertion_options.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 namespace masquerade {
 

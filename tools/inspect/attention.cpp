@@ -12,7 +12,7 @@
 #include "models/runs/run.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/page.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 namespace masquerade {
 namespace {

@@ -15,7 +15,7 @@
 #include "models/tasks/univae_evaluation.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/page.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 namespace masquerade {
 namespace {

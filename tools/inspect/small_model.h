@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/runs/run.h"
-#include "tools/new_model.h"
+#include "models/runs/training.h"
 
 namespace masquerade {
 

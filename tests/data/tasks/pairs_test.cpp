@@ -13,7 +13,7 @@
 #include "data/training_text.h"
 #include "engine/base/error.h"
 #include "tests/train/files.h"
-#include "tools/origin.h"
+#include "models/runs/origin.h"
 
 using namespace masquerade;
 

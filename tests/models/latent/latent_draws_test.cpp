@@ -82,7 +82,7 @@ TEST_CASE("latent draws: a batch keeps the names of its sentences, and its paddi
     p.allocate(1);
     std::vector<Sentence> all = random_sentences(2);
     all[0].name = 70, all[1].name = 90;
-    const UniVaeBatch batch = model.batch({&all[0], &all[1]}, 32);
+    const Batch batch = halves_batch(model, {&all[0], &all[1]}, 32);
     REQUIRE(batch.names().size() == 8);
     CHECK(batch.names()[0] == 70);
     CHECK(batch.names()[1] == 90);
@@ -142,8 +142,8 @@ TEST_CASE("held-out losses: the z of another sentence is never its own, whatever
     Tape tape(arena, DType::f32);
     tape.begin("the 65th with the z of the 64th");
     std::vector<Tensor*> z;
-    for (const LatentSample& l : model.encode(tape, model.batch({sentences[63]}), nullptr)) z.push_back(l.z);
-    const UniVaeBatch batch = model.batch({sentences[64]});
+    for (const LatentSample& l : model.encode(tape, halves_batch(model, {sentences[63]}), nullptr)) z.push_back(l.z);
+    const Batch batch = halves_batch(model, {sentences[64]});
     double expected = 0;
     for (double loss :
          numbers_of(model.backbone

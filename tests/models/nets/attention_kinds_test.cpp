@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "models/nets/backbone.h"
-#include "models/nets/univae.h"
+#include "models/tasks/univae_objective.h"
 #include "models/masks/mask.h"
 #include "tests/train/files.h"
 
@@ -80,7 +80,7 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
                 Arena arena(Device::cpu, Blocks::loose);
                 Tape tape(arena, DType::f32);
                 Sentence s{{2, 5, 6, 3}, 0, {}};
-                const UniVaeBatch batch = model.batch({&s});
+                const Batch batch = halves_batch(model, {&s});
                 tape.begin("step");
                 model.loss(tape, batch, nullptr, 1);
             };

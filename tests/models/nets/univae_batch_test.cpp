@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/tensor/numbers.h"
-#include "models/nets/univae.h"
+#include "models/tasks/univae_objective.h"
 
 using namespace masquerade;
 
@@ -38,7 +38,7 @@ struct Model {
 
     explicit Model(bool free_length = false) : univae(parameters, options(free_length)) { parameters.allocate(7); }
 
-    std::vector<std::vector<double>> points(const UniVaeBatch& batch) {
+    std::vector<std::vector<double>> points(const Batch& batch) {
         tape.begin("encode");
         std::vector<std::vector<double>> z;
         for (const LatentSample& s : univae.encode(tape, batch, nullptr)) {
@@ -61,7 +61,7 @@ struct Model {
 TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder writes the target") {
     Model m;
     m.text[1].target = {10, 5, 11, 3};
-    const UniVaeBatch b = m.univae.batch(m.both, 1, true);
+    const Batch b = halves_batch(m.univae, m.both, 1, true);
     CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
     CHECK(b.rows.ids == Numbers{2, 7, 2, 10, 5, 11});
     CHECK(b.asked.tokens == Numbers{7, 3, 10, 5, 11, 3});
@@ -72,12 +72,12 @@ TEST_CASE("univae batch: of a pair the encoder reads the source, and the decoder
     CHECK(split == numbers_of(m.univae.joint(m.tape, b, nullptr)->view()));
     m.tape.end();
     m.text[1].target.assign(6, 5);
-    CHECK_THROWS_AS(m.univae.batch(m.both), Error);
+    CHECK_THROWS_AS(halves_batch(m.univae, m.both), Error);
 }
 
 TEST_CASE("univae batch: two sentences, row by row") {
     const Model model;
-    const UniVaeBatch b = model.univae.batch(model.both);
+    const Batch b = halves_batch(model.univae, model.both);
     CHECK(b.source.ids == Numbers{2, 7, 3, 2, 8, 9, 3});
     CHECK(b.source.types == Numbers(7, 0));
     CHECK(b.source.positions == Numbers{0, 1, 2, 0, 1, 2, 3});
@@ -97,14 +97,14 @@ TEST_CASE("univae batch: two sentences, row by row") {
 
 TEST_CASE("univae batch: with free length the decoder half starts at the sentence's own length") {
     const Model model(true);
-    CHECK(model.univae.batch(model.both).rows.positions == Numbers{3, 4, 4, 5, 6});
+    CHECK(halves_batch(model.univae, model.both).rows.positions == Numbers{3, 4, 4, 5, 6});
     CHECK(model.univae.start_position(4) == 4);
     CHECK(Model().univae.start_position(4) == 6);
 }
 
 TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs nothing") {
     const Model model;
-    const UniVaeBatch b = model.univae.batch(model.both, 16);
+    const Batch b = halves_batch(model.univae, model.both, 16);
     CHECK(b.source.count() == 16);
     CHECK(b.rows.count() == 16);
     CHECK(b.names().size() == 8);
@@ -120,7 +120,7 @@ TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs not
 TEST_CASE("univae batch: the loss is the mean over targets, with the KL of real documents, full or inert tail") {
     Model model;
     for (int pad_to : {1, 16}) {
-        const UniVaeBatch b = model.univae.batch(model.both, pad_to);
+        const Batch b = halves_batch(model.univae, model.both, pad_to);
         const LatentNoise noise = model.univae.space.noise(b.names(), 1, 0);
         double total[2] = {}, losses = 0, kl = 0;
         for (int weight : {0, 1}) {
@@ -141,7 +141,7 @@ TEST_CASE("univae batch: the loss is the mean over targets, with the KL of real 
 
 TEST_CASE("univae: each latent layer reads [CLS] at its own layer") {
     Model model;
-    const UniVaeBatch b = model.univae.batch(model.both);
+    const Batch b = halves_batch(model.univae, model.both);
     const auto before = model.points(b);
     REQUIRE(before.size() == 3);
     model.disturb("latent.0.out");  // replaces [CLS] of the layers above alone

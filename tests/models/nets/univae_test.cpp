@@ -9,6 +9,7 @@
 
 #include "engine/ops/cpu/parallel.h"
 #include "engine/tape/trace.h"
+#include "models/tasks/univae_objective.h"
 #include "models/writing/univae_decoder.h"
 
 using namespace masquerade;
@@ -74,7 +75,7 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // Every sentence forced through the cached decoder, token by token: the logits (N,V) of the decoder pass, bit for bit.
-bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const UniVaeBatch& batch,
+bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const Batch& batch,
                    const std::vector<LatentSample>& latents, const Tensor* logits) {
     UniVaeDecoder decoder(model, {});
     const std::int64_t V = logits->columns();
@@ -145,7 +146,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         CAPTURE(o.mask);
                         Model m(o, DType::f64);
                         auto text = sentences(5, 11, 50, 3);
-                        UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+                        Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
                         if (o.mask.find("window") != std::string::npos &&
                             !attention.refuses(make_mask("A full window=1; B causal", {{3, 3}})).empty())
                             continue;
@@ -171,7 +172,7 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
         if (latent.kind == LatentKind::gaussian_chain) o.latent_at = {1, 2, 3}, o.latent_sizes = {4, 8, 6};
         Model m(o, DType::f64);
         auto text = sentences(5, 11, 50, 13);
-        UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+        Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
         LatentNoise noise = m.model.space.noise(batch.names(), 3, 0);
         auto gradient = [&](bool joint) {
             m.tape.begin(joint ? "joint" : "split");
@@ -220,7 +221,7 @@ TEST_CASE("univae: a sentence is written alone as in any batch, greedily or samp
 TEST_CASE("univae: a wrong start position is seen (the comparison above can fail)") {
     Model m(small(LatentKind::vmf, false, true), DType::f64);
     auto text = sentences(2, 11, 50, 3);
-    UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+    Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
     for (int& p : batch.rows.positions) p -= 1;
@@ -235,7 +236,7 @@ TEST_CASE("univae: what the decoder learns of the sentence passes through z alon
         auto text = sentences(4, 11, 50, 5), other = text;
         for (Sentence& s : other)
             for (std::size_t i = 1; i + 1 < s.ids.size(); i++) s.ids[i] = 5 + (s.ids[i] + 7) % 45;
-        UniVaeBatch batch = m.model.batch(pointers_to(text)), changed = m.model.batch(pointers_to(other));
+        Batch batch = halves_batch(m.model, pointers_to(text)), changed = halves_batch(m.model, pointers_to(other));
         changed.rows = batch.rows;
         m.tape.begin("a");
         auto z = points(m.model.encode(m.tape, batch, nullptr));
@@ -260,12 +261,12 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
         o.mask = words;
         Model m(o, DType::f64);
         auto text = sentences(3, 11, 50, 5);
-        const UniVaeBatch batch = m.model.batch(pointers_to(text), 1, true);
+        const Batch batch = halves_batch(m.model, pointers_to(text), 1, true);
         m.tape.begin("before");
         const auto z = points(m.model.encode(m.tape, batch, nullptr));
         Tensor* h = m.model.decode(m.tape, batch, z);
         for (int row = 0; row < batch.source.count(); row++) {
-            UniVaeBatch other = batch;
+            Batch other = batch;
             other.source.ids[std::size_t(row)] = 49 - other.source.ids[std::size_t(row)];
             const Tensor* z_other = points(m.model.encode(m.tape, other, nullptr))[0];
             const int document = batch.source.document[std::size_t(row)] - 100,
@@ -278,7 +279,7 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
             }
         }
         for (int row = 0; row < batch.rows.count(); row++) {
-            UniVaeBatch other = batch;
+            Batch other = batch;
             other.rows.ids[std::size_t(row)] = 49 - other.rows.ids[std::size_t(row)];
             const Tensor* changed = m.model.decode(m.tape, other, z);
             for (int r = 0; r < batch.rows.count(); r++) {
@@ -317,7 +318,7 @@ TEST_CASE("univae: masks in words that bypass the latents, or cannot be written 
 TEST_CASE("univae: decoded with a cache == teacher-forced, == in float") {
     Model m(small(LatentKind::vmf, false, true), DType::f32);
     auto text = sentences(6, 11, 50, 9);
-    UniVaeBatch batch = m.model.batch(pointers_to(text), 16);
+    Batch batch = halves_batch(m.model, pointers_to(text), 16);
     m.tape.begin("a");
     auto latents = m.model.encode(m.tape, batch, nullptr);
     Tensor* logits =
@@ -331,7 +332,7 @@ TEST_CASE("univae: the losses of a document alone == in any batch, any number of
     o.backbone.attention_dropout = 0.1;
     Model m(o, DType::f32);
     auto losses_of = [&](const std::vector<const Sentence*>& some, int pad_to, std::size_t which) {
-        UniVaeBatch batch = m.model.batch(some, pad_to);
+        Batch batch = halves_batch(m.model, some, pad_to);
         LatentNoise noise = m.model.space.noise(batch.names(), 5, 3);
         m.tape.begin(batch.bucket, 5, 3, true);
         UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 1);
@@ -366,7 +367,7 @@ TEST_CASE("univae: the gradient of the whole model against the complex step, 1e-
             o.backbone.attention_dropout = 0.2;
             Model real(o, DType::f64), imaginary(o, DType::c128);
             auto text = sentences(4, 11, 50, 21);
-            UniVaeBatch batch = real.model.batch(pointers_to(text), 8);
+            Batch batch = halves_batch(real.model, pointers_to(text), 8);
             LatentNoise noise = real.model.space.noise(batch.names(), 2, 1);
             real.tape.begin(batch.bucket, 2, 1, true);
             UniVae::Loss loss = real.model.loss(real.tape, batch, &noise, 0.7);

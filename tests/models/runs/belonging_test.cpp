@@ -12,7 +12,7 @@
 #include "tests/folder.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
-#include "tools/new_model.h"
+#include "models/runs/training.h"
 
 using namespace masquerade;
 namespace fs = std::filesystem;

@@ -4,8 +4,8 @@
 
 #include "models/runs/classify_run.h"
 #include "tests/train/tiny_run.h"
-#include "tools/new_model.h"
-#include "tools/origin.h"
+#include "models/runs/training.h"
+#include "models/runs/origin.h"
 
 using namespace masquerade;
 

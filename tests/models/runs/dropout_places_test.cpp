@@ -16,7 +16,8 @@
 #include "models/runs/target_run.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/files.h"
-#include "tools/new_model.h"
+#include "tokenizer/trainer.h"
+#include "models/runs/training.h"
 
 using namespace masquerade;
 

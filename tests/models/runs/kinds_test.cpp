@@ -4,7 +4,8 @@
 
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/files.h"
-#include "tools/new_model.h"
+#include "tokenizer/trainer.h"
+#include "models/runs/training.h"
 
 using namespace masquerade;
 

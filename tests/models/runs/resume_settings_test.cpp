@@ -11,7 +11,7 @@
 #include "tests/models/runs/other_value.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
-#include "tools/new_model.h"
+#include "models/runs/training.h"
 
 using namespace masquerade;
 

@@ -13,7 +13,7 @@
 #include "tests/train/files.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/replacements.h"
-#include "tools/new_model.h"
+#include "models/runs/training.h"
 
 using namespace masquerade;
 

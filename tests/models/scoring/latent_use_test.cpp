@@ -91,7 +91,7 @@ TEST_CASE("latents: a chain draws from the prior that its loss has") {
     const UniVae model(p, o);
     p.allocate(1);
     const std::vector<Sentence> text = random_sentences(3);
-    const UniVaeBatch batch = model.batch(pointers_to(text));
+    const Batch batch = halves_batch(model, pointers_to(text));
     Arena arena(Device::cpu, Blocks::kept);
     Tape tape(arena, DType::f32);
     const LatentNoise noise = model.space.noise(batch.names(), 7, 0);
@@ -133,7 +133,7 @@ TEST_CASE("latents: codebooks follow what is near them, and a point of codes is 
         const std::vector<Sentence> text = run.model.sentences({lines.begin(), lines.begin() + 40});
         Arena arena(Device::cpu, Blocks::kept);
         Tape tape(arena, DType::f32);
-        const UniVaeBatch batch = run.model.model.batch(pointers_to(text));
+        const Batch batch = halves_batch(run.model.model, pointers_to(text));
         tape.begin("near");
         for (const LatentSample& l : run.model.model.encode(tape, batch, nullptr))
             for (std::int64_t i = 0; i < 40 * 8; i++)
@@ -198,7 +198,7 @@ TEST_CASE("latents: a flow's prior sums to 1, its draws come from it, and the lo
     CHECK(std::fabs(square - 2) > 0.1);  // N(0, 1) it is not
 
     const std::vector<Sentence> text = random_sentences(3);
-    const UniVaeBatch batch = model.batch(pointers_to(text));
+    const Batch batch = halves_batch(model, pointers_to(text));
     Arena arena(Device::cpu, Blocks::kept);
     Tape tape(arena, DType::f32);
     const LatentNoise noise = model.space.noise(batch.names(), 7, 0);

@@ -102,7 +102,7 @@ TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has no
     const UniVae model(p, tiny_model(LatentKind::gaussian, false));
     p.allocate(1);
     const Sentence text = random_sentences(6)[4];
-    const UniVaeBatch batch = model.batch({&text});
+    const Batch batch = halves_batch(model, {&text});
     Arena arena(Device::cpu, Blocks::kept);
     Tape tape(arena, DType::f32);
     double mean = 0;
@@ -224,7 +224,7 @@ TEST_CASE(
         task.next_batch(3);
         return task.batch();
     };
-    const UniVaeBatch whole = batch_with(0), half = batch_with(0.5), none = batch_with(1);
+    const Batch whole = batch_with(0), half = batch_with(0.5), none = batch_with(1);
     CHECK(half.source.ids == whole.source.ids);
     CHECK(half.asked.tokens == whole.asked.tokens);
     int hidden = 0, words = 0;
@@ -252,7 +252,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean o
         Arena arena(Device::cpu, Blocks::kept);
         Tape tape(arena, DType::f32);
         for (std::size_t i = 0; i < text.size(); i++) {
-            const UniVaeBatch batch = model.batch({&text[i]});
+            const Batch batch = halves_batch(model, {&text[i]});
             double sum = 0;
             for (int c = 0; c < 9; c++) {
                 double z[2] = {c % 3 - 1.0, c / 3 - 1.0};
@@ -290,7 +290,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
     const std::vector<Sentence> text = random_sentences(2);
     const Sentence& sentence = text[1];
     std::vector<const Sentence*> copies(64, &sentence);
-    const UniVaeBatch batch = model.batch(copies);
+    const Batch batch = halves_batch(model, copies);
     Arena arena(Device::cpu, Blocks::kept);
     Tape tape(arena, DType::f32);
     std::vector<double> grid;

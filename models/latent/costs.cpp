@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The terms that a latent layer adds to the loss, and the options that a kind has no use for.
+#include <numeric>
+
+#include "engine/base/named.h"
+#include "models/latent/latent.h"
+
+namespace masquerade {
+namespace {
+
+std::string kinds_that_have(LatentKindRow::Trait trait) {
+    std::vector<LatentKindRow> some;
+    for (const LatentKindRow& row : latent_kinds())
+        if (row.has(trait)) some.push_back(row);
+    return joined(names_of(some));
+}
+
+}  // namespace
+
+void expect_fitting(const LatentOptions& o) {
+    const LatentKindRow& kind = row_of(o.kind);
+    if (o.learn_kappa && !kind.has(LatentKindRow::kappa))
+        throw BadUsage(text("learn_kappa: only latent=", kinds_that_have(LatentKindRow::kappa), " have a kappa"));
+    if (o.learn_kappa && o.kappa == 0)
+        throw BadUsage(
+            "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
+    if (o.free_bits == 0) return;
+    if (!kind.has(LatentKindRow::kl) && !o.learn_kappa)
+        throw BadUsage(text("free_bits: the KL of these latents is a constant, and costs nothing; latent=",
+                            kinds_that_have(LatentKindRow::kl), " or learn_kappa=true has one that does"));
+    if (o.free_bits_of == "number" && !kind.has(LatentKindRow::kl_of_numbers))
+        throw BadUsage(text("free_bits_of=number: only the KL of latent=",
+                            kinds_that_have(LatentKindRow::kl_of_numbers), " is a sum over numbers"));
+}
+
+Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name) {
+    for (double& each : counted) each *= weight / targets;
+    return tape.constant(name, {std::int64_t(counted.size())}, arithmetic_of(tape.dtype), counted.data());
+}
+
+Tensor* LatentLayer::add_costs(Tape& tape, Tensor* total, const LatentSample& s, int layer,
+                               const std::vector<double>& documents, int targets, double kl_weight) const {
+    const LatentOptions& o = latent->options;
+    const auto add_to_total = [&](Tensor* each, const std::vector<double>& counted, double weight,
+                                  const std::string& name) {
+        if (!each) return;
+        each = weighted_sum(tape, each, loss_weights(tape, counted, weight, targets, "document_weights"), name);
+        total = add(tape, total, each, name + ".total");
+    };
+    const std::string kl = text("kl.", layer);
+    add_to_total(s.loss, documents, 1, text("latent_loss.", layer));
+    if (o.free_bits == 0 || !s.kl) {
+        add_to_total(s.kl, documents, kl_weight, kl);
+    } else if (s.kls) {  // each number of each document by itself
+        std::vector<double> each;
+        const auto Z = std::size_t(s.kls->columns());
+        for (double w : documents) each.insert(each.end(), Z, w);
+        Tensor* flat = reshape(tape, s.kls, {std::int64_t(each.size())}, kl + ".numbers");
+        add_to_total(at_least(tape, flat, o.free_bits / double(Z), kl + ".free"), each, kl_weight, kl);
+    } else if (o.free_bits_of == "batch") {  // their mean
+        const double count = std::accumulate(documents.begin(), documents.end(), 0.0);
+        Tensor* shares = loss_weights(tape, documents, targets / count, targets, "document_shares");
+        Tensor* mean = weighted_sum(tape, s.kl, shares, kl + ".mean");
+        add_to_total(at_least(tape, mean, o.free_bits, kl + ".free"), {count}, kl_weight, kl);
+    } else {
+        add_to_total(at_least(tape, s.kl, o.free_bits, kl + ".free"), documents, kl_weight, kl);
+    }
+    return total;
+}
+
+}  // namespace masquerade

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/log.h"
+#include "engine/base/named.h"
+#include "engine/base/version.h"
+#include "engine/io/checkpoint.h"
+#include "engine/ops/cpu/gemm.h"
+#include "models/runs/origin.h"
+#include "models/runs/start.h"
+#include "models/runs/target_run.h"
+#include "tokenizer/hugging_face/hugging_face.h"
+#include "tokenizer/trainer.h"
+
+namespace masquerade {
+namespace {
+
+bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
+
+// Changes settings of a run that goes on.
+nlohmann::json changed(RunSettings& settings, const std::vector<std::string>& words) {
+    static const std::vector<std::string> may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
+                                                        "schedule_steps", "save_every", "keep"};
+    Config keys;
+    settings.declare(keys);
+    nlohmann::json changes;
+    for (const std::string& word : words) {
+        const std::string key = word.substr(0, word.find('='));
+        if (std::find(may_change.begin(), may_change.end(), key) == may_change.end())
+            throw BadUsage(text("--resume goes on as the run was started: ", key, " stays as it is; ",
+                                joined(may_change), " can be changed"));
+        keys.set(word);
+        changes[key] = keys.value(key);
+    }
+    return changes;
+}
+
+// The tokenizer that a new run does not learn: that of the weights, or of --vocab; none: it learns one.
+std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
+                                         const Config& config, const RunSettings& settings, const TrainingText& text) {
+    const bool brings_words = !settings.words().empty();
+    if (settings.keep_tokens && !initial)
+        throw BadUsage("keep_tokens makes the vocabulary of --init smaller, and there is no --init");
+    if (initial) {
+        if (settings.keep_tokens)
+            initial->keep(text);
+        else if (brings_words)
+            initial->extend(settings.words(), config.value("task"));
+        return initial->tokenizer();
+    }
+    if (wanted.vocabulary.empty()) return std::nullopt;
+    if (settings.cased == brought.options.lower) brought = read_tokenizer(wanted.vocabulary, settings.cased);
+    for (const std::string& note : brought.notes) log_line("note: ", wanted.vocabulary, ": ", note);
+    expect_trainable(brought.vocabulary, wanted.vocabulary,
+                     masquerade::text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(wanted.vocabulary),
+                                      ") >new-vocab.txt"));
+    return training_tokenizer(std::move(brought));
+}
+
+}  // namespace
+
+Training::Training(const ResumedTraining& wanted) : folder(RunFolder::resume(wanted.folder)) {
+    kind = &model_of_run(folder.path());
+    run = kind->load(folder.path(), true, wanted.device);
+    record_ = {{"device", name_of(wanted.device)}};
+    if (nlohmann::json changes = changed(run->settings_to_change(), wanted.changes); !changes.empty())
+        record_["settings"] = std::move(changes);
+    text = read_again(origin_of(run->run_json, folder.file("run.json")));
+    task = run->task(text);
+    options = run->common().train;
+}
+
+Training::Training(const NewTraining& wanted) : out_(wanted.out) {
+    if (!out_.empty()) RunFolder::expect_free(out_);
+    kind = &kind_of(wanted.words);
+    const std::unique_ptr<RunSettings> settings = default_settings(*kind, wanted.device);
+    if (!wanted.initial.empty() && !wanted.vocabulary.empty())
+        throw BadUsage("--init brings its vocabulary: --vocab does not go with it");
+    const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
+    if (start) start->adopt(*settings);
+    HuggingFace brought;  // by --vocab
+    if (!wanted.vocabulary.empty()) {
+        brought = read_tokenizer(wanted.vocabulary);
+        settings->cased = !brought.options.lower;
+    }
+    Config config;
+    settings->declare(config);
+    if (!wanted.config.empty()) config.load(wanted.config);
+    apply_words(*kind, wanted.words, config);
+
+    const TargetSettings* const targets = settings->targets();
+    PairOptions made = targets ? targets->made : PairOptions();
+    made.seed = settings->train.seed;
+    text = find_training_text(wanted.data, wanted.held_out, settings->wants(kind->reads), made);
+    if (text.sources_alone)
+        log_line("note: ", wanted.data, " holds pairs, of which the sources alone are read; pairs=true reads both");
+    const bool brings_words = !settings->words().empty();
+    if (!wanted.vocabulary.empty() && brings_words)
+        throw BadUsage(masquerade::text("--vocab: the task of ", kind->name, " brings its vocabulary"));
+    if ((start || !wanted.vocabulary.empty()) && !brings_words)
+        for (const std::string& word : wanted.words)
+            if (word.rfind("vocabulary=", 0) == 0)
+                log_line("note: ", word, " is of a vocabulary that is learned, and ", start ? "--init" : "--vocab",
+                         " brings one");
+    const std::optional<WordPiece> reader =
+        given_tokenizer(wanted, start.get(), std::move(brought), config, *settings, text);
+    run = kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, text), settings->precision,
+                      wanted.device);
+    if (reader) {
+        WordPiece::Options how = reader->options();
+        how.lower = !settings->cased;  // as it came, unless the user said otherwise
+        run->tokenizer = WordPiece(reader->vocabulary(), how, reader->added());
+    }
+    if (start) {
+        initial = start->source();
+        was_given = start->give_weights(*run);
+    }
+    task = run->task(text);
+    run->complete(text.origin);
+    record_ = {{"model", kind->name},
+               {"version", version},
+               {"seed", settings->train.seed},
+               {"settings", config.to_json()},
+               {"data", json_of(text.origin)},
+               {"device", name_of(wanted.device)},
+               {"dtype", name_of(settings->precision)}};
+    if (start) record_["init"] = json_name(initial);
+    if (start) record_["init_weights"] = fmt::format("{:016x}", checksum_of(run->parameters));
+    options = run->common().train;
+}
+
+Trainer& Training::trainer() {
+    if (trainer_) return *trainer_;
+    trainer_.emplace(run->parameters, *task, folder, options);
+    if (!resumed()) {
+        trainer_->begin = [this] {
+            folder = out_.empty() ? RunFolder::create_next("runs", kind->name) : RunFolder::create(out_);
+            run->start(folder, std::move(record_));
+        };
+        return *trainer_;
+    }
+    trainer_->resume();
+    nlohmann::json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
+    record_["step"] = trainer_->step();
+    record["resumed"].push_back(record_);
+    folder.write("run.json", record.dump(2) + "\n");
+    return *trainer_;
+}
+
+std::unique_ptr<RunSettings> default_settings(const ModelKind& kind, Device device) {
+    std::unique_ptr<RunSettings> settings = kind.settings();
+    if (device == Device::cuda || std::string(bf16_form()) != "widened") settings->precision = DType::bf16;
+    return settings;
+}
+
+const ModelKind& kind_of(const std::vector<std::string>& words) {
+    return words.empty() || is_setting(words[0]) ? model_kinds().front() : find_model(words[0]);
+}
+
+void apply_words(const ModelKind& kind, const std::vector<std::string>& words, Config& config) {
+    if (!words.empty() && !is_setting(words[0]) && words[0] != kind.name) config.set("objective", words[0]);
+    for (std::size_t i = 0; i < words.size(); i++) {
+        if (is_setting(words[i]))
+            config.set(words[i]);
+        else if (i > 0)
+            throw BadUsage(text(words[i], " is neither a model, which comes first, nor key=value"));
+    }
+}
+
+Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
+    if (std::vector<std::string> words = s.words(); !words.empty()) return Vocabulary(std::move(words));
+    TrainerOptions options;
+    options.lower = !s.cased;
+    std::vector<std::string> lines = t.train;
+    lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
+    return train_vocabulary(lines, s.vocabulary, options);
+}
+
+}  // namespace masquerade

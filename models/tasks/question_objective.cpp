@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Questions about examples: each is put to a row that the example names, and the answer is its label.
+#include "models/tasks/objective_parts.h"
+
+namespace masquerade {
+namespace {
+
+Example questions(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    Example e;
+    for (std::size_t i = 0; i < s.ids.size(); i++) e.rows.push(s.ids[i], o.source_type, int(i), s.name);
+    for (std::size_t m = 0; m < s.asked.size(); m++) e.asked.push(s.asked[m], s.target[m]);
+    e.document = {e.rows.count(), 0};
+    return e;
+}
+
+void mask_of_examples(Batch& b, const ObjectiveOptions& o) {
+    b.graph = (*o.example_mask)(b.parts);
+    b.masks = o.masks->graphs(b.parts);
+}
+
+}  // namespace
+
+const std::vector<Objective>& question_objectives() {
+    static const std::vector<Objective> all = {
+        {"classify", "the answers to an example's questions", Objective::none, questions, mask_of_examples},
+        {"label", "the same, where questions are put to rows anywhere", Objective::scattered, questions,
+         mask_of_examples},
+    };
+    return all;
+}
+
+}  // namespace masquerade
