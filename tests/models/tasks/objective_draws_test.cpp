@@ -495,3 +495,26 @@ TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and 
                         CHECK(b.asked.choices.shares[j] == 0);
                 }
 }
+
+TEST_CASE(
+    "objective draws: which words are hidden from a decoder depends on the sentence and the place, not on a batch") {
+    const std::vector<Sentence> text = {{{cls, 5, 6, sep}, 7, {6, 7, 6, 5, 5, 6, 7, 6, 5, 5, 6, 7, sep}},
+                                        {{cls, 5, 5, 7, 6, 6, sep}, 8, {6, sep}}};
+    ObjectiveOptions o = options();
+    o.word_dropout = 0.5;
+    o.cls = cls;
+    o.unknown = 1;
+    const Objective& objective = find_objective("unilm");
+    int hidden = 0, shown = 0;
+    for (std::uint32_t step = 0; step < 20; step++) {
+        const Batch alone = objective.batch({&text[0]}, step, o),
+                    behind = objective.batch({&text[1], &text[0]}, step, o);
+        const std::size_t n = alone.rows.ids.size(), first = behind.rows.ids.size() - n;
+        for (std::size_t i = 0; i < n; i++) {
+            CHECK(alone.rows.ids[i] == behind.rows.ids[first + i]);
+            hidden += alone.rows.ids[i] == o.unknown;
+            shown += alone.rows.ids[i] != o.unknown;
+        }
+    }
+    CHECK(std::min(hidden, shown) > 50);
+}
