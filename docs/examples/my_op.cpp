@@ -8,6 +8,7 @@
 #include "engine/ops/launch.h"
 
 using namespace masquerade;
+using namespace masquerade::cpu;
 
 // The formulas, once: float, double, bf16 and the complex numbers of the gradient check instantiate them.
 template <class A>
@@ -15,26 +16,21 @@ HD A sigmoid(A x) {
     return A(1) / (A(1) + exp_of(-x));
 }
 
-template <class S, class A>
-struct Swish {
-    const S* x;
-    HD A operator()(std::int64_t i) const { return A(x[i]) * sigmoid(A(x[i])); }
-};
-
+template <class A>
+HD A swish_point(A x) {
+    return x * sigmoid(x);
+}
 // d swish / dx = s + x s (1 - s)
-template <class S, class A>
-struct SwishGrad {
-    const S *dy, *x;
-    HD A operator()(std::int64_t i) const {
-        const A s = sigmoid(A(x[i]));
-        return A(dy[i]) * (s + A(x[i]) * s * (A(1) - s));
-    }
-};
+template <class A>
+HD A swish_point_grad(A dy, A x) {
+    const A s = sigmoid(x);
+    return dy * (s + x * s * (A(1) - s));
+}
 
 void swish_forward(View x, View y) {
     expect_same_shape("swish", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        cpu::store_points(x.count(), y.as<S>(), false, Swish<S, A>{x.as<S>()});
+        store_points(x.count(), y.as<S>(), false, point_call<swish_point<A>>(by_point<S>(x)));
     });
 }
 
@@ -43,7 +39,8 @@ void swish_backward(View dy, View x, Grad dx) {
     expect_grad("swish backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        cpu::store_points(x.count(), dx.view.as<S>(), dx.add, SwishGrad<S, A>{dy.as<S>(), x.as<S>()});
+        store_points(x.count(), dx.view.as<S>(), dx.add,
+                     point_call<swish_point_grad<A>>(by_point<S>(dy), by_point<S>(x)));
     });
 }
 

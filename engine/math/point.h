@@ -35,6 +35,11 @@ HD A gelu_tanh_grad(A x) {
     return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
 }
 
+template <class A>
+HD A times(A a, A b) {
+    return a * b;
+}
+
 // d tanh / dx = 1 - y^2, y = tanh(x), factored so that 1 - y keeps its digits near 1.
 template <class A>
 HD A tanh_grad(A y) {

@@ -5,17 +5,10 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A>
-struct Sum {
-    const S *a, *b;
-    HD A operator()(std::int64_t i) const { return A(a[i]) + A(b[i]); }
-};
-
-template <class S>
-struct Same {
-    const S* dy;
-    HD S operator()(std::int64_t i) const { return dy[i]; }
-};
+template <class A>
+HD A add_point(A a, A b) {
+    return a + b;
+}
 
 }  // namespace
 
@@ -23,7 +16,7 @@ void add_forward(View a, View b, View y) {
     expect_same_shape("add", "a", a, "b", b);
     expect_same_shape("add", "a", a, "y", y);
     for_type(a.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points(a.count(), y.as<S>(), false, Sum<S, A>{a.as<S>(), b.as<S>()});
+        store_points(a.count(), y.as<S>(), false, point_call<add_point<A>>(by_point<S>(a), by_point<S>(b)));
     });
 }
 
@@ -33,7 +26,7 @@ void add_backward(View dy, Grad da, Grad db) {
         expect_grad("add backward", "dx", d, dy);
         if (!d) continue;
         for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
-            store_points(dy.count(), d.view.as<S>(), d.add, Same<S>{dy.as<S>()});
+            store_points(dy.count(), d.view.as<S>(), d.add, by_point<S>(dy));
         });
     }
 }

@@ -10,84 +10,50 @@ namespace {
 
 // D numbers of y against the rows of one part of the codes, for each group.
 template <class A>
-struct NearestCode {
-    const A *y, *codes;
-    A *code, *q;
-    int Z, groups, M;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const int D = Z / groups;
-        for (int g = 0; g < groups; g++) {
-            const A *own = y + n * Z + g * D, *part = codes + std::int64_t(g) * M * D;
-            const auto nearness = [&](int m) {
-                auto distance = real_of(A(0));
-                for (int i = 0; i < D; i++) {
-                    const auto d = real_of(own[i]) - real_of(part[m * D + i]);
-                    distance = distance + d * d;
-                }
-                return -distance;
-            };
-            const auto best = top(lanes, M, nearness);
-            const int m =
-                -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
-            const A* row = part + (m < M ? m : 0) * D;
-            store(lanes, D, q + n * Z + g * D, false, [&](int i) { return A(real_of(row[i])); });
-            if (first(lanes)) code[n * groups + g] = A(m < M ? m : 0);
-        }
+HD void nearest_code_row(Lanes lanes, const A* y, const A* codes, A* code, A* q, int Z, int groups, int M) {
+    const int D = Z / groups;
+    for (int g = 0; g < groups; g++) {
+        const A *own = y + g * D, *part = codes + std::int64_t(g) * M * D;
+        const auto nearness = [&](int m) {
+            auto distance = real_of(A(0));
+            for (int i = 0; i < D; i++) {
+                const auto d = real_of(own[i]) - real_of(part[m * D + i]);
+                distance = distance + d * d;
+            }
+            return -distance;
+        };
+        const auto best = top(lanes, M, nearness);
+        const int m = -int(top(lanes, M, [&](int k) { return nearness(k) == best ? -real_of(A(k)) : -real_of(A(M)); }));
+        const A* row = part + (m < M ? m : 0) * D;
+        store(lanes, D, q + g * D, false, [&](int i) { return A(real_of(row[i])); });
+        if (first(lanes)) code[g] = A(m < M ? m : 0);
     }
-};
+}
 
 // Levels at -1 + 2k / (levels - 1).
 template <class A>
-struct NearestLevel {
-    const A* t;
-    int levels;
-    HD A operator()(std::int64_t i) const {
-        const auto half = real_of(A(levels - 1)) / 2;
-        const auto k = std::floor((real_of(t[i]) + 1) * half + real_of(A(0.5)));
-        const auto last = real_of(A(levels - 1));
-        return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
-    }
-};
+HD A nearest_level_point(A t, int levels) {
+    const auto half = real_of(A(levels - 1)) / 2;
+    const auto k = std::floor((real_of(t) + 1) * half + real_of(A(0.5)));
+    const auto last = real_of(A(levels - 1));
+    return A((k < 0 ? 0 : k > last ? last : k) / half - 1);
+}
 
 // q, with what y has off the real axis: so the complex step sees the gradient that the backward gives.
 template <class A>
-struct StraightThrough {
-    const A *y, *q;
-    HD A operator()(std::int64_t i) const { return q[i] + (y[i] - A(real_of(y[i]))); }
-};
-template <class A>
-struct Same {
-    const A* dz;
-    HD A operator()(std::int64_t i) const { return dz[i]; }
-};
+HD A straight_through_point(A y, A q) {
+    return q + (y - A(real_of(y)));
+}
 
 template <class A>
-struct Distance {
-    const A *y, *q;
-    A weight;
-    A* to;
-    int Z;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const A all =
-            sum(lanes, Z, [&](int i) { return (y[n * Z + i] - q[n * Z + i]) * (y[n * Z + i] - q[n * Z + i]); });
-        if (first(lanes)) to[n] = weight * all;
-    }
-};
+HD void distance_row(Lanes lanes, const A* y, const A* q, A weight, A* to, int Z) {
+    const A all = sum(lanes, Z, [&](int i) { return (y[i] - q[i]) * (y[i] - q[i]); });
+    if (first(lanes)) *to = weight * all;
+}
 template <class A>
-struct DistanceBackward {
-    const A *ddistance, *y, *q;
-    A weight;
-    A* dy;
-    bool add;
-    int Z;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        store(lanes, Z, dy + n * Z, add,
-              [&](int i) { return A(2) * weight * ddistance[n] * (y[n * Z + i] - q[n * Z + i]); });
-    }
-};
+HD void distance_row_grad(Lanes lanes, A ddistance, const A* y, const A* q, A weight, A* dy, bool add, int Z) {
+    store(lanes, Z, dy, add, [&](int i) { return A(2) * weight * ddistance * (y[i] - q[i]); });
+}
 
 // One row of the codes, from all documents in order.
 template <class A>
@@ -138,8 +104,8 @@ void nearest_code_forward(View y, View codes, int groups, View q, View code) {
     const int M = rows_of_part("nearest_code", y, codes, groups, code);
     expect_same_shape("nearest_code", "y", y, "q", q);
     for_latent("nearest_code", y, [&]<class A>(A) {
-        for_each_row(y.rows(),
-                     NearestCode<A>{y.as<A>(), codes.as<A>(), code.as<A>(), q.as<A>(), int(y.columns()), groups, M});
+        for_each_row(y.rows(), row_call<nearest_code_row<A>>(by_row<A>(y), codes.as<A>(), by_row<A>(code), by_row<A>(q),
+                                                             int(y.columns()), groups, M));
     });
 }
 
@@ -147,7 +113,7 @@ void nearest_level_forward(View t, int levels, View q) {
     expect_same_shape("nearest_level", "t", t, "q", q);
     if (levels < 2) throw Error(text("nearest_level: ", levels, " levels, expected 2 at least"));
     for_latent("nearest_level", t, [&]<class A>(A) {
-        store_points(t.count(), q.as<A>(), false, NearestLevel<A>{t.as<A>(), levels});
+        store_points(t.count(), q.as<A>(), false, point_call<nearest_level_point<A>>(by_point<A>(t), levels));
     });
 }
 
@@ -155,7 +121,8 @@ void straight_through_forward(View y, View q, View z) {
     expect_same_shape("straight_through", "y", y, "q", q);
     expect_same_shape("straight_through", "y", y, "z", z);
     for_latent("straight_through", y, [&]<class A>(A) {
-        store_points(y.count(), z.as<A>(), false, StraightThrough<A>{y.as<A>(), q.as<A>()});
+        store_points(y.count(), z.as<A>(), false,
+                     point_call<straight_through_point<A>>(by_point<A>(y), by_point<A>(q)));
     });
 }
 
@@ -163,14 +130,15 @@ void straight_through_backward(View dz, Grad dy) {
     expect_grad("straight_through backward", "dy", dy, dz);
     if (!dy) return;
     for_latent("straight_through backward", dz,
-               [&]<class A>(A) { store_points(dz.count(), dy.view.as<A>(), dy.add, Same<A>{dz.as<A>()}); });
+               [&]<class A>(A) { store_points(dz.count(), dy.view.as<A>(), dy.add, by_point<A>(dz)); });
 }
 
 void distance_forward(View y, View q, double weight, View distance) {
     expect_same_shape("distance", "y", y, "q", q);
     expect_shape("distance", "distance", distance, {y.rows()}, y.dtype);
     for_latent("distance", y, [&]<class A>(A) {
-        for_each_row(y.rows(), Distance<A>{y.as<A>(), q.as<A>(), A(weight), distance.as<A>(), int(y.columns())});
+        for_each_row(y.rows(), row_call<distance_row<A>>(by_row<A>(y), by_row<A>(q), A(weight), by_row<A>(distance),
+                                                         int(y.columns())));
     });
 }
 
@@ -180,8 +148,8 @@ void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
     expect_grad("distance backward", "dy", dy, y);
     if (!dy) return;
     for_latent("distance backward", y, [&]<class A>(A) {
-        for_each_row(y.rows(), DistanceBackward<A>{ddistance.as<A>(), y.as<A>(), q.as<A>(), A(weight), dy.view.as<A>(),
-                                                   dy.add, int(y.columns())});
+        for_each_row(y.rows(), row_call<distance_row_grad<A>>(by_row<A>(ddistance), by_row<A>(y), by_row<A>(q),
+                                                              A(weight), by_row<A>(dy), dy.add, int(y.columns())));
     });
 }
 

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The forward has left the gradients of its total; what is left to do is to scale them.
+#include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
-
-template <class S, class A>
-struct Scale {
-    const A* dtotal;
-    const S* share;
-    S* to;
-    bool add;
-    HD void operator()(std::int64_t i) const { put(to[i], *dtotal * A(share[i]), add); }
-};
 
 void scale(const View& dtotal, const char* from, const View& share, const char* role, const Grad& to) {
     if (!to) return;
@@ -22,7 +14,7 @@ void scale(const View& dtotal, const char* from, const View& share, const char* 
         throw Error(text(op, ": ", role, " ", to.view.path, " is wanted, expected ", from, " from the forward"));
     expect_grad(op, role, to, share);
     for_type(share.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_point(share.count(), Scale<S, A>{dtotal.as<A>(), share.as<S>(), to.view.as<S>(), to.add});
+        store_points(share.count(), to.view.as<S>(), to.add, point_call<times<A>>(one<A>(dtotal), by_point<S>(share)));
     });
 }
 

@@ -8,24 +8,16 @@ namespace masquerade::DEVICE {
 namespace {
 
 template <class S, class A>
-struct DropRow {
-    Drop<A> drop;
-    const S* x;
-    S* y;
-    bool add;
-    int C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const S* from = x + n * C;
-        drop.store_row(lanes, n, C, y + n * C, add, [&](int i, auto dropped) { return dropped(A(from[i])); });
-    }
-};
+HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, const S* x, S* y, bool add, int C) {
+    drop.store_row(lanes, n, C, y, add, [&](int i, auto dropped) { return dropped(A(x[i])); });
+}
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {
     expect_shape("dropout", "y", y.view, x.shape, x.dtype);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         Drop<A> drop = checked_drop<A>("dropout", x, rows, rule);
-        for_each_row(x.rows(), DropRow<S, A>{drop, x.as<S>(), y.view.as<S>(), y.add, int(x.columns())});
+        for_each_row(x.rows(),
+                     row_call<drop_row<S, A>>(drop, Number(), by_row<S>(x), by_row<S>(y), y.add, int(x.columns())));
     });
 }
 

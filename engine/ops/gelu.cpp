@@ -6,29 +6,22 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A, bool by_tanh>
-struct Forward {
-    const S* x;
-    HD A operator()(std::int64_t i) const { return by_tanh ? gelu_tanh(A(x[i])) : gelu(A(x[i])); }
-};
-
-template <class S, class A, bool by_tanh>
-struct Backward {
-    const S *dy, *x;
-    HD A operator()(std::int64_t i) const {
-        return A(dy[i]) * (by_tanh ? gelu_tanh_grad(A(x[i])) : gelu_grad(A(x[i])));
-    }
-};
+// dy times the slope at x.
+template <class A, A slope(A)>
+HD A along(A dy, A x) {
+    return dy * slope(x);
+}
 
 }  // namespace
 
 void gelu_forward(View x, GeluKind kind, View y) {
     expect_same_shape("gelu", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+        const auto run = [&](auto f) { store_points(x.count(), y.as<S>(), false, f); };
         if (kind == GeluKind::tanh)
-            store_points(x.count(), y.as<S>(), false, Forward<S, A, true>{x.as<S>()});
+            run(point_call<gelu_tanh<A>>(by_point<S>(x)));
         else
-            store_points(x.count(), y.as<S>(), false, Forward<S, A, false>{x.as<S>()});
+            run(point_call<gelu<A>>(by_point<S>(x)));
     });
 }
 
@@ -37,11 +30,11 @@ void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
     expect_grad("gelu backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        S* to = dx.view.as<S>();
+        const auto run = [&](auto f) { store_points(x.count(), dx.view.as<S>(), dx.add, f); };
         if (kind == GeluKind::tanh)
-            store_points(x.count(), to, dx.add, Backward<S, A, true>{dy.as<S>(), x.as<S>()});
+            run(point_call<along<A, gelu_tanh_grad<A>>>(by_point<S>(dy), by_point<S>(x)));
         else
-            store_points(x.count(), to, dx.add, Backward<S, A, false>{dy.as<S>(), x.as<S>()});
+            run(point_call<along<A, gelu_grad<A>>>(by_point<S>(dy), by_point<S>(x)));
     });
 }
 

@@ -3,18 +3,12 @@
 // one.
 // Included by the file of each device behind its Count, of a workspace, and multiply_part(), of factors and a product.
 #pragma once
+#include "engine/math/point.h"
 #include "engine/ops/check.h"
 #include "engine/ops/launch.h"
 
 namespace masquerade::DEVICE {
 namespace {
-
-template <class S, class A>
-struct Scaled {
-    const S* x;
-    A scale;
-    HD A operator()(std::int64_t i) const { return scale * A(x[i]); }
-};
 
 struct Vectors {};
 
@@ -39,7 +33,7 @@ void head_scores_forward(View x, View p, int heads, double scale, View y) {
     for (int h = 0; h < heads; h++)
         multiply_part(N, R, D, factor(at(x, h * D)), transposed(factor(at(p, h * D))), product(at(y, h * R)));
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points(y.count(), y.as<A>(), false, Scaled<A, A>{y.as<A>(), A(scale)});
+        store_points(y.count(), y.as<A>(), false, point_call<times<A>>(A(scale), by_point<A>(y)));
     });
 }
 
@@ -53,14 +47,14 @@ void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad
         // p times the scale, then dp over the scale
         A* numbers = workspace<Vectors, A>(Count(p.count()));
         const View beside{numbers, dy.dtype, p.device, p.shape, p.path};
-        if (dx) store_points(p.count(), numbers, false, Scaled<S, A>{p.as<S>(), A(scale)});
+        if (dx) store_points(p.count(), numbers, false, point_call<times<A>>(A(scale), by_point<S>(p)));
         for (int h = 0; dx && h < heads; h++)
             multiply_part(N, D, R, factor(at(dy, h * R)), factor(at(beside, h * D)),
                           product(at(dx.view, h * D), dx.add));
         if (!dp) return;
         for (int h = 0; h < heads; h++)
             multiply_part(R, D, N, transposed(factor(at(dy, h * R))), factor(at(x, h * D)), product(at(beside, h * D)));
-        const Scaled<A, A> scaled{numbers, A(scale)};
+        const auto scaled = point_call<times<A>>(A(scale), by_point<A>(beside));
         if (dp.view.dtype == dy.dtype)
             store_points(p.count(), dp.view.as<A>(), dp.add, scaled);
         else

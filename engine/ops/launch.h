@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The one launch header. A row or point op is one .cpp file: g++ compiles it into namespace cpu, nvcc (-x cu) into
-// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a functor and
-// hands it to for_each_row or for_each_point; types are chosen by for_type.
+// namespace cuda, and g++ again, for the tests, what nvcc compiles, into namespace fibers. It writes a function of
+// one row or of one number and hands its call (ops/calls.h), or a functor, to for_each_row, store_points or
+// for_each_point; types are chosen by for_type.
 #pragma once
 #include "engine/math/lanes.h"
 #include "engine/ops/table.h"
@@ -41,7 +42,10 @@ void for_type(DType type, F f) {
 
 namespace DEVICE {
 
-#ifndef HAS_WARPS
+#ifdef HAS_WARPS
+using Lanes = WarpLanes;  // who works on a row
+#else
+using Lanes = OneLane;
 // The numbers of a table where kernels read them, until the next table of this tag.
 template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
@@ -157,3 +161,5 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
 
 }  // namespace DEVICE
 }  // namespace masquerade
+
+#include "engine/ops/calls.h"

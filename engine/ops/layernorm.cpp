@@ -9,83 +9,34 @@
 namespace masquerade::DEVICE {
 namespace {
 
+// s = x + dropout(f), row n
 template <class S, class A>
-struct Forward {
-    const S* x;
-    const A *w, *b;
-    S* y;
-    A *mean, *rstd;
-    int C;
-    double eps;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        layernorm_row(lanes, x + n * C, w, b, y + n * C, mean + n, rstd + n, C, eps);
-    }
-};
+HD void residual_row(Lanes lanes, const S* x, const S* f, const Drop<A>& drop, std::int64_t n, S* s, int C) {
+    drop.store_row(lanes, n, C, s, false, [&](int i, auto dropped) { return A(x[i]) + dropped(A(f[i])); });
+}
 
 template <class S, class A>
-struct ResidualForward {
-    const S *x, *f;
-    Drop<A> drop;
-    S* s;
-    Forward<S, A> norm;  // of s
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const std::int64_t row = n * norm.C;
-        drop.store_row(lanes, n, norm.C, s + row, false,
-                       [&](int i, auto dropped) { return A(x[row + i]) + dropped(A(f[row + i])); });
-    }
-};
+HD void store_layernorm_grad(Lanes lanes, const S* dy, const S* x, const A* w, A mean, A rstd, S* dx, bool add, int C) {
+    if (dx) store(lanes, C, dx, add, layernorm_row_grad(lanes, dy, x, w, mean, rstd, C));
+}
 
-// Row n of a backward: what it reads.
+// dx = ds,  df = ds keep / (1 - rate), row n
 template <class S, class A>
-struct Gradient {
-    const S *dy, *x;
-    const A *w, *mean, *rstd;
-    int C;
-    template <class Lanes>
-    HD LayerNormGrad<S, A> of_row(Lanes lanes, std::int64_t n) const {
-        return layernorm_row_grad(lanes, dy + n * C, x + n * C, w, mean[n], rstd[n], C);
-    }
-};
-
-template <class S, class A>
-struct Backward {
-    Gradient<S, A> gradient;
-    S* dx;
-    bool add;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        if (dx) store(lanes, gradient.C, dx + n * gradient.C, add, gradient.of_row(lanes, n));
-    }
-};
-
-// dx = ds,  df = ds keep / (1 - rate)
-template <class S, class A>
-struct ResidualBackward {
-    Gradient<S, A> gradient;
-    Drop<A> drop;
-    S* dx;
-    bool add_x;
-    S* df;
-    bool add_f;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const int C = gradient.C;
-        auto ds = gradient.of_row(lanes, n);
-        if (dx) store(lanes, C, dx + n * C, add_x, ds);
-        meet(lanes);  // df may be dx, and has its lanes elsewhere
-        if (df) drop.store_row(lanes, n, C, df + n * C, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
-    }
-};
+HD void residual_row_grad(Lanes lanes, const S* dy, const S* s, const A* w, A mean, A rstd, const Drop<A>& drop,
+                          std::int64_t n, S* dx, bool add_x, S* df, bool add_f, int C) {
+    auto ds = layernorm_row_grad(lanes, dy, s, w, mean, rstd, C);
+    if (dx) store(lanes, C, dx, add_x, ds);
+    meet(lanes);  // df may be dx, and has its lanes elsewhere
+    if (df) drop.store_row(lanes, n, C, df, add_f, [&](int i, auto dropped) { return dropped(ds(i)); });
+}
 
 // The terms of dw = sum over rows of dy * xhat, and of db = sum over rows of dy.
 template <class S, class A>
 struct WeightTerm {
-    Gradient<S, A> g;
-    HD A operator()(std::int64_t n, int i) const {
-        return A(g.dy[n * g.C + i]) * ((A(g.x[n * g.C + i]) - g.mean[n]) * g.rstd[n]);
-    }
+    const S *dy, *x;
+    const A *mean, *rstd;
+    int C;
+    HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]) * ((A(x[n * C + i]) - mean[n]) * rstd[n]); }
 };
 template <class S, class A>
 struct BiasTerm {
@@ -96,9 +47,9 @@ struct BiasTerm {
 
 // f for every row, and the gradients of w and b.
 template <class S, class A, class F>
-void run_backward(std::int64_t rows, const Gradient<S, A>& gradient, F f, const Grad& dw, const Grad& db) {
-    for_each_row_and_sums(rows, gradient.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {gradient}},
-                          ColumnSum<A, BiasTerm<S, A>>{db.view.as<A>(), db.add, {gradient.dy, gradient.C}});
+void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
+    for_each_row_and_sums(rows, term.C, f, ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, term},
+                          ColumnSum<A, BiasTerm<S, A>>{db.view.as<A>(), db.add, {term.dy, term.C}});
 }
 
 void check_forward(const char* op, const View& x, const View& w, const View& b, const View& y, const View& mean,
@@ -127,8 +78,9 @@ void check_backward(const char* op, const View& dy, const View& x, const View& w
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
     check_forward("layernorm", x, w, b, y, mean, rstd);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), Forward<S, A>{x.as<S>(), w.as<A>(), b.as<A>(), y.as<S>(), mean.as<A>(), rstd.as<A>(),
-                                             int(x.columns()), eps});
+        for_each_row(x.rows(),
+                     row_call<layernorm_row<S, A, Lanes>>(by_row<S>(x), w.as<A>(), b.as<A>(), by_row<S>(y),
+                                                          by_row<A>(mean), by_row<A>(rstd), int(x.columns()), eps));
     });
 }
 
@@ -136,8 +88,10 @@ void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, 
     check_backward("layernorm backward", dy, x, w, mean, rstd, dw, db);
     expect_grad("layernorm backward", "dx", dx, x);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        Gradient<S, A> gradient{dy.as<S>(), x.as<S>(), w.as<A>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
-        run_backward(x.rows(), gradient, Backward<S, A>{gradient, dx.view.as<S>(), dx.add}, dw, db);
+        const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
+        const auto row = row_call<store_layernorm_grad<S, A>>(by_row<S>(dy), by_row<S>(x), w.as<A>(), by_row<A>(mean),
+                                                              by_row<A>(rstd), by_row<S>(dx), dx.add, term.C);
+        run_backward(x.rows(), row, term, dw, db);
     });
 }
 
@@ -147,10 +101,12 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
     expect_same_shape("residual_norm", "x", x, "s", s);
     check_forward("residual_norm", x, w, b, y, mean, rstd);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        Forward<S, A> norm{s.as<S>(),    w.as<A>(),    b.as<A>(),        y.as<S>(),
-                           mean.as<A>(), rstd.as<A>(), int(x.columns()), eps};
-        Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
-        for_each_row(x.rows(), ResidualForward<S, A>{x.as<S>(), f.as<S>(), drop, s.as<S>(), norm}, norm);
+        const int C = int(x.columns());
+        const Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
+        for_each_row(x.rows(),
+                     row_call<residual_row<S, A>>(by_row<S>(x), by_row<S>(f), drop, Number(), by_row<S>(s), C),
+                     row_call<layernorm_row<S, A, Lanes>>(by_row<S>(s), w.as<A>(), b.as<A>(), by_row<S>(y),
+                                                          by_row<A>(mean), by_row<A>(rstd), C, eps));
     });
 }
 
@@ -160,10 +116,12 @@ void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, Vi
     expect_grad("residual_norm backward", "dx", dx, s);
     expect_grad("residual_norm backward", "df", df, s);
     for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
-        Gradient<S, A> gradient{dy.as<S>(), s.as<S>(), w.as<A>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
-        Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
-        ResidualBackward<S, A> row{gradient, drop, dx.view.as<S>(), dx.add, df.view.as<S>(), df.add};
-        run_backward(s.rows(), gradient, row, dw, db);
+        const WeightTerm<S, A> term{dy.as<S>(), s.as<S>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
+        const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
+        const auto row =
+            row_call<residual_row_grad<S, A>>(by_row<S>(dy), by_row<S>(s), w.as<A>(), by_row<A>(mean), by_row<A>(rstd),
+                                              drop, Number(), by_row<S>(dx), dx.add, by_row<S>(df), df.add, term.C);
+        run_backward(s.rows(), row, term, dw, db);
     });
 }
 

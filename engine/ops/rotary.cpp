@@ -7,27 +7,18 @@ namespace masquerade::DEVICE {
 namespace {
 
 template <class S, class A, bool add>
-struct Turn {
-    const S* x;
-    const int* position;
-    const A* turns;
-    A direction;
-    S* y;
-    int columns, D, C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        rotary_row(lanes, x + n * C, turns + std::int64_t(position[n]) * D, direction, y + n * C, add, columns, D, C);
-    }
-};
+HD void turn_row(Lanes lanes, const S* x, int position, const A* turns, A direction, S* y, int columns, int D, int C) {
+    rotary_row(lanes, x, turns + std::int64_t(position) * D, direction, y, add, columns, D, C);
+}
 
 void turn(const View& x, const Ints& positions, const View& turns, int columns, double direction, const Grad& y) {
     check_rotary(x, positions, turns, columns);
     expect_shape("rotary", "y", y.view, x.shape, x.dtype);
-    const std::int64_t D = turns.columns();
+    const int D = int(turns.columns()), C = int(x.columns());
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         auto run = [&](auto adds) {
-            for_each_row(x.rows(), Turn<S, A, adds()>{x.as<S>(), positions.data, turns.as<A>(), A(direction),
-                                                      y.view.as<S>(), columns, int(D), int(x.columns())});
+            for_each_row(x.rows(), row_call<turn_row<S, A, adds()>>(by_row<S>(x), by_row(positions), turns.as<A>(),
+                                                                    A(direction), by_row<S>(y), columns, D, C));
         };
         if (y.add)
             run(std::true_type{});

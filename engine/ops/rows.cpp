@@ -34,39 +34,20 @@ void move(std::int64_t count, const View& x, const int* from, const int* to, con
 
 // y = u where `which` names a row of u, x elsewhere.
 template <class S>
-struct Replace {
-    const S *x, *u;
-    const int* which;
-    S* y;
-    int C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const S* source = which[n] < 0 ? x + n * C : u + std::int64_t(which[n]) * C;
-        S* target = y + n * C;
-        store(lanes, C, target, false, [&](int i) { return source[i]; });
-    }
-};
+HD void replace_row(Lanes lanes, const S* x, const S* u, int which, S* y, int C) {
+    const S* source = which < 0 ? x : u + std::int64_t(which) * C;
+    store(lanes, C, y, false, [&](int i) { return source[i]; });
+}
 
 // The gradient of a replaced row goes to u, that of any other to x, where a replaced row has gradient 0.
 template <class S>
-struct Divide {
-    const S* dy;
-    const int* which;
-    S* dx;
-    bool add_x;
-    S* du;
-    bool add_u;
-    int C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        const S* g = dy + n * C;
-        auto given = [&](int i) { return g[i]; };
-        bool replaced = which[n] >= 0;
-        if (dx && replaced) store(lanes, C, dx + n * C, add_x, [](int) { return S(); });
-        if (dx && !replaced) store(lanes, C, dx + n * C, add_x, given);
-        if (du && replaced) store(lanes, C, du + std::int64_t(which[n]) * C, add_u, given);
-    }
-};
+HD void replace_row_grad(Lanes lanes, const S* dy, int which, S* dx, bool add_x, S* du, bool add_u, int C) {
+    auto given = [&](int i) { return dy[i]; };
+    bool replaced = which >= 0;
+    if (dx && replaced) store(lanes, C, dx, add_x, [](int) { return S(); });
+    if (dx && !replaced) store(lanes, C, dx, add_x, given);
+    if (du && replaced) store(lanes, C, du + std::int64_t(which) * C, add_u, given);
+}
 
 // The lowest row of [begin, end) with the largest x[row * C]; NaN is larger than any number. -1: there is no row.
 template <class A, class S>
@@ -78,36 +59,21 @@ HD int top_row(const S* x, int begin, int end, std::int64_t C) {
     }
     return best;
 }
+// The largest of the rows [first[0], first[1]) of x, in each column; its gradient.
 template <class S, class A>
-struct Max {
-    const S* x;
-    const int* first;
-    S* y;
-    int C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t b) const {
-        each(lanes, C, [&](int c) {
-            const std::int64_t n = top_row<A>(x + c, first[b], first[b + 1], C);
-            y[b * C + c] = n < 0 ? S() : x[n * C + c];
-        });
-    }
-};
+HD void max_row(Lanes lanes, const S* x, const int* first, S* y, int C) {
+    each(lanes, C, [&](int c) {
+        const std::int64_t n = top_row<A>(x + c, first[0], first[1], C);
+        y[c] = n < 0 ? S() : x[n * C + c];
+    });
+}
 template <class S, class A>
-struct MaxBackward {
-    const S *dy, *x;
-    const int* first;
-    S* dx;
-    bool add;
-    int C;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t b) const {
-        each(lanes, C, [&](int c) {
-            const int top = top_row<A>(x + c, first[b], first[b + 1], C);
-            for (std::int64_t n = first[b]; n < first[b + 1]; n++)
-                put(dx[n * C + c], n == top ? A(dy[b * C + c]) : A(0), add);
-        });
-    }
-};
+HD void max_row_grad(Lanes lanes, const S* dy, const S* x, const int* first, S* dx, bool add, int C) {
+    each(lanes, C, [&](int c) {
+        const int top = top_row<A>(x + c, first[0], first[1], C);
+        for (std::int64_t n = first[0]; n < first[1]; n++) put(dx[n * C + c], n == top ? A(dy[c]) : A(0), add);
+    });
+}
 
 }  // namespace
 
@@ -129,7 +95,7 @@ void max_rows_forward(View x, Ints first, View y) {
     expect_shape("max_rows", "y", y, {y.rows(), x.columns()}, x.dtype);
     expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(y.rows(), Max<S, A>{x.as<S>(), first.data, y.as<S>(), int(x.columns())});
+        for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), by_row(first), by_row<S>(y), int(x.columns())));
     });
 }
 
@@ -139,8 +105,8 @@ void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     expect_grad("max_rows backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(),
-                     MaxBackward<S, A>{dy.as<S>(), x.as<S>(), first.data, dx.view.as<S>(), dx.add, int(x.columns())});
+        for_each_row(dy.rows(), row_call<max_row_grad<S, A>>(by_row<S>(dy), x.as<S>(), by_row(first), dx.view.as<S>(),
+                                                             dx.add, int(x.columns())));
     });
 }
 
@@ -156,7 +122,8 @@ void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_count("replace_rows", "entries of which", which, x.rows());
     expect_rows("replace_rows", "row of u", which, u, true);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), Replace<S>{x.as<S>(), u.as<S>(), which.data, y.as<S>(), int(x.columns())});
+        for_each_row(x.rows(),
+                     row_call<replace_row<S>>(by_row<S>(x), u.as<S>(), by_row(which), by_row<S>(y), int(x.columns())));
     });
 }
 
@@ -166,8 +133,8 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     expect_count("replace_rows backward", "entries of which", which, dy.rows());
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(dy.rows(), Divide<S>{dy.as<S>(), which.data, dx.view.as<S>(), dx.add, du.view.as<S>(), du.add,
-                                          int(dy.columns())});
+        for_each_row(dy.rows(), row_call<replace_row_grad<S>>(by_row<S>(dy), by_row(which), by_row<S>(dx), dx.add,
+                                                              du.view.as<S>(), du.add, int(dy.columns())));
     });
 }
 

@@ -5,27 +5,16 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A>
-struct Forward {
-    const S* x;
-    const A* w;
-    int C;
-    HD A operator()(std::int64_t i) const { return A(x[i]) * w[i % C]; }
-};
+template <class A>
+HD A scale_point(A x, const A* w, int C, std::int64_t i) {
+    return x * w[i % C];
+}
 
 // dx = dy w
 template <class S, class A>
-struct Backward {
-    const S* dy;
-    const A* w;
-    int C;
-    S* dx;
-    bool add;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        if (dx) store(lanes, C, dx + n * C, add, [&](int i) { return A(dy[n * C + i]) * w[i]; });
-    }
-};
+HD void scale_row_grad(Lanes lanes, const S* dy, const A* w, S* dx, bool add, int C) {
+    if (dx) store(lanes, C, dx, add, [&](int i) { return A(dy[i]) * w[i]; });
+}
 
 // The terms of dw = sum over rows of dy x.
 template <class S, class A>
@@ -41,7 +30,8 @@ void scale_columns_forward(View x, View w, View y) {
     expect_shape("scale_columns", "w", w, {x.columns()}, arithmetic_of(x.dtype));
     expect_same_shape("scale_columns", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points(x.count(), y.as<S>(), false, Forward<S, A>{x.as<S>(), w.as<A>(), int(x.columns())});
+        store_points(x.count(), y.as<S>(), false,
+                     point_call<scale_point<A>>(by_point<S>(x), w.as<A>(), int(x.columns()), Number()));
     });
 }
 
@@ -51,7 +41,8 @@ void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     expect_grad("scale_columns backward", "dw", dw, w);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
-        for_each_row_and_sums(x.rows(), C, Backward<S, A>{dy.as<S>(), w.as<A>(), C, dx.view.as<S>(), dx.add},
+        for_each_row_and_sums(x.rows(), C,
+                              row_call<scale_row_grad<S, A>>(by_row<S>(dy), w.as<A>(), by_row<S>(dx), dx.add, C),
                               ColumnSum<A, WeightTerm<S, A>>{dw.view.as<A>(), dw.add, {dy.as<S>(), x.as<S>(), C}});
     });
 }

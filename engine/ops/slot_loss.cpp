@@ -7,25 +7,10 @@ namespace masquerade::DEVICE {
 namespace {
 
 template <class A>
-struct Forward {
-    SlotDocuments<A> all;
-    A* loss;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t g) const {
-        const A found = slot_loss_row(lanes, all, g);
-        if (first(lanes)) loss[g] = found;
-    }
-};
-template <class A>
-struct Backward {
-    SlotDocuments<A> all;
-    const A* dloss;
-    SlotGradients<A> to;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t g) const {
-        slot_loss_row_grad(lanes, all, g, dloss[g], to);
-    }
-};
+HD void store_loss(Lanes lanes, const SlotDocuments<A>& all, std::int64_t g, A* loss) {
+    const A found = slot_loss_row(lanes, all, g);
+    if (first(lanes)) *loss = found;
+}
 
 // f(documents) with their type of number, once all of it fits together.
 template <class F>
@@ -59,7 +44,7 @@ void slot_loss_forward(View z, View lse, View mix, View place, Ints first, Ints 
                        View loss, View base, View inner) {
     for_documents("slot_loss", z, lse, mix, place, first, begin, shares, joint, loss, base, inner, [&](auto all) {
         using A = std::remove_pointer_t<decltype(all.base)>;
-        for_each_row(loss.count(), Forward<A>{all, loss.as<A>()});
+        for_each_row(loss.count(), row_call<store_loss<A>>(all, Number(), by_row<A>(loss)));
     });
 }
 
@@ -74,7 +59,7 @@ void slot_loss_backward(View dloss, View z, View lse, View mix, View place, Ints
         using A = std::remove_pointer_t<decltype(all.base)>;
         const SlotGradients<A> to{dz.view.as<A>(), dlse.view.as<A>(), dmix.view.as<A>(), dplace.view.as<A>(),
                                   dz.add,          dlse.add,          dmix.add,          dplace.add};
-        for_each_row(dloss.count(), Backward<A>{all, dloss.as<A>(), to});
+        for_each_row(dloss.count(), row_call<slot_loss_row_grad<A, Lanes>>(all, Number(), by_row<A>(dloss), to));
     });
 }
 

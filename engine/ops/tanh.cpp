@@ -6,23 +6,21 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class S, class A>
-struct Forward {
-    const S* x;
-    HD A operator()(std::int64_t i) const { return tanh_of(A(x[i])); }
-};
-template <class S, class A>
-struct Backward {
-    const S *dy, *y;
-    HD A operator()(std::int64_t i) const { return A(dy[i]) * tanh_grad(A(y[i])); }
-};
+template <class A>
+HD A tanh_point(A x) {
+    return tanh_of(x);
+}
+template <class A>
+HD A tanh_point_grad(A dy, A y) {
+    return dy * tanh_grad(y);
+}
 
 }  // namespace
 
 void tanh_forward(View x, View y) {
     expect_same_shape("tanh", "x", x, "y", y);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points(x.count(), y.as<S>(), false, Forward<S, A>{x.as<S>()});
+        store_points(x.count(), y.as<S>(), false, point_call<tanh_point<A>>(by_point<S>(x)));
     });
 }
 
@@ -31,7 +29,8 @@ void tanh_backward(View dy, View y, Grad dx) {
     expect_grad("tanh backward", "dx", dx, y);
     if (!dx) return;
     for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
-        store_points(y.count(), dx.view.as<S>(), dx.add, Backward<S, A>{dy.as<S>(), y.as<S>()});
+        store_points(y.count(), dx.view.as<S>(), dx.add,
+                     point_call<tanh_point_grad<A>>(by_point<S>(dy), by_point<S>(y)));
     });
 }
 

@@ -370,7 +370,7 @@ class Named(FrameDecorator):
 class WithoutDispatch:
     """Backtraces without the frames that choose device, type and thread; `backtrace -no-filters` has them."""
     name, enabled, priority = "masquerade", True, 100
-    dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/cpu/parallel.h",
+    dispatch = ("engine/ops/table.h", "engine/ops/launch.h", "engine/ops/calls.h", "engine/ops/cpu/parallel.h",
                 "engine/ops/cpu/parallel.cpp")
 
     def __init__(self):

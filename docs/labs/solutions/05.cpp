@@ -26,28 +26,6 @@ HD void swiglu_row_grad(Lanes lanes, const S* dy, const S* x, S* dx, bool add, i
 namespace DEVICE {
 namespace {
 
-template <class S, class A>
-struct Forward {
-    const S* x;
-    S* y;
-    int F;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        swiglu_row<S, A>(lanes, x + n * 2 * F, y + n * F, F);
-    }
-};
-template <class S, class A>
-struct Backward {
-    const S *dy, *x;
-    S* dx;
-    bool add;
-    int F;
-    template <class Lanes>
-    HD void operator()(Lanes lanes, std::int64_t n) const {
-        swiglu_row_grad<S, A>(lanes, dy + n * F, x + n * 2 * F, dx + n * 2 * F, add, F);
-    }
-};
-
 // The columns of half a row.
 int half(const char* op, const View& x) {
     if (x.columns() % 2 != 0) throw Error(text(op, ": ", seen("x", x), ", expected an even number of columns"));
@@ -60,7 +38,7 @@ void swiglu_forward(View x, View y) {
     const int F = half("swiglu", x);
     expect_shape("swiglu", "y", y, {x.rows(), F}, x.dtype);
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), Forward<S, A>{x.as<S>(), y.as<S>(), F});
+        for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), F));
     });
 }
 
@@ -70,7 +48,8 @@ void swiglu_backward(View dy, View x, Grad dx) {
     expect_grad("swiglu backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        for_each_row(x.rows(), Backward<S, A>{dy.as<S>(), x.as<S>(), dx.view.as<S>(), dx.add, F});
+        for_each_row(x.rows(),
+                     row_call<swiglu_row_grad<S, A, Lanes>>(by_row<S>(dy), by_row<S>(x), by_row<S>(dx), dx.add, F));
     });
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// A function of one row or of one number as what for_each_row and store_points call (included by launch.h):
+//     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(by_row<S>(x), by_row<S>(y), by_row<A>(inverse), C));
+//     store_points(n, y, add, point_call<times<A>>(A(scale), by_point<S>(x)));
+// Other arguments are the same for all rows. The type of the call names the function, so compilers inline it. A lambda
+// would do the same on the CPU, but nvcc accepts no generic lambda in a kernel.
+#pragma once
+#include <type_traits>
+#include <utility>
+
+#include "engine/tensor/view.h"
+
+namespace masquerade::DEVICE {
+
+// An argument that moves on with the row. A function that takes a pointer gets the numbers of the row, null if the
+// tensor is absent; one that takes a number gets the first of them.
+template <class T>
+struct ByRow {
+    T* data;
+    std::int64_t step;
+};
+// A row of a matrix, one number of a vector; or `step` numbers a row.
+template <class T>
+ByRow<T> by_row(const View& v) {
+    return {v.as<T>(), v.shape.rank > 1 ? v.columns() : 1};
+}
+template <class T>
+ByRow<T> by_row(const View& v, std::int64_t step) {
+    return {v.as<T>(), step};
+}
+template <class T>
+ByRow<T> by_row(const Grad& g) {
+    return by_row<T>(g.view);
+}
+inline ByRow<const int> by_row(const Ints& list) { return {list.data, 1}; }
+
+// An argument that moves on with the point; by itself a function of the point.
+template <class T>
+struct ByPoint {
+    const T* data;
+    HD T operator()(std::int64_t i) const { return data[i]; }
+};
+template <class T>
+ByPoint<T> by_point(const View& v) {
+    return {v.as<T>()};
+}
+
+// The number that a tensor of one number holds.
+template <class T>
+struct One {
+    const T* data;
+};
+template <class T>
+One<T> one(const View& v) {
+    return {v.as<T>()};
+}
+
+// The number of the row or the point.
+struct Number {};
+
+template <class Parameter, class T>
+HD Parameter argument_at(const T& same_for_all, std::int64_t) {
+    return same_for_all;
+}
+template <class Parameter, class T>
+HD Parameter argument_at(const ByRow<T>& a, std::int64_t n) {
+    if constexpr (std::is_pointer_v<Parameter>)
+        return a.data ? a.data + n * a.step : nullptr;
+    else
+        return Parameter(a.data[n * a.step]);
+}
+template <class Parameter, class T>
+HD Parameter argument_at(const ByPoint<T>& a, std::int64_t i) {
+    return Parameter(a.data[i]);
+}
+template <class Parameter, class T>
+HD Parameter argument_at(const One<T>& a, std::int64_t) {
+    return Parameter(*a.data);
+}
+template <class Parameter>
+HD Parameter argument_at(Number, std::int64_t n) {
+    return Parameter(n);
+}
+
+// The arguments, by their places, and a call with them.
+template <std::size_t place, class T>
+struct Held {
+    T value;
+};
+template <class Function, Function function, class Places, class... T>
+struct FunctionCall;
+template <class... P, void (*function)(Lanes, P...), std::size_t... I, class... T>
+struct FunctionCall<void (*)(Lanes, P...), function, std::index_sequence<I...>, T...> : Held<I, T>... {
+    HD void operator()(Lanes lanes, std::int64_t n) const { function(lanes, argument_at<P>(Held<I, T>::value, n)...); }
+};
+template <class A, class... P, A (*function)(P...), std::size_t... I, class... T>
+struct FunctionCall<A (*)(P...), function, std::index_sequence<I...>, T...> : Held<I, T>... {
+    HD A operator()(std::int64_t i) const { return function(argument_at<P>(Held<I, T>::value, i)...); }
+};
+
+template <auto function, class... T>
+FunctionCall<decltype(function), function, std::index_sequence_for<T...>, T...> row_call(T... arguments) {
+    return {{arguments}...};
+}
+template <auto function, class... T>
+FunctionCall<decltype(function), function, std::index_sequence_for<T...>, T...> point_call(T... arguments) {
+    return {{arguments}...};
+}
+
+}  // namespace masquerade::DEVICE
