@@ -3,6 +3,7 @@
 // model, the curves of runs, the tensors of a checkpoint.
 #include <map>
 
+#include "engine/base/named.h"
 #include "engine/base/write_file.h"
 #include "engine/nn/attention/attention.h"
 #include "models/masks/mask.h"
@@ -32,7 +33,11 @@ void list_models() {
 // Prints whether each kind of attention supports each mask, and why not.
 void list_attention() {
     char next = 'A';
-    for (const AttentionKind& kind : attention_kinds()) say("{} {:14}{}\n", next++, kind.name, kind.what);
+    for (const AttentionKind& kind : attention_kinds()) {
+        std::vector<std::string> settings;
+        for (const AttentionSetting& s : kind.settings()) settings.push_back(s.key);
+        say("{} {:14}{}{}\n", next++, kind.name, kind.what, settings.empty() ? "" : "; " + joined(settings));
+    }
     say("\n{:16}", "mask");
     const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
@@ -63,7 +68,7 @@ int main(int argc, char** argv) {
     std::string name, svg;
     ProgramSettings step;
     PlotSettings curves;
-    AttentionSettings read;
+    AttentionPageSettings read;
     ReportSettings of_run;
     CheckpointSettings shown;
     int source = 6, target = 5;

@@ -6,18 +6,15 @@ namespace masquerade {
 Block::Block(Parameters& p, const std::string& block_path, const BlockShape& s)
     : shape(s),
       path(block_path),
-      attention_(self_attention(s.attention, s.cross)
-                     .make(p, path, "attention",
-                           {s.width, s.heads, s.deviation, s.rotary_value, s.positions, s.attention_options, s.pre_norm,
-                            s.eps})),
+      attention_(self_attention(s.kind, s.cross).make(p, path, "attention", s)),
       up_(p, path + ".ffn.up", s.width, s.inner, s.deviation),
       down_(p, path + ".ffn.down", s.inner, s.width, s.deviation),
       norm1_(p, path + ".norm1", s.width, s.eps),
       norm2_(p, path + ".norm2", s.width, s.eps) {
     if (!s.cross) return;
-    cross_ = find_attention(s.attention)
-                 .make(p, path, "cross",
-                       {s.width, s.heads, s.deviation, false, s.positions, s.attention_options, s.pre_norm, s.eps});
+    AttentionShape cross = s;
+    cross.rotary_value = false;
+    cross_ = find_attention(s.kind).make(p, path, "cross", cross);
     norm_cross_ = LayerNorm(p, path + ".norm_cross", s.width, s.eps);
 }
 
@@ -29,14 +26,7 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
     Queries queries{h, pass.query_rows};
     const bool all = !pass.query_rows.data;
     const RowNames& names = all ? pass.rows : pass.query_names;
-    const Site site{names,
-                    pass.graph,
-                    pass.turns,
-                    pass.attention_dropout,
-                    pass.cache && pass.cache->self ? &pass.cache->self : nullptr,
-                    pass.packed,
-                    pass.dropout};
-    Tensor* a = (*attention_)(tape, queries, keys, site);  // (Nq,C)
+    Tensor* a = (*attention_)(tape, queries, keys, site(pass, names, false));  // (Nq,C)
     if (!all) x = shape.pre_norm ? gather_rows(tape, x, pass.query_rows, "chosen.residual") : queries.x;
     x = join(tape, x, a, names, pass.dropout, norm1_, {"attention.dropout", "residual1", "norm1"});
     if (cross_) x = attend_encoder(tape, x, pass, names);
@@ -48,24 +38,39 @@ Tensor* Block::operator()(Tape& tape, Tensor* x, const Pass& pass) const {
 
 // The encoder's rows are not normed here: the encoder has a last norm of its own.
 Tensor* Block::attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const {
-    const KeyCache* cache = pass.cache ? &pass.cache->cross : nullptr;
-    if (!pass.cross_graph || !(cache ? bool(*cache) : pass.encoder != nullptr))
+    if (!pass.cross_graph || !(pass.state ? pass.state->cross->has_memory() : pass.encoder != nullptr))
         throw Error(text(path, ": a layer with cross-attention, but the pass brings no encoder or no cross_graph"));
     const Keys keys{pass.encoder, pass.encoder_positions};
     Queries queries{before(tape, norm_cross_, x, "norm_cross")};
-    const Site site{names, pass.cross_graph, pass.cross_turns(), pass.attention_dropout,
-                    cache, pass.packed,      pass.dropout};
-    Tensor* a = (*cross_)(tape, queries, keys, site);  // (Nq,C)
+    Tensor* a = (*cross_)(tape, queries, keys, site(pass, names, true));  // (Nq,C)
     return join(tape, x, a, names, pass.dropout, norm_cross_, {"cross.dropout", "residual_cross", "norm_cross"});
 }
 
-Tensor* Block::kept_memory(Tape& tape, Tensor* memory) const {
-    return attention_->kept(tape, before(tape, norm1_, memory, "norm1.memory"), {}, nullptr, "memory");
+Site Block::site(const Pass& pass, const RowNames& names, bool cross) {
+    return {names,
+            cross ? pass.cross_graph : pass.graph,
+            cross ? pass.cross_turns() : pass.turns,
+            pass.attention_dropout,
+            pass.dropout,
+            pass.companion.get(),
+            pass.documents,
+            pass.state ? (cross ? pass.state->cross : pass.state->self).get() : nullptr,
+            pass.step};
 }
 
-Tensor* Block::kept_encoder(Tape& tape, const Pass& pass) const {
-    return cross_->kept_encoder(tape, {pass.encoder, pass.encoder_positions},
-                                {pass.rows, pass.cross_graph, pass.cross_turns(), 0, nullptr, pass.packed});
+LayerState Block::state(const Slots& slots) const {
+    return {slots.count > 0 ? attention_->state(slots) : nullptr, cross_ ? cross_->state(slots) : nullptr};
+}
+
+void Block::read_memory(Tape& tape, const Pass& pass) const {
+    Queries none;
+    (*attention_)(tape, none, {nullptr, {}, before(tape, norm1_, pass.memory, "norm1.memory")},
+                  site(pass, pass.rows, false));
+}
+
+void Block::read_encoder(Tape& tape, const Pass& pass) const {
+    Queries none;
+    (*cross_)(tape, none, {pass.encoder, pass.encoder_positions}, site(pass, pass.rows, true));
 }
 
 // The norm before a part of a pre-LN layer; a post-LN layer has none there.

@@ -5,9 +5,9 @@
 
 namespace masquerade {
 
-// The caches that a layer reads in place of the keys of a pass while a text is written.
-struct LayerCache {
-    KeyCache self, cross;
+// What a layer keeps while texts are written; null: nothing.
+struct LayerState {
+    std::unique_ptr<AttentionState> self, cross;
 };
 
 // The rows of one pass through a stack: their names, and what they see.
@@ -21,27 +21,23 @@ struct Pass {
     RowNames query_names;
     // Keys and values that need no row of x: seen as source 0, before x's own. (B,C) input of the layer, at position 0.
     Tensor* memory = nullptr;
-    const LayerCache* cache = nullptr;  // null: the keys are those of the pass
+    const LayerState* state = nullptr;  // null: the keys are those of the pass
+    const Step* step = nullptr;         // of writing; null: what is read becomes the memory of the state
     // With cross-attention: the last hidden state of an encoder (Ne,C), and which rows of it each query row sees.
     Tensor* encoder = nullptr;
     const SegmentGraph* cross_graph = nullptr;
-    Ints encoder_positions;        // of the encoder's rows
-    bool rotates_cross = false;    // rotary: cross-attention is rotated
-    PackedRows* packed = nullptr;  // the second stream of a kind that has one
+    Ints encoder_positions;                       // of the encoder's rows
+    bool rotates_cross = false;                   // rotary: cross-attention is rotated
+    std::shared_ptr<Companion> companion;         // null: the kind has none; a decoder takes over that of its encoder
+    const std::vector<int>* documents = nullptr;  // their names, for the companion
     Tensor* cross_turns() const { return rotates_cross ? turns : nullptr; }
 };
 
-struct BlockShape {
-    int width = 0, heads = 0, inner = 0;  // C, H, F
-    bool pre_norm = false;
+struct BlockShape : AttentionShape {
+    int inner = 0;  // F
     GeluKind gelu = GeluKind::erf;
-    double eps = 1e-12;
-    double deviation = 0.02;
-    bool rotary_value = false;          // a rotary table turns values as it turns keys
-    bool cross = false;                 // a decoder's layer, which attends to an encoder as well
-    std::string attention = "softmax";  // a name of attention_kinds()
-    AttentionOptions attention_options = {};
-    int positions = 0;  // P
+    bool cross = false;            // a decoder's layer, which attends to an encoder as well
+    std::string kind = "softmax";  // a name of attention_kinds()
 };
 
 // Post-LN (BERT):  x = LN1(x + Attention(x)),  x = LN2(x + FFN(x))
@@ -53,11 +49,11 @@ class Block {
 
     // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    const Attention& attention() const { return *attention_; }
-    const Attention& cross() const { return *cross_; }
-    // The tensors that a cache keeps of a memory (B,C) at position 0, and of the encoder of a pass.
-    Tensor* kept_memory(Tape& tape, Tensor* memory) const;
-    Tensor* kept_encoder(Tape& tape, const Pass& pass) const;
+    // What texts of these slots keep; without slots, only what is read by the cross-attention.
+    LayerState state(const Slots& slots) const;
+    // The state of the pass reads its memory, or its encoder.
+    void read_memory(Tape& tape, const Pass& pass) const;
+    void read_encoder(Tape& tape, const Pass& pass) const;
 
     const BlockShape shape;
     const std::string path;
@@ -67,6 +63,7 @@ class Block {
     Tensor* join(Tape& tape, Tensor* x, Tensor* f, const RowNames& rows, float rate, const LayerNorm& norm,
                  const ResidualNames& names) const;
     Tensor* attend_encoder(Tape& tape, Tensor* x, const Pass& pass, const RowNames& names) const;
+    static Site site(const Pass& pass, const RowNames& names, bool cross);
 
     std::unique_ptr<const Attention> attention_, cross_;
     Linear up_, down_;

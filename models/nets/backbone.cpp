@@ -16,32 +16,23 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     if (o.rotary && !find_attention(o.attention).rotates)
         throw BadUsage(text("attention ", o.attention,
                             " has no place for rotary positions; leave rotary out, or set rotary=false"));
+    const double eps = o.pre_norm ? std::max(o.eps, 1e-6) : o.eps;
+    const AttentionShape attention{o.width,    o.heads, o.deviation, o.rotary_value, o.positions, o.attention_options,
+                                   o.pre_norm, eps};
     if (place.embedding) {
         token_ = place.embedding->token_;
         type_ = place.embedding->type_;
         position_ = place.embedding->position_;
         embedding_norm_ = place.embedding->embedding_norm_;
         embedding_project_ = place.embedding->embedding_project_;
-        slots_ = place.embedding->slots_;
+        companion_ = place.embedding->companion_;
     } else {
-        add_embedding(p);
+        add_embedding(p, attention);
     }
-    BlockShape shape{o.width,
-                     o.heads,
-                     o.inner,
-                     o.pre_norm,
-                     o.gelu,
-                     o.pre_norm ? std::max(o.eps, 1e-6) : o.eps,
-                     o.deviation,
-                     o.rotary_value,
-                     place.cross,
-                     o.attention,
-                     o.attention_options,
-                     o.positions};
+    const BlockShape shape{attention, o.inner, o.gelu, place.cross, o.attention};
     for (int i = 0; i < o.layers; i++) layers.emplace_back(p, prefix_ + "layer." + std::to_string(i), shape);
-    if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, shape.eps);
-    if (o.pre_norm && slots_ && o.attention_options.contextual && !place.head)
-        final_norm_packed_ = LayerNorm(p, prefix_ + "final_norm_packed", o.width, shape.eps);
+    if (o.pre_norm) final_norm_ = LayerNorm(p, prefix_ + "final_norm", o.width, eps);
+    if (o.pre_norm && companion_ && !place.head) companion_->declare_norm(p, prefix_ + "final_norm_packed");
     if (place.head) {
         const int E = o.embedding_width();
         if (o.head_rows > 0) {
@@ -53,7 +44,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place) 
     if (o.rotary) turns_ = rotary_turns(o.positions, o.width / o.heads);
 }
 
-void Backbone::add_embedding(Parameters& p) {
+void Backbone::add_embedding(Parameters& p, const AttentionShape& attention) {
     const BackboneOptions& o = options;
     Init normal{Init::normal, o.deviation};
     const int E = o.embedding_width();
@@ -62,9 +53,7 @@ void Backbone::add_embedding(Parameters& p) {
     if (!o.rotary) position_ = p.add("embedding.position.weight", {o.positions, E}, normal);
     embedding_norm_ = LayerNorm(p, "embedding.norm", E, o.eps);
     if (E != o.width) embedding_project_ = Linear(p, "embedding.project", E, o.width, o.deviation);
-    // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
-    if (find_attention(o.attention).packs)
-        slots_ = p.add("embedding.slots", {o.attention_options.slots, o.width}, {Init::normal, 1});
+    if (const auto make = find_attention(o.attention).companion) companion_ = make(p, "embedding.slots", attention);
 }
 
 Backbone Backbone::encoder(Parameters& p, const BackboneOptions& o) {
@@ -100,14 +89,15 @@ Pass Backbone::pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph
     if (options.rotary)
         pass.turns = tape.constant(prefix_ + "turns", {options.positions, options.width / options.heads},
                                    arithmetic_of(tape.dtype), turns_.data());
+    if (!companion_) return pass;
+    pass.companion = companion_->start();
+    pass.documents = &tape.hold(names_of_documents(rows, graph));
     return pass;
 }
 
 Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const BeforeLayer& before, int count) const {
     const bool decoder = !layers.empty() && layers[0].shape.cross;
     const AttentionKind &own = self_attention(options.attention, decoder), &cross = find_attention(options.attention);
-    PackedRows packed;
-    if (slots_) start(rows, pass.packed ? *pass.packed : *(pass.packed = &packed), *pass.graph);
     Tensor* x = embed(tape, rows);  // (N,C)
     for (int i = 0; i < (count < 0 ? options.layers : count); i++) {
         if (before) before(i, x, pass);
@@ -119,24 +109,24 @@ Tensor* Backbone::run(Tape& tape, const TokenRows& rows, Pass pass, const Before
     return x;
 }
 
-// Gives the packed rows what they need to know of this stack and of the documents.
-void Backbone::start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const {
-    packed.learned = slots_;
-    packed.names.resize(std::size_t(graph.documents));
+std::vector<int> Backbone::names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const {
+    std::vector<int> names(std::size_t(graph.documents));
     // of no rows here; no sentence has this name
-    for (int d = 0; d < graph.documents; d++) packed.names[std::size_t(d)] = -1 - d;
+    for (int d = 0; d < graph.documents; d++) names[std::size_t(d)] = -1 - d;
     for (const QuerySegment& q : graph.queries)
         if (q.begin < std::min(q.end, rows.count()))
-            packed.names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
-}
-
-void Backbone::finish(Tape& tape, PackedRows& packed) const {
-    if (packed.x && options.pre_norm && options.attention_options.contextual)
-        packed.x = final_norm_packed_(tape, packed.x, prefix_ + "final_norm_packed");
+            names[std::size_t(q.document)] = rows.document[std::size_t(q.begin)];
+    return names;
 }
 
 Tensor* Backbone::finish(Tape& tape, Tensor* x) const {
     return options.pre_norm ? final_norm_(tape, x, prefix_ + "final_norm") : x;
+}
+
+std::vector<LayerState> Backbone::states(const Slots& slots) const {
+    std::vector<LayerState> all;
+    for (const Block& layer : layers) all.push_back(layer.state(slots));
+    return all;
 }
 
 Tensor* Backbone::head(Tape& tape, Tensor* x) const {

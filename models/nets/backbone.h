@@ -20,7 +20,7 @@ struct BackboneOptions {
     bool rotary = true;                 // else an absolute table is added to the embedding
     bool rotary_value = false;          // rotary turns values, too
     std::string attention = "softmax";  // a name of attention_kinds()
-    AttentionOptions attention_options = {};
+    AttentionOptions attention_options = {};  // what is given of attention_settings()
     bool pre_norm = false;
     GeluKind gelu = GeluKind::erf;
     double eps = 1e-12;
@@ -50,8 +50,8 @@ class Backbone {
     }
     // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // The same of an encoder's packed rows, of a kind that has them.
-    void finish(Tape& tape, PackedRows& packed) const;
+    // What each layer keeps while texts are written.
+    std::vector<LayerState> states(const Slots& slots) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E)
@@ -87,13 +87,13 @@ class Backbone {
         bool cross = false, head = true;
     };
     Backbone(Parameters& parameters, const BackboneOptions& options, const Place& place);
-    void add_embedding(Parameters& parameters);
-    void start(const TokenRows& rows, PackedRows& packed, const SegmentGraph& graph) const;
+    void add_embedding(Parameters& parameters, const AttentionShape& attention);
+    std::vector<int> names_of_documents(const TokenRows& rows, const SegmentGraph& graph) const;
 
     std::string prefix_;
     Tensor *token_ = nullptr, *type_ = nullptr, *position_ = nullptr;  // (V,E), (types,E), (P,E)
-    Tensor* slots_ = nullptr;                                          // learned P (l,C) of a kind with packed rows
-    LayerNorm embedding_norm_, final_norm_, final_norm_packed_, head_norm_;
+    std::shared_ptr<Companion> companion_;                             // null: the kind has none
+    LayerNorm embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
     Tensor* head_bias_ = nullptr;  // (V)
     std::vector<double> turns_;    // (P,D)

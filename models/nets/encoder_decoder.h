@@ -22,22 +22,26 @@ class EncoderDecoder : public TargetNet {
           encoder(Backbone::encoder(p, o.stack)),
           decoder(Backbone::decoder(p, decoder_stack(o), encoder)) {}
 
-    // The last hidden state of the encoder: (Ne,C).
-    // `packed`, if not null, receives its packed rows, where its attention has them.
-    Tensor* encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph, const LayerGraphs& masks = {},
-                   PackedRows* packed = nullptr) const {
+    // The last hidden state of the encoder, (Ne,C), and what goes beside it to the decoder.
+    struct Encoded {
+        Tensor* x;
+        std::shared_ptr<Companion> companion;
+    };
+    Encoded encode(Tape& tape, const TokenRows& source, const SegmentGraph& graph,
+                   const LayerGraphs& masks = {}) const {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &masks.at(i, graph); };
-        Pass pass = encoder.pass(tape, source, graph);
-        pass.packed = packed;
+        const Pass pass = encoder.pass(tape, source, graph);
         Tensor* x = encoder.run(tape, source, pass, before);
-        if (packed) encoder.finish(tape, *packed);
-        return encoder.finish(tape, x);
+        if (pass.companion && options.stack.pre_norm) pass.companion->norm(tape, "encoder.final_norm_packed");
+        return {encoder.finish(tape, x), pass.companion};
     }
     bool rotates_cross() const { return options.rotary_cross && options.stack.rotary; }
-    // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows.
+    // Makes all that the decoder's layers need to know of these rows; `source` are the encoder's rows, `read` its last.
     Pass decoder_pass(Tape& tape, const TokenRows& rows, const SegmentGraph& graph, const TokenRows& source,
-                      const SegmentGraph& cross_graph) const {
+                      const Encoded& read, const SegmentGraph& cross_graph) const {
         Pass pass = decoder.pass(tape, rows, graph);
+        pass.encoder = read.x;
+        pass.companion = read.companion;
         pass.cross_graph = &cross_graph;
         pass.encoder_positions = tape.ints(source.positions);
         pass.rotates_cross = rotates_cross();
@@ -45,11 +49,8 @@ class EncoderDecoder : public TargetNet {
     }
     // The last hidden state of the decoder: (N,C).
     Tensor* rows(Tape& tape, const Batch& batch) const {
-        PackedRows packed;
-        Tensor* read = encode(tape, batch.source, batch.source_graph, batch.source_masks, &packed);  // (Ns,C)
-        Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
-        pass.encoder = read;
-        pass.packed = &packed;
+        const Encoded read = encode(tape, batch.source, batch.source_graph, batch.source_masks);
+        const Pass pass = decoder_pass(tape, batch.rows, batch.graph, batch.source, read, batch.cross_graph);
         const auto before = [&](int i, Tensor*&, Pass& layer) {
             layer.graph = &batch.graph_at(i);
             layer.cross_graph = &batch.cross_masks.at(i, batch.cross_graph);

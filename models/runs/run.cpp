@@ -62,40 +62,24 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("attention", &b.attention, "kind of the attention; ./inspect attention lists them",
           names_of(attention_kinds()));
     c.follows("rotary", [&b, start = b.rotary] { b.rotary = start && find_attention(b.attention).rotates; });
-    AttentionOptions& a = b.attention_options;
-    c.add("slots", &a.slots, "of luna, luna_causal and linformer: rows that keys are packed into", 1, 65536);
-    c.add("contextual", &a.contextual,
-          "of luna: it packs by what the layer before has packed; false: by the same learned rows");
-    c.add("pack", &a.pack, "of luna_causal: what makes weights of a pack's scores",
-          {{"softplus", LunaPack::softplus}, {"elu", LunaPack::elu}, {"softmax", LunaPack::softmax}});
-    c.add("tied", &a.tied, "of luna and luna_causal: keys are values; needs rotary=false");
-    c.add("features", &a.features, "of performer and rfa: random features of a head", 1, 65536);
-    c.add("gate", &a.gate, "of rfa: every key fades those before it");
-    c.add("feature_map", &a.feature_map, "of performer: kind of its random features",
-          {{"positive", FeatureKind::positive},
-           {"hyperbolic", FeatureKind::hyperbolic},
-           {"trigonometric", FeatureKind::trigonometric},
-           {"relu", FeatureKind::relu}});
-    c.add("redraw", &a.redraw, "of performer and rfa: steps until the random features are drawn anew; 0: never", 0,
-          1000000000);
-    c.add("reach", &a.reach, "of lambda: places to either side that are read by their distance; 0: content alone", 0,
-          1024);
-    c.add("window", &a.window, "of window and longformer: places to either side; of local: of a block", 1, 16384);
-    c.add("dilation", &a.dilation, "of window and longformer: a step of so many places", 1, 16384);
-    c.add("globals", &a.globals, "of longformer: first places that all see; of fixed: last ones of each block", 0,
-          16384);
-    c.add("stride", &a.stride, "of strided and fixed: l, a distance and a block; 0: the root of the positions", 0,
-          65536);
-    c.add("rounds", &a.rounds, "of lsh: times that rows are put into buckets", 1, 256);
-    c.add("buckets", &a.buckets, "of lsh: an even number", 2, 65536);
-    c.add("chunk", &a.chunk, "of lsh: rows of a chunk of the sorted ones; of sinkhorn: of a block", 1, 16384);
-    c.add("iterations", &a.iterations, "of sinkhorn: times that its matrix is normed", 1, 1000);
-    c.add("temperature", &a.temperature, "of sinkhorn: temperature of its scores", 0.01, 100);
+    for (const AttentionSetting& s : attention_settings()) {
+        const auto declare = [&](auto& value) {
+            using T = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<T, std::string>)
+                c.add(s.key, &value, s.help, s.words);
+            else if constexpr (std::is_same_v<T, bool>)
+                c.add(s.key, &value, s.help);
+            else
+                c.add(s.key, &value, s.help, T(s.low), T(s.high));
+        };
+        std::visit(declare, b.attention_options.emplace(s.key, s.start).first->second);
+    }
     c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
-    c.add(
-        "attention_dropout", &b.attention_dropout,
-        "of softmax, window, longformer, strided, fixed, local, lsh, sinkhorn and luna: dropout of attention probabilities",
-        0, 0.99);
+    std::vector<std::string> dropping;
+    for (const AttentionKind& kind : attention_kinds())
+        if (kind.drops) dropping.push_back(kind.name);
+    c.add("attention_dropout", &b.attention_dropout, of_kinds(dropping) + "dropout of attention probabilities", 0,
+          0.99);
     c.add("deviation", &b.deviation, "standard deviation of the first weights", 1e-6, 10);
 }
 

@@ -16,8 +16,10 @@ CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward)
       tape_(arena_, stack.storage()) {}
 
 Memory& CachedWriter::start(int most_rows, int longest) {
+    const Slots slots{most_rows, longest, backward_};
     memory_ = Memory();
-    cache_.start(stack_, most_rows, longest, backward_);
+    memory_.layers = stack_.states(slots);
+    slots_.start(slots);
     asked_ = false;
     return memory_;
 }
@@ -35,85 +37,48 @@ SegmentGraph CachedWriter::written_graph(const MaskWords& words, std::vector<Cac
     return with_window(cached_mask(documents, token_source), window);
 }
 
-namespace {
-// Every row as a document of its own, which sees what it saw, or nothing.
-SegmentGraph one_by_one(const SegmentGraph& graph, bool sees) {
-    SegmentGraph rows = graph;
-    rows.queries.clear();
-    rows.documents = 0;
-    for (QuerySegment q : graph.queries)
-        for (int row = q.begin, end = q.end; row < end; row++) {
-            q.begin = row, q.end = row + 1, q.document = rows.documents++;
-            if (!sees) q.sees_end = q.sees_begin;
-            rows.queries.push_back(q);
-        }
-    return rows;
-}
-}  // namespace
-
 View CachedWriter::feed(const std::vector<Row>& rows) {
-    cache_.follow(tape_, rows);
-    const int written = cache_.written();
-    write_rows_ = cache_.next_rows(), near_rows_ = cache_.near_rows();
+    slots_.follow(tape_, rows, memory_.layers);
+    const int written = slots_.written();
     rows_ = TokenRows();
     std::vector<CachedDocument> alone, with_memory;
     Documents cross;
     for (const Memory::Source& s : memory_.sources) cross.push_back({s.end - s.begin, 0});
-    // A state that has taken up the sources and what was written stands for both.
-    const bool states = cache_.states(), reads = !states || written == 0;
-    const bool cross_states = cache_.cross(0), reads_cross = !cross_states || written == 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         const Memory::Source& s = memory_.sources[std::size_t(rows[i].source)];
         rows_.push(rows[i].token, type_, backward_ ? s.position - written : s.position + written, s.name);
-        const int first = states ? int(i) : cache_.first_row(i), cached_rows = states ? 0 : written;
-        alone.push_back({0, 0, first, cached_rows, 1});
-        with_memory.push_back({s.begin, s.end, first, cached_rows, 1, memory_.goes_on});
+        const int first = slots_.first_row(i);
+        alone.push_back({0, 0, first, written, 1});
+        with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
         cross[std::size_t(rows[i].source)].target++;  // the rows of a source are neighbours
     }
     const auto cached = backward_ ? cached_before_mask : cached_mask;
-    if (!memory_.keys.layer(0) || !reads) alone_graph_ = cached(alone, 0);
-    if (!memory_.keys.all().empty() && reads) graph_ = cached(with_memory, 1);
-    const auto each_row = [&](SegmentGraph graph) { return cross_states ? one_by_one(graph, reads_cross) : graph; };
-    if (!memory_.encoder.all().empty()) cross_graph_ = each_row(cross_mask(cross));
+    alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);
+    const auto has_memory = [&](int i) { return memory_.layers[std::size_t(i)].self->has_memory(); };
+    const bool reads_encoder = !memory_.layers.empty() && memory_.layers[0].cross;
+    if (reads_encoder) cross_graph_ = cross_mask(cross);
     masks_ = cross_masks_ = {};
     if (memory_.masks) {
         masks_ = {std::vector<SegmentGraph>(memory_.masks->masks().size()), memory_.masks->of_layers()};
         for (int i = 0; i < stack_.options.layers; i++) {
             const int mask = masks_.of_layer[std::size_t(i)];
             if (mask < 0 || masks_.graphs[std::size_t(mask)].documents > 0) continue;
-            const bool seen = reads && memory_.keys.layer(i);  // layers of one mask are alike in that
+            const bool seen = has_memory(i);  // layers of one mask are alike in that
             masks_.graphs[std::size_t(mask)] =
                 written_graph(memory_.masks->masks()[std::size_t(mask)], seen ? with_memory : alone, seen ? 1 : 0);
         }
-        if (!memory_.encoder.all().empty()) cross_masks_ = memory_.masks->cross(cross);
-        for (SegmentGraph& graph : cross_masks_.graphs) graph = each_row(graph);
+        if (reads_encoder) cross_masks_ = memory_.masks->cross(cross);
     }
     Pass pass = stack_.pass(tape_, rows_, alone_graph_);
-    pass.encoder_positions = tape_.ints(memory_.encoder_positions);
     pass.rotates_cross = memory_.rotates_cross;
-    LayerCache cache;
-    pass.cache = &cache;
+    const Step step = slots_.step(tape_);
+    pass.step = &step;
     Tensor* x = stack_.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        const Ints write = tape_.ints(write_rows_);
-        Tensor* kept = cache_.layer(i);
-        cache.self = {reads ? memory_.keys.layer(i) : nullptr,
-                      states ? nullptr : kept,
-                      write,
-                      tape_.ints(memory_.positions),
-                      states ? kept : nullptr,
-                      written == 0,
-                      cache_.near(i),
-                      tape_.ints(near_rows_)};
-        cache.cross = {reads_cross ? memory_.encoder.layer(i) : nullptr,
-                       nullptr,
-                       write,
-                       pass.encoder_positions,
-                       cache_.cross(i),
-                       written == 0};
-        layer.graph = &masks_.at(i, cache.self.memory ? graph_ : alone_graph_);
-        layer.cross_graph = &cross_masks_.at(i, cross_graph_);
+        layer.state = &memory_.layers[std::size_t(i)];
+        layer.graph = &masks_.at(i, has_memory(i) ? graph_ : alone_graph_);
+        if (reads_encoder) layer.cross_graph = &cross_masks_.at(i, cross_graph_);
     });  // (n,C)
-    cache_.advance();
+    slots_.advance();
     return stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();  // (n,V)
 }
 

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Writing token by token by one stack, many prefixes at a time. What was read (a source, an encoder, a latent) is only
-// a memory: keys and values that every prefix of a source sees and that are made once. A prefix keeps the keys and
-// values of what was written, one row a step. What is written this way has the bits of a pass over the whole.
+// a memory, which every prefix of a source sees and which is made once. The attention of each layer keeps what it needs
+// of it and of what was written. What is written this way has the bits of a pass over the whole.
 #pragma once
 #include <functional>
 
+#include "data/sentences.h"
 #include "models/masks/words.h"
-#include "models/writing/target_cache.h"
+#include "models/writing/slots.h"
 
 namespace masquerade {
 
-// The rows that the layers of a stack see beside what was written.
+// What the layers of a stack see beside what was written.
 struct Memory {
     struct Source {
-        int begin = 0, end = 0;  // its rows of `keys` and of `encoder`
+        int begin = 0, end = 0;  // its rows, among those that were read
         int position = 0;        // of the first token that is fed
         int name = 0;            // of its random numbers
     };
     std::vector<Source> sources;
-    KeptKeys keys;     // of self-attention; layers that have none see what was written alone
-    KeptKeys encoder;  // of cross-attention
-    std::vector<int> positions, encoder_positions;  // of the rows of `keys` and of `encoder`; none: 0
+    std::vector<LayerState> layers;  // a layer that has read nothing sees what was written alone
     bool rotates_cross = false;
     const LayerMasks* masks = nullptr;  // in words; null: rows see their source whole
     bool goes_on = false;               // what is written continues its source
@@ -33,7 +32,7 @@ class CachedWriter : public NextToken {
     // Tokens that are fed have segment id `type`; backward: each stands before those that were written earlier.
     CachedWriter(const Backbone& stack, int type, bool backward = false);
 
-    // Forgets everything. What follows fills memory(): on tape(), begun and ended by the caller.
+    // Forgets everything. What follows fills the memory: on tape(), begun and ended by the caller.
     Memory& start(int most_rows, int longest);
     Memory& memory() { return memory_; }
     Tape& tape() { return tape_; }
@@ -55,14 +54,13 @@ class CachedWriter : public NextToken {
     Arena arena_;
     Tape tape_;
     Memory memory_;
-    TargetCache cache_;
+    PrefixSlots slots_;
     bool asked_ = false;  // whether any step was
     std::vector<float> logits_;
     // what the ops of a step read
     TokenRows rows_;
     SegmentGraph alone_graph_, graph_, cross_graph_;  // of layers without and with memory
     LayerGraphs masks_, cross_masks_;                 // of memory_.masks
-    std::vector<int> write_rows_, near_rows_;
 };
 
 // A writer whose memory is sources that it reads.

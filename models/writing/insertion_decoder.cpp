@@ -68,12 +68,9 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
     if (!reader_) return model_.rows(tape_, b);
     const Backbone& decoder = model_.two_stacks()->decoder;
     Pass pass = decoder.pass(tape_, b.rows, b.graph);
-    pass.encoder_positions = tape_.ints(memory_.encoder_positions);
     pass.rotates_cross = memory_.rotates_cross;
-    LayerCache cache;
-    pass.cache = &cache;
     return decoder.finish(tape_, decoder.run(tape_, b.rows, pass, [&](int i, Tensor*&, Pass& layer) {
-        cache.cross = {memory_.encoder.layer(i), nullptr, {}, pass.encoder_positions};
+        layer.state = &memory_.layers[std::size_t(i)];
         layer.graph = &b.graph_at(i);
         layer.cross_graph = &b.cross_masks.at(i, b.cross_graph);
     }));

@@ -21,21 +21,16 @@ void EncoderReader::read(Tape& tape, const std::vector<const Sentence*>& sources
     graph_ = full_mask(sources_of(documents));
     if (encoder_masks_) graphs_ = encoder_masks_->graphs(sources_of(documents));
     memory.masks = masks_.get();
-    memory.encoder_positions = rows_.positions;
     memory.rotates_cross = model_.rotates_cross();
-    const Attention& cross = model_.decoder.layers[0].cross();
-    memory.encoder.allocate(model_.decoder, "cache.source", cross.kept_rows(rows_.count(), int(sources.size())), 0,
-                            false, true);
+    const std::vector<Block>& layers = model_.decoder.layers;
+    if (memory.layers.empty()) memory.layers = model_.decoder.states({});
     tape.begin("read");
-    Pass pass = model_.decoder.pass(tape, rows_, graph_);
-    PackedRows packed;
-    pass.packed = &packed;
-    pass.encoder = model_.encode(tape, rows_, graph_, graphs_, &packed);  // (Ne,C)
-    pass.encoder_positions = tape.ints(rows_.positions);
-    pass.rotates_cross = memory.rotates_cross;
-    for (int i = 0; i < model_.decoder.options.layers; i++) {
-        pass.cross_graph = &cross_graphs_.at(i, cross_graph_);
-        memory.encoder.keep(tape, i, model_.decoder.layers[std::size_t(i)].kept_encoder(tape, pass));  // (Ne,2C)
+    const EncoderDecoder::Encoded read = model_.encode(tape, rows_, graph_, graphs_);
+    Pass pass = model_.decoder_pass(tape, rows_, graph_, rows_, read, cross_graph_);
+    for (std::size_t i = 0; i < layers.size(); i++) {
+        pass.cross_graph = &cross_graphs_.at(int(i), cross_graph_);
+        pass.state = &memory.layers[i];
+        layers[i].read_encoder(tape, pass);
     }
     tape.end();
 }

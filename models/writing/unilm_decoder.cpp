@@ -36,14 +36,9 @@ void UniLmDecoder::read(const std::vector<const Sentence*>& sources, int most_ro
     const int L = stack_.options.layers;
     edge_graph_ = only_queries(masks_.at(L - 1, graph_), edge_rows_);
 
-    memory.positions = rows_.positions;
-    memory.keys.allocate(stack_, "cache.source", rows_.count());
     tape.begin("read");
-    LayerCache cache;
-    Pass pass = stack_.pass(tape, rows_, graph_);
-    pass.cache = &cache;
-    Tensor* x = stack_.run(tape, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        cache.self = {nullptr, memory.keys.layer(i), memory.keys.rows(tape)};
+    Tensor* x = stack_.run(tape, rows_, stack_.pass(tape, rows_, graph_), [&](int i, Tensor*&, Pass& layer) {
+        layer.state = &memory.layers[std::size_t(i)];
         layer.graph = &masks_.at(i, graph_);
         if (i < L - 1) return;
         layer.query_rows = tape.ints(edge_rows_);

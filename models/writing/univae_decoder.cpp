@@ -11,13 +11,8 @@ UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special)
 
 void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int most_rows) {
     const LatentSpace& space = model_.space;
-    const std::vector<int>& at = model_.options.latent_at;
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
-    memory.keys.allocate(model_.backbone, "cache.memory", std::int64_t(count),
-                         at.empty() ? model_.options.backbone.layers : at[0]);
-    for (int i = at.empty() ? 0 : at[0]; i < model_.options.backbone.layers && !at.empty(); i++)
-        if (model_.latent_of(i) < 0) memory.keys.drop(i);
     memory.masks = model_.masks.get();
     for (std::size_t b = 0; b < count; b++) {
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
@@ -27,13 +22,16 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
     }
     tape.begin("latents");
     for (int l = 0; l < space.layers(); l++) {
-        const int Z = space.begin(l + 1) - space.begin(l), layer = at[std::size_t(l)];
+        const int Z = space.begin(l + 1) - space.begin(l);
+        const auto layer = std::size_t(model_.options.latent_at[std::size_t(l)]);
         std::vector<double> z(count * std::size_t(Z));
         for (std::size_t b = 0; b < count; b++)
             std::copy_n(requests[b].latent.begin() + space.begin(l), Z, z.begin() + std::ptrdiff_t(b) * Z);
         Tensor* latent = tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
-        Tensor* u = model_.latents[std::size_t(l)].out(tape, latent);  // (B,C)
-        memory.keys.keep(tape, layer, model_.backbone.layers[std::size_t(layer)].kept_memory(tape, u));
+        Pass pass;
+        pass.memory = model_.latents[std::size_t(l)].out(tape, latent);  // (B,C)
+        pass.state = &memory.layers[layer];
+        model_.backbone.layers[layer].read_memory(tape, pass);
     }
     tape.end();
 }

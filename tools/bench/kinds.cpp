@@ -39,7 +39,7 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
     shape.positions = N;
     Tensor* rows = p.add("rows", {N, width}, {Init::normal, 1});
     const auto attention = kind.make(p, "layer", "attention", shape);
-    Tensor* slots = kind.packs ? p.add("slots", {shape.options.slots, width}, {Init::normal, 1}) : nullptr;
+    const std::shared_ptr<Companion> companion = kind.companion ? kind.companion(p, "slots", shape) : nullptr;
     Tensor* head = p.add("head", {2, width}, {Init::normal, 0.02});
     p.allocate(1);
     std::vector<int> zeros(std::size_t(N), 0), places = zeros;
@@ -50,10 +50,10 @@ Cost cost_of(const AttentionKind& kind, const SegmentGraph& graph, int N, int wi
     Clock clock;
     const auto step = [&](int number) {
         run_step(tape, "one", 1, std::uint32_t(number), false, [&] {
-            PackedRows packed{slots, nullptr, {}, {0}};
+            const std::shared_ptr<Companion> stream = companion ? companion->start() : nullptr;
             Queries queries{rows};
             Site site{{tape.ints(zeros), tape.ints(places)}, &graph};
-            site.packed = slots ? &packed : nullptr;
+            site.companion = stream.get();
             Tensor* y = (*attention)(tape, queries, {rows, tape.ints(places)}, site);
             Tensor* weights = tape.constant("weights", {N}, arithmetic_of(type), ones.data());
             p.start_gradients();

@@ -42,11 +42,11 @@ using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;  /
 Curves curves_of(const std::string& path, const std::string& x);
 
 // ./inspect attention RUN: a page of pictures of who reads whom in one line, in every layer and head.
-struct AttentionSettings {
+struct AttentionPageSettings {
     // text: source, or source<TAB>target; empty: the first line that the run held out
     std::string run, text, out = "attention.html";
 };
-void draw_attention(const AttentionSettings& settings);
+void draw_attention(const AttentionPageSettings& settings);
 // The pictures alone, of a run on the CPU and a text of one line: means of the heads, or every head as well. Empty
 // where no attention of the run keeps probabilities. Then the part of a page that has them.
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Attention as one part of a layer: queries look at keys under a mask. Each kind is one file and one row of
-// attention_kinds(); layers, models and programs know this interface alone.
+// Attention as one part of a layer: queries look at keys under a mask. Each kind is one file, with its settings and what
+// it keeps while text is written, and a name in attention_kinds(); layers, models and programs know this interface alone.
 #pragma once
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/math/features.h"
+#include "engine/nn/attention/settings.h"
 #include "engine/nn/layers.h"
 
 namespace masquerade {
@@ -23,66 +22,59 @@ struct Keys {
     Tensor* x = nullptr;       // (Nk,C)
     Ints positions = {};       // of these rows, for the rotation
     Tensor* memory = nullptr;  // (B,C) rows at position 0, which come before x as source 0 of the mask; null: none
+    bool any() const { return x || memory; }
 };
 
-// Writing token by token: what earlier steps left of keys, as rows of kept() or as states of fixed size.
-struct KeyCache {
-    Tensor* memory = nullptr;  // (M,kept_columns) source 0 of the mask; null: none
-    // (slots * longest, kept_columns) next source: the call first stores its own at `rows`; null: it has none
-    Tensor* own = nullptr;
-    Ints rows = {};            // of `own`, or of `states`
-    Ints positions = {};       // of the rows of memory, where they are kept before they are turned
-    Tensor* states = nullptr;  // (slots, state_numbers) of the rows of the call, one a document; null: no states
-    bool fresh = false;        // these states have taken up nothing yet
-    Tensor* near = nullptr;  // (slots * near_rows, kept_columns) what the attention keeps beside a state; null: nothing
-    Ints near_rows = {};     // of `near`, those of each row of the call
-    explicit operator bool() const { return memory || own || states; }
+// Texts that are written side by side, one token a step. Each has a slot of `longest` rows, one for each token.
+struct Slots {
+    int count = 0, longest = 0;
+    bool backward = false;  // each token stands before those that were written earlier
+    // Tokens are counted as they are written; the rows of a slot are in reading order.
+    int row(int slot, int token) const { return slot * longest + (backward ? longest - 1 - token : token); }
 };
 
-// Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).
-struct SlotGroup {
-    int document = 0;
-    std::vector<std::array<int, 3>> keys;
-    bool operator==(const SlotGroup& o) const { return document == o.document && keys == o.keys; }
+// A step of writing: row i of the call is the next token of the text in slots[i], which is row rows[i] of all slots.
+struct Step {
+    Ints slots, rows;
+    int written = 0;  // tokens that each text has already
 };
 
-// Luna's second stream, beside x: l rows of P for every group, which a call reads and changes.
-struct PackedRows {
-    Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
-    Tensor* x = nullptr;        // (groups * l, C); null: no layer was yet
-    std::vector<SlotGroup> groups;
-    std::vector<int> names;  // of documents, for dropout
+// Texts of which several continue one: its slot, and the rows of its tokens, are copied.
+struct Branches {
+    Ints from_slots, to_slots, from_rows, to_rows;
+};
+
+// What writing keeps of one attention from step to step: of what was read (the memory, source 0 of the mask) and of
+// what was written. A kind makes its own.
+class AttentionState {
+  public:
+    virtual ~AttentionState() = default;
+    virtual bool has_memory() = 0;
+    virtual void branch(Tape&, const Branches&) {}
+};
+
+// What goes from layer to layer beside x, of a kind that has it. The one of a model has the parameters.
+class Companion {
+  public:
+    virtual ~Companion() = default;
+    virtual std::shared_ptr<Companion> start() const = 0;  // that of one pass
+    // The last norm of an encoder of pre-LN layers: its parameters, and the call after the last layer.
+    virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
+    virtual void norm(Tape& tape, const std::string& name) = 0;
 };
 
 // The place of an attention in a pass.
 struct Site {
-    RowNames rows;                        // of the queries
-    const SegmentGraph* graph = nullptr;  // from the queries to the sources of keys
-    Tensor* turns = nullptr;              // rotary table (P,D); null: nothing is rotated
-    float dropout = 0;                    // of attention probabilities
-    const KeyCache* cache = nullptr;      // null: all keys are those of the call
-    PackedRows* packed = nullptr;         // of a kind that has them
-    float hidden_dropout = 0;             // of these rows
-};
-
-// Options of some kinds.
-enum class LunaPack : int { softplus, elu, softmax };
-struct AttentionOptions {
-    int slots = 16;          // l of Luna and Linformer
-    bool contextual = true;  // luna: a layer packs by what the layer before has packed
-    LunaPack pack = LunaPack::softplus;
-    bool tied = false;                                // Luna's keys are its values
-    int features = 64;                                // random ones of a head
-    FeatureKind feature_map = FeatureKind::positive;  // of Performer
-    int redraw = 0;     // steps of training until random features are drawn anew; 0: never
-    int reach = 0;      // of lambda: places to either side that are read by their distance; 0: none
-    bool gate = false;  // rfa: each key fades those before it
-    int window = 16, dilation = 1, globals = 1;  // of patterns (patterns.h)
-    int stride = 0;                              // of patterns; 0: the root of the positions
-    int rounds = 4, buckets = 16;                // of lsh
-    int chunk = 32;                              // of lsh and sinkhorn: rows
-    int iterations = 7;                          // of sinkhorn, ...
-    double temperature = 0.75;                   // ... and of its scores
+    RowNames rows;                                // of the queries
+    const SegmentGraph* graph = nullptr;          // from the queries to the sources of keys
+    Tensor* turns = nullptr;                      // rotary table (P,D); null: nothing is rotated
+    float dropout = 0;                            // of attention probabilities
+    float hidden_dropout = 0;                     // of these rows
+    Companion* companion = nullptr;               // of a kind that has one, which reads and changes it
+    const std::vector<int>* documents = nullptr;  // their names, for the dropout of the companion
+    // Writing: the keys of a step are stored in the state. Without a step they are read, and become its memory.
+    AttentionState* state = nullptr;
+    const Step* step = nullptr;
 };
 
 struct AttentionShape {
@@ -98,33 +90,28 @@ struct AttentionShape {
 class Attention {
   public:
     virtual ~Attention() = default;
-    // (Nq,C)
+    // (Nq,C). Without queries: null, and a state reads the keys.
     virtual Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const = 0;
-    // The tensor that a cache keeps of the rows x(Nk,C): (Nk,kept_columns). `name` ends the path of the tensor.
-    virtual int kept_columns() const = 0;
-    // of the state that stands for all that was written; 0: rows are kept
-    virtual int state_numbers() const { return 0; }
-    virtual int near_rows() const { return 0; }  // that are kept beside the state
-    virtual Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const = 0;
-    // The rows that a cache of cross-attention keeps of an encoder.
-    virtual int kept_rows(int rows, int /*sources*/) const { return rows; }
-    virtual Tensor* kept_encoder(Tape& tape, const Keys& keys, const Site& site) const {
-        return kept(tape, keys.x, keys.positions, site.turns, "key_value");
-    }
+    // An empty state, with room for what is written; BadUsage of a kind that cannot write.
+    virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
 };
 
 struct AttentionKind {
     const char *name, *what;
-    bool rotates;          // rotary positions have a place in it
-    bool needs_positions;  // of every key: a latent has none
+    bool rotates;  // rotary positions have a place in it
+    bool drops;    // it has probabilities, which attention_dropout drops
     // The reason why this kind cannot honour a mask, for the user; empty: it can. See refusal().
     std::string (*refuses)(const SegmentGraph& graph);
     // The parameters lie at layer.name.*, where `name` is "attention" or "cross".
     std::unique_ptr<const Attention> (*make)(Parameters& parameters, const std::string& layer, const std::string& name,
                                              const AttentionShape& shape);
+    std::vector<AttentionSetting> (*settings)();
+    const char* weights;               // kinds of equal `weights` have parameters of the same names and meaning
+    bool needs_positions = false;      // of every key: a latent has none
     const char* in_decoder = nullptr;  // the kind by which a decoder's rows see each other; null: this one
-    bool packs = false;                // has packed rows
-    const char* weights = name;        // kinds of equal `weights` have parameters of the same names and meaning
+    // Null: nothing goes beside x. The parameters lie at `path`.
+    std::shared_ptr<Companion> (*companion)(Parameters& parameters, const std::string& path,
+                                            const AttentionShape& shape) = nullptr;
 
     // The same, also where the first source of keys are latents, which stand at no position.
     std::string refusal(const SegmentGraph& graph, bool latents) const {

@@ -7,61 +7,87 @@
 //     linear      elu(x) + 1                                                           Katharopoulos et al. 2020
 //
 // Logarithms of features go into the state with a running maximum for each, which cancels: no epsilon, no look ahead.
-#include "engine/nn/attention/kinds.h"
+#include <algorithm>
+
+#include "engine/math/features.h"
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
 namespace {
 
-enum class Kernel { performer, rfa, linear };
+// Of every kernel; each kind declares those that it has.
+struct KernelOptions {
+    FeatureKind map = FeatureKind::elu;
+    int features = 64, redraw = 0;
+    bool gate = false;
+    void declare_features(AttentionSettings& s) {
+        s.add("features", &features, "random features of a head", 1, 65536);
+        s.add("redraw", &redraw, "steps until the random features are drawn anew; 0: never", 0, 1000000000);
+    }
+};
 
-FeatureKind map_of(const AttentionShape& s, Kernel kind) {
-    return kind == Kernel::performer ? s.options.feature_map
-           : kind == Kernel::rfa     ? FeatureKind::rfa
-                                     : FeatureKind::elu;
-}
+struct PerformerOptions : KernelOptions {
+    void declare(AttentionSettings& s) {
+        // the first of FeatureKind
+        static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
+        std::string word = words[0];
+        declare_features(s);
+        s.add("feature_map", &word, "kind of its random features", words);
+        map = FeatureKind(std::find(words.begin(), words.end(), word) - words.begin());
+    }
+};
 
-StateRule rule_of(const AttentionShape& s, Kernel kind) {
-    const FeatureKind map = map_of(s, kind);
-    const int R = kind == Kernel::linear ? s.width / s.heads : features_of(map, s.options.features);
+struct RfaOptions : KernelOptions {
+    void declare(AttentionSettings& s) {
+        map = FeatureKind::rfa;
+        declare_features(s);
+        s.add("gate", &gate, "every key fades those before it");
+    }
+};
+
+struct LinearOptions : KernelOptions {
+    void declare(AttentionSettings&) {}
+};
+
+StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
+    const FeatureKind map = o.map;
+    const int R = map == FeatureKind::elu ? s.width / s.heads : features_of(map, o.features);
     // Features of either sign may cancel, and a divisor near 0 multiplies what is left: so much a key holds it off.
     // rfa's learned scale makes weights smaller than the noise of its features: with 1e-3 it did not train.
     const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
-    const bool gated = kind == Kernel::rfa && s.options.gate;
     return {
-        s.heads,           R, is_logarithm(map) ? StatePack::exponential : gated ? StatePack::gated : StatePack::sum,
+        s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,
         StateRead::kernel, 1, floor};
 }
 
 class KernelAttention : public StateAttention {
   public:
     KernelAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                    Kernel kind)
-        : StateAttention(p, layer, name, s, rule_of(s, kind)),
-          kind_(kind),
-          map_(map_of(s, kind)),
+                    const KernelOptions& o)
+        : StateAttention(p, layer, name, s, rule_of(s, o)),
+          map_(o.map),
           query_(part(p, layer, "query", s.width)),
           key_(part(p, layer, "key", s.width)),
           value_(part(p, layer, "value", s.width)) {
         if (rule_.pack == StatePack::gated) gate_ = part(p, layer, "gate", s.heads);
-        if (kind == Kernel::linear) return;
+        if (map_ == FeatureKind::elu) return;
         const std::string path = layer + "." + name + ".features";
-        const auto make = [s, path](std::uint64_t seed, std::uint32_t draw) {
-            return random_features(s.options.features, s.heads, s.width / s.heads, {}, seed, path, draw);
+        const auto make = [s, o, path](std::uint64_t seed, std::uint32_t draw) {
+            return random_features(o.features, s.heads, s.width / s.heads, {}, seed, path, draw);
         };
-        if (kind == Kernel::rfa) sharpness_ = p.add(layer + "." + name + ".sharpness", {s.width}, {Init::ones});
-        random_ = p.add_state(path, {s.options.features, s.width}, {Init::made, 0, make, s.options.redraw});
+        if (map_ == FeatureKind::rfa) sharpness_ = p.add(layer + "." + name + ".sharpness", {s.width}, {Init::ones});
+        random_ = p.add_state(path, {o.features, s.width}, {Init::made, 0, make, o.redraw});
     }
 
   private:
     // Features of the heads of x, or their logarithms: (N,H*R).
     Tensor* features(Tape& tape, Tensor* x, const std::string& name) const {
         const int H = shape_.heads;
-        if (kind_ == Kernel::linear)
+        if (map_ == FeatureKind::elu)
             return feature_map(tape, convert(tape, x, arithmetic_of(tape.dtype), name + ".unrounded"), nullptr, H, 1,
                                map_, name);
-        if (kind_ == Kernel::rfa) x = normalise(tape, x, name + ".unit", H);
-        const double scale = kind_ == Kernel::rfa ? 1 : std::pow(double(shape_.width / H), -0.25);
+        if (map_ == FeatureKind::rfa) x = normalise(tape, x, name + ".unit", H);
+        const double scale = map_ == FeatureKind::rfa ? 1 : std::pow(double(shape_.width / H), -0.25);
         Tensor* w = convert(tape, random_, tape.dtype, name + ".random");
         if (sharpness_) w = scale_columns(tape, w, sharpness_, name + ".scaled");
         return feature_map(tape, head_scores(tape, x, w, H, scale, name + ".projections"), has_norm(map_) ? x : nullptr,
@@ -79,17 +105,22 @@ class KernelAttention : public StateAttention {
         return {features(tape, k, name + ".key_features"), v, gate};
     }
 
-    Kernel kind_;
     FeatureKind map_;
     Linear query_, key_, value_, gate_;
     Tensor* random_ = nullptr;     // (features,C) w_r of every head, perhaps drawn anew every so many steps
     Tensor* sharpness_ = nullptr;  // (C) s of rfa: its random rows are s w_r
 };
 
+template <class Options>
+constexpr AttentionKind row(const char* name, const char* what) {
+    return kind_of<KernelAttention, Options>(name, what, true, false, state_refuses);
+}
+
 }  // namespace
 
-const MakeAttention make_performer = made_as<KernelAttention, Kernel::performer>;
-const MakeAttention make_rfa = made_as<KernelAttention, Kernel::rfa>;
-const MakeAttention make_linear = made_as<KernelAttention, Kernel::linear>;
+const AttentionKind performer_kind =
+    row<PerformerOptions>("performer", "a kernel of random features in place of exp(q.k)");
+const AttentionKind rfa_kind = row<RfaOptions>("rfa", "random sines and cosines of normed queries and keys");
+const AttentionKind linear_kind = row<LinearOptions>("linear", "a kernel of elu(x) + 1");
 
 }  // namespace masquerade

@@ -2,49 +2,17 @@
 // The table of all kinds of attention.
 #include "engine/nn/attention/kinds.h"
 
+#include <algorithm>
+
 #include "engine/base/named.h"
-#include "engine/ops/state_plan.h"
-#include "engine/ops/whole.h"
 
 namespace masquerade {
-namespace {
-
-std::string honours_all(const SegmentGraph&) { return ""; }
-
-template <bool from_start>
-std::string refuses_pattern(const SegmentGraph& graph) {
-    return pattern_refuses(graph, from_start);
-}
-}  // namespace
 
 const std::vector<AttentionKind>& attention_kinds() {
-    static const std::vector<AttentionKind> all = {
-        {"softmax", "every query weighs every key that it sees", true, false, honours_all, make_softmax},
-        {"window", "softmax over the places nearby", true, false, refuses_pattern<false>, make_window, nullptr, false,
-         "softmax"},
-        {"longformer", "the same, and the first places see all and are seen", true, false, refuses_pattern<true>,
-         make_longformer, nullptr, false, "softmax"},
-        {"strided", "softmax over the places nearby and every l-th one", true, false, refuses_pattern<false>,
-         make_strided, nullptr, false, "softmax"},
-        {"fixed", "softmax over a block and the ends of all blocks", true, false, refuses_pattern<true>, make_fixed,
-         nullptr, false, "softmax"},
-        {"local", "softmax over a block and the one before", true, false, refuses_pattern<true>, make_local, nullptr,
-         false, "softmax"},
-        {"lsh", "softmax over the rows of the same bucket, in rounds of random rotations", true, false, whole_refuses,
-         make_lsh},
-        {"sinkhorn", "softmax over a block and the block that is sorted to it", true, false, whole_refuses,
-         make_sinkhorn, nullptr, false, "softmax"},
-        {"luna", "keys are packed into slots layer by layer, to which queries attend", false, false, luna_refuses,
-         make_luna, "luna_causal", true},
-        {"luna_causal", "keys are packed into learned slots, to which queries attend", true, false, state_refuses,
-         make_luna_causal},
-        {"linformer", "keys are packed by learned weights of their positions", true, true, state_refuses,
-         make_linformer},
-        {"performer", "a kernel of random features in place of exp(q.k)", true, false, state_refuses, make_performer},
-        {"rfa", "random sines and cosines of normed queries and keys", true, false, state_refuses, make_rfa},
-        {"linear", "a kernel of elu(x) + 1", true, false, state_refuses, make_linear},
-        {"lambda", "keys are weighed over positions, queries read linearly", false, false, state_refuses, make_lambda},
-    };
+    static const std::vector<AttentionKind> all = {softmax_kind, window_kind,      longformer_kind, strided_kind,
+                                                   fixed_kind,   local_kind,       lsh_kind,        sinkhorn_kind,
+                                                   luna_kind,    luna_causal_kind, linformer_kind,  performer_kind,
+                                                   rfa_kind,     linear_kind,      lambda_kind};
     return all;
 }
 
@@ -55,6 +23,40 @@ const AttentionKind& find_attention(const std::string& name) {
 const AttentionKind& self_attention(const std::string& name, bool decoder) {
     const AttentionKind& kind = find_attention(name);
     return decoder && kind.in_decoder ? find_attention(kind.in_decoder) : kind;
+}
+
+void cannot_write(const AttentionKind& kind) {
+    throw BadUsage(text("attention ", kind.name,
+                        " cannot write token by token: which keys a row sees depends on the rows behind it"));
+}
+
+std::string of_kinds(const std::vector<std::string>& names) {
+    const std::vector<std::string> first(names.begin(), names.end() - 1);
+    return "of " + joined(first) + (first.empty() ? "" : " and ") + names.back() + ": ";
+}
+
+std::vector<AttentionSetting> attention_settings() {
+    struct Help {
+        std::string text;
+        std::vector<std::string> kinds;
+    };
+    std::vector<AttentionSetting> all;
+    std::map<std::string, std::vector<Help>> helps;  // of a key
+    for (const AttentionKind& kind : attention_kinds())
+        for (const AttentionSetting& own : kind.settings()) {
+            std::vector<Help>& known = helps[own.key];
+            if (known.empty()) all.push_back(own);
+            const auto same = [&](const Help& one) { return one.text == own.help; };
+            auto help = std::find_if(known.begin(), known.end(), same);
+            if (help == known.end()) help = known.insert(help, {own.help, {}});
+            help->kinds.push_back(kind.name);
+        }
+    for (AttentionSetting& setting : all) {
+        std::vector<std::string> texts;
+        for (const Help& one : helps[setting.key]) texts.push_back(of_kinds(one.kinds) + one.text);
+        setting.help = joined(texts, "; ");
+    }
+    return all;
 }
 
 }  // namespace masquerade

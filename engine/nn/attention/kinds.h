@@ -1,25 +1,47 @@
 // SPDX-License-Identifier: MIT
-// The functions that make each kind of attention, for its row of attention_kinds(): a kind is a file beside this one.
+// The rows of attention_kinds(): a kind is a file beside this one, a name here and one in kinds.cpp.
 #pragma once
 #include "engine/nn/attention/attention.h"
 
 namespace masquerade {
 
-using MakeAttention = decltype(AttentionKind::make);
-extern const MakeAttention make_softmax;
-extern const MakeAttention make_window, make_longformer, make_strided, make_fixed, make_local;  // patterns.cpp
-extern const MakeAttention make_lsh, make_sinkhorn, make_luna, make_luna_causal, make_linformer, make_lambda;
-extern const MakeAttention make_performer, make_rfa, make_linear;  // kernel.cpp
+extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind, lsh_kind,
+    sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind, linear_kind, lambda_kind;
 
-// `which`: of a class that has several kinds.
-template <class Kind, auto... which>
-std::unique_ptr<const Attention> made_as(Parameters& parameters, const std::string& layer, const std::string& name,
-                                         const AttentionShape& shape) {
-    return std::make_unique<Kind>(parameters, layer, name, shape, which...);
+// What the classes of all kinds have.
+class ProjectedAttention : public Attention {
+  protected:
+    ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}
+    // A linear layer (columns,C).
+    Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
+        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
+    }
+    std::string name_;
+    AttentionShape shape_;
+};
+
+// BadUsage of the kinds whose rows see other keys once rows follow.
+[[noreturn]] void cannot_write(const AttentionKind& kind);
+
+struct NoOptions {
+    void declare(AttentionSettings&) {}
+};
+
+// A row of the table: a class, and the options that it is made with. `weights` null: no other kind has the same.
+template <class Class, class Options = NoOptions>
+constexpr AttentionKind kind_of(const char* name, const char* what, bool rotates, bool drops,
+                                std::string (*refuses)(const SegmentGraph&), const char* weights = nullptr) {
+    return {name,
+            what,
+            rotates,
+            drops,
+            refuses,
+            [](Parameters& p, const std::string& layer, const std::string& part, const AttentionShape& shape) {
+                const auto options = options_of<Options>(shape.options);
+                return std::unique_ptr<const Attention>(std::make_unique<Class>(p, layer, part, shape, options));
+            },
+            settings_of<Options>,
+            weights ? weights : name};
 }
-
-std::string luna_refuses(const SegmentGraph& graph);
-// Patterns from_start count places from the first token.
-std::string pattern_refuses(const SegmentGraph& graph, bool from_start);
 
 }  // namespace masquerade

@@ -4,7 +4,6 @@
 // norms over queries.
 // With `reach`, self-attention adds the local positional lambda, by learned vectors of distances:
 //     y_i += (sum_j e_(j-i) v_j^T) q_i,   |j - i| <= reach in the row's own segment, as the mask lets it see
-#include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/state.h"
 #include "engine/ops/local_plan.h"
 
@@ -27,21 +26,37 @@ SegmentGraph near_graph(const SegmentGraph& step, int reach) {
     return graph;
 }
 
+struct LambdaOptions {
+    int reach = 0;
+    void declare(AttentionSettings& s) {
+        s.add("reach", &reach, "places to either side that are read by their distance; 0: content alone", 0, 1024);
+    }
+};
+
 class LambdaAttention : public StateAttention {
   public:
-    LambdaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
+    LambdaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                    const LambdaOptions& o)
         : StateAttention(p, layer, name, s,
                          {s.heads, s.width / s.heads, StatePack::exponential, StateRead::linear,
                           1 / std::sqrt(double(s.width / s.heads)), 0}),
           query_(part(p, layer, "query", s.width)),
           key_(part(p, layer, "key", s.width)),
           value_(part(p, layer, "value", s.width)),
-          reach_(name == "cross" ? 0 : s.options.reach) {
+          reach_(name == "cross" ? 0 : o.reach) {
         if (reach_ > 0)
             distances_ =
                 p.add(layer + "." + name + ".distances", {2 * reach_ + 1, s.width}, {Init::normal, s.deviation});
     }
-    int near_rows() const override { return reach_; }  // the last values
+    // The last `reach` values of each text stay beside its state.
+    std::unique_ptr<AttentionState> state(const Slots& slots) const override {
+        auto state = StateAttention::state(slots);
+        if (reach_ > 0)
+            static_cast<KeptState&>(*state).texts.emplace_back().allocate({slots.count, reach_ * shape_.width},
+                                                                          output_.weight->dtype,
+                                                                          output_.weight->device);
+        return state;
+    }
 
   private:
     Tensor* read(Tape& tape, Tensor* x, Ints, Tensor*) const override {
@@ -52,8 +67,7 @@ class LambdaAttention : public StateAttention {
     }
     Tensor* beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& values,
                    const Site& site) const override;
-    void keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values,
-                   const KeyCache& cache) const;
+    Tensor* next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const;
 
     Linear query_, key_, value_;
     int reach_;
@@ -63,20 +77,26 @@ class LambdaAttention : public StateAttention {
 Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vector<Tensor*>& kv,
                                 const Site& site) const {
     if (!distances_) return y;
-    const KeyCache* cache = site.cache;
-    const bool goes_on = cache && cache->near && !cache->fresh;
     std::vector<Tensor*> values = kv;
-    if (goes_on) values = {embedding(tape, cache->near_rows, cache->near, name_ + ".near"), kv.back()};
-    const SegmentGraph& graph = goes_on ? tape.hold(near_graph(*site.graph, reach_)) : *site.graph;
-    if (cache && cache->near) keep_near(tape, graph, values, *cache);
-    return add(tape, y, local_lambda(tape, q, distances_, values, graph, shape_.heads, name_ + ".local"),
+    const SegmentGraph* graph = site.graph;
+    if (site.step) {
+        Kept& near = static_cast<KeptState&>(*site.state).texts[1];
+        const std::int64_t n = y->rows();
+        if (site.step->written > 0) {
+            Tensor* old = embedding(tape, site.step->slots, near.tensor(), name_ + ".near");
+            values = {reshape(tape, old, {n * reach_, shape_.width}, name_ + ".near.rows"), kv.back()};
+            graph = &tape.hold(near_graph(*site.graph, reach_));
+        }
+        Tensor* next = next_near(tape, *graph, values);
+        near.store(site.step->slots, reshape(tape, next, {n, reach_ * shape_.width}, name_ + ".near.slots"));
+    }
+    return add(tape, y, local_lambda(tape, q, distances_, values, *graph, shape_.heads, name_ + ".local"),
                name_ + ".sum");
 }
 
-// Keeps, of every row of a step, its own value and the reach - 1 nearest ones in the order of the text; 0 where none
-// is.
-void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values,
-                                const KeyCache& cache) const {
+// (n * reach,C): of every row of a step its own value and the reach - 1 nearest ones in the order of the text; 0 where
+// none is.
+Tensor* LambdaAttention::next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const {
     const int n = int(values.back()->rows()), W = 2 * reach_ + 1, own = int(values.size()) - 1;
     const bool back = !graph.queries.empty() && graph.queries[0].rule == Rule::anticausal;
     const std::vector<int> near = near_keys(graph, n, reach_);
@@ -96,12 +116,13 @@ void LambdaAttention::keep_near(Tape& tape, const SegmentGraph& graph, const std
     if (!from.empty())
         next = replace_rows(tape, next, held(of_before), embedding(tape, held(from), values[0], name_ + ".near.old"),
                             name_ + ".near.kept");
-    next = replace_rows(tape, next, held(of_own), values.back(), name_ + ".near.next");
-    store_rows(next->view(), cache.near_rows, cache.near->view());
+    return replace_rows(tape, next, held(of_own), values.back(), name_ + ".near.next");
 }
 
 }  // namespace
 
-const MakeAttention make_lambda = made_as<LambdaAttention>;
+const AttentionKind lambda_kind =
+    kind_of<LambdaAttention, LambdaOptions>("lambda", "keys are weighed over positions, queries read linearly", false,
+                                            false, state_refuses);
 
 }  // namespace masquerade

@@ -3,18 +3,22 @@
 // the number of keys, and a query attends to the slots. Under a full mask that is the paper's K = E X W_K, V = E X W_V,
 // E = F; a causal mask has an exact meaning as well. Positions beyond the table are refused, as for any learned
 // position.
-#include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
 namespace {
 
+struct LinformerOptions {
+    int slots = 16;
+    void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
+};
+
 class LinformerAttention : public StateAttention {
   public:
-    LinformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-        : StateAttention(p, layer, name, s, {s.heads, s.options.slots, StatePack::sum, StateRead::attend, 1, 0}),
-          positions_(
-              p.add(layer + "." + name + ".positions", {s.positions, s.heads * s.options.slots}, {Init::normal, 1})),
+    LinformerAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                       const LinformerOptions& o)
+        : StateAttention(p, layer, name, s, {s.heads, o.slots, StatePack::sum, StateRead::attend, 1, 0}),
+          positions_(p.add(layer + "." + name + ".positions", {s.positions, s.heads * o.slots}, {Init::normal, 1})),
           query_(part(p, layer, "query", s.width)),
           key_value_(part(p, layer, "key_value", 2 * s.width)) {}
 
@@ -31,8 +35,15 @@ class LinformerAttention : public StateAttention {
     Linear query_, key_value_;
 };
 
+constexpr AttentionKind row() {
+    AttentionKind kind = kind_of<LinformerAttention, LinformerOptions>(
+        "linformer", "keys are packed by learned weights of their positions", true, false, state_refuses);
+    kind.needs_positions = true;
+    return kind;
+}
+
 }  // namespace
 
-const MakeAttention make_linformer = made_as<LinformerAttention>;
+const AttentionKind linformer_kind = row();
 
 }  // namespace masquerade

@@ -8,12 +8,15 @@
 // W_pc and W_c make keys and values, tied: one matrix for both. Rows that see the same keys share l slots, which take
 // up these keys and nothing else; of fewer than l keys they read as many slots. So no P holds what its rows do not see.
 #include <algorithm>
+#include <array>
 
+#include "engine/nn/attention/kept.h"
 #include "engine/nn/attention/kinds.h"
 
 namespace masquerade {
+namespace {
 
-std::string luna_refuses(const SegmentGraph& graph) {
+std::string refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (q.window >= 0) return "no window: slots pack what all rows of a segment see";
         const auto sees = graph.sees.begin();
@@ -25,17 +28,56 @@ std::string luna_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-namespace {
+// Query segments of a document that see the same keys share slots. A key segment is (source, begin, end).
+struct SlotGroup {
+    int document = 0;
+    std::vector<std::array<int, 3>> keys;
+    bool operator==(const SlotGroup& o) const { return document == o.document && keys == o.keys; }
+};
+
+struct LunaOptions {
+    int slots = 16;
+    bool contextual = true, tied = false;
+    void declare(AttentionSettings& s) {
+        s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
+        s.add("contextual", &contextual,
+              "it packs by what the layer before has packed; false: by the same learned rows");
+        s.add("tied", &tied, "keys are values; needs rotary=false");
+    }
+};
+
+// The second stream: l rows of P for every group.
+struct PackedRows : Companion {
+    LunaOptions options;
+    Tensor* learned = nullptr;  // (l,C), of which every group has a copy at first
+    LayerNorm last;
+    double eps = 0;
+    Tensor* x = nullptr;  // (groups * l, C); null: no layer was yet
+    std::vector<SlotGroup> groups;
+
+    PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
+        : options(options_of<LunaOptions>(s.options)), eps(s.eps) {
+        // Drawn as an embedding of deviation 1/sqrt(C) that is scaled by sqrt(C).
+        learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
+    }
+    std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
+    void declare_norm(Parameters& p, const std::string& path) override {
+        if (options.contextual) last = LayerNorm(p, path, int(learned->columns()), eps);
+    }
+    void norm(Tape& tape, const std::string& name) override {
+        if (x && options.contextual) x = last(tape, x, name);
+    }
+};
 
 // The groups of a graph, and which one a query segment is of.
-struct Slots {
+struct Groups {
     std::vector<SlotGroup> groups;
     std::vector<int> place;  // of a group in its document
     std::vector<int> of;     // of every query segment
 };
 
-Slots slots_of(const SegmentGraph& graph) {
-    Slots s;
+Groups slots_of(const SegmentGraph& graph) {
+    Groups s;
     std::ptrdiff_t first = 0;  // group of the document
     for (const QuerySegment& q : graph.queries) {
         SlotGroup group{q.document, {}};
@@ -66,49 +108,45 @@ void look(SegmentGraph& graph, int begin, int end, int document, const std::vect
     graph.queries.push_back(q);
 }
 
-class LunaAttention : public Attention {
+class LunaAttention : public ProjectedAttention {
   public:
-    LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s)
-        : name_(name), shape_(s) {
-        const int C = s.width, kv = s.options.tied ? C : 2 * C;
-        const auto part = [&](const char* what, int columns) {
-            return Linear(p, layer + "." + name + "." + what, C, columns, s.deviation);
-        };
-        pack_query_ = part("pack_query", C), pack_key_value_ = part("pack_key_value", kv);
-        query_ = part("query", C), key_value_ = part("key_value", kv), output_ = part("output", C);
-        if (s.options.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
+    LunaAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                  const LunaOptions& o)
+        : ProjectedAttention(name, s), options_(o) {
+        const int C = s.width, kv = o.tied ? C : 2 * C;
+        pack_query_ = part(p, layer, "pack_query", C), pack_key_value_ = part(p, layer, "pack_key_value", kv);
+        query_ = part(p, layer, "query", C), key_value_ = part(p, layer, "key_value", kv);
+        output_ = part(p, layer, "output", C);
+        if (o.contextual) norm_ = LayerNorm(p, layer + "." + name + ".norm_packed", C, s.eps);
     }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
-    int kept_columns() const override { return 2 * shape_.width; }
-    Tensor* kept(Tape&, Tensor*, Ints, Tensor*, const char*) const override {
-        throw Error("attention luna: a cache keeps slots, of an encoder's rows alone");
-    }
-    // Slots are all that a cache keeps of a source.
-    int kept_rows(int, int sources) const override { return sources * shape_.options.slots; }
-    Tensor* kept_encoder(Tape& tape, const Keys& keys, const Site& site) const override {
-        return pack(tape, keys, site, slots_of(*site.graph));
-    }
+    std::unique_ptr<AttentionState> state(const Slots&) const override { return std::make_unique<KeptSlots>(); }
 
   private:
-    Tensor* pack_queries(Tape& tape, const Slots& slots, const Site& site, const RowNames& names) const;
-    Tensor* pack(Tape& tape, const Keys& keys, const Site& site, const Slots& slots) const;
+    // Keys and values of the slots of what was read: all that is kept of it.
+    struct KeptSlots : AttentionState {
+        Kept memory;
+        bool has_memory() override { return memory.tensor(); }
+    };
+    Tensor* pack_queries(Tape& tape, const Groups& slots, const Site& site, const RowNames& names) const;
+    Tensor* pack(Tape& tape, const Keys& keys, const Site& site, const Groups& slots) const;
     Tensor* key_values(Tape& tape, const Linear& project, Tensor* x, const std::string& name) const {
         Tensor* y = project(tape, x, name);
-        return shape_.options.tied ? twice(tape, y, name + ".tied") : y;
+        return options_.tied ? twice(tape, y, name + ".tied") : y;
     }
 
-    std::string name_;
-    AttentionShape shape_;
+    LunaOptions options_;
     Linear pack_query_, pack_key_value_, query_, key_value_, output_;
     LayerNorm norm_;  // of P, contextual
 };
 
 Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
-    const int l = shape_.options.slots;
-    const Slots slots = slots_of(*site.graph);
-    if (site.cache && !site.cache->memory)
-        throw BadUsage("attention luna cannot write token by token; use luna_causal");
-    Tensor* kv = site.cache ? site.cache->memory : pack(tape, keys, site, slots);
+    const int l = options_.slots;
+    const Groups slots = slots_of(*site.graph);
+    auto* state = static_cast<KeptSlots*>(site.state);
+    if (!queries.x) return state->memory.take(*pack(tape, keys, site, slots)), nullptr;
+    if (state && !state->has_memory()) throw BadUsage("attention luna cannot write token by token; use luna_causal");
+    Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, site, slots);
     SegmentGraph unpack;
     unpack.documents = site.graph->documents;
     std::vector<int> read(slots.groups.size(), -1);  // key segment of a group
@@ -132,10 +170,10 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
 }
 
 // P of every group (G*l,C): as the layer before left it where that had the group; else the learned one.
-Tensor* LunaAttention::pack_queries(Tape& tape, const Slots& slots, const Site& site, const RowNames& names) const {
-    const PackedRows& before = *site.packed;
+Tensor* LunaAttention::pack_queries(Tape& tape, const Groups& slots, const Site& site, const RowNames& names) const {
+    const auto& before = static_cast<const PackedRows&>(*site.companion);
     if (before.x && before.groups == slots.groups) return before.x;
-    const int l = shape_.options.slots;
+    const int l = options_.slots;
     // rows of P, rows of the layer before, and which of these takes the place of a row
     std::vector<int> learned, from, which;
     for (const SlotGroup& group : slots.groups) {
@@ -157,11 +195,10 @@ Tensor* LunaAttention::pack_queries(Tape& tape, const Slots& slots, const Site& 
 }
 
 // Keys and values of the slots (G*l,2C). P goes on to the next layer.
-Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Slots& slots) const {
-    if (!site.packed || !site.packed->learned)
-        throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
-    PackedRows& stream = *site.packed;
-    const int l = shape_.options.slots, G = int(slots.groups.size());
+Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, const Groups& slots) const {
+    if (!site.companion) throw Error(text("attention luna ", name_, ": the pass brings no packed rows"));
+    auto& stream = static_cast<PackedRows&>(*site.companion);
+    const int l = options_.slots, G = int(slots.groups.size());
     SegmentGraph graph;
     graph.documents = site.graph->documents;
     std::vector<int> document, position;  // names of the rows of P
@@ -171,12 +208,12 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
         for (const auto& [source, begin, end] : group.keys) seen.push_back({source, begin, end, 0});
         look(graph, g * l, (g + 1) * l, group.document, seen);
         document.resize(std::size_t(g + 1) * std::size_t(l),
-                        stream.names.empty() ? 0 : stream.names[std::size_t(group.document)]);
+                        site.documents ? (*site.documents)[std::size_t(group.document)] : 0);
         for (int i = 0; i < l; i++) position.push_back(slots.place[std::size_t(g)] * l + i);
     }
     const RowNames names{tape.ints(tape.hold(std::move(document))), tape.ints(tape.hold(std::move(position)))};
     Tensor* p = pack_queries(tape, slots, site, names);
-    const bool contextual = shape_.options.contextual;
+    const bool contextual = options_.contextual;
     Tensor* x = contextual && shape_.pre_norm ? norm_(tape, p, name_ + ".norm_packed") : p;
     std::vector<Tensor*> kv;
     if (keys.memory) kv.push_back(key_values(tape, pack_key_value_, keys.memory, name_ + ".pack_memory"));
@@ -191,8 +228,18 @@ Tensor* LunaAttention::pack(Tape& tape, const Keys& keys, const Site& site, cons
     return key_values(tape, key_value_, y, name_ + ".key_value");
 }
 
+constexpr AttentionKind row() {
+    AttentionKind kind = kind_of<LunaAttention, LunaOptions>(
+        "luna", "keys are packed into slots layer by layer, to which queries attend", false, true, refuses);
+    kind.in_decoder = "luna_causal";
+    kind.companion = [](Parameters& p, const std::string& path, const AttentionShape& shape) {
+        return std::shared_ptr<Companion>(std::make_shared<PackedRows>(p, path, shape));
+    };
+    return kind;
+}
+
 }  // namespace
 
-const MakeAttention make_luna = made_as<LunaAttention>;
+const AttentionKind luna_kind = row();
 
 }  // namespace masquerade

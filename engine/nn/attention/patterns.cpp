@@ -14,34 +14,71 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/visible.h"
 
 namespace masquerade {
 namespace {
 
-enum class Pattern { window, longformer, strided, fixed, local };
+// The numbers of a pattern, and of these the settings. They may follow from the positions that there are.
+struct PatternOptions : QuerySegment {
+    void settle(int /*positions*/) {}
+    void add_stride(AttentionSettings& s, int* length) {
+        s.add("stride", length, "l, a distance and a block; 0: the root of the positions", 0, 65536);
+    }
+    static int length(int stride, int positions) {
+        return stride > 0 ? stride : std::max(1, int(std::lround(std::sqrt(double(positions)))));
+    }
+};
 
-QuerySegment pattern_of(Pattern kind, const AttentionShape& s) {
-    const AttentionOptions& o = s.options;
-    const int stride = o.stride > 0 ? o.stride : std::max(1, int(std::lround(std::sqrt(double(s.positions)))));
-    QuerySegment q;
-    if (kind == Pattern::window || kind == Pattern::longformer) q.window = o.window, q.dilation = o.dilation;
-    if (kind == Pattern::longformer) q.globals = o.globals;
-    if (kind == Pattern::strided) q.window = stride - 1, q.stride = stride;
-    if (kind == Pattern::fixed) q.block = stride, q.block_last = o.globals;
-    if (kind == Pattern::local) q.block = o.window, q.block_before = 1;
-    return q;
-}
+struct WindowOptions : PatternOptions {
+    void declare(AttentionSettings& s) {
+        window = 16;
+        s.add("window", &window, "places to either side", 1, 16384);
+        s.add("dilation", &dilation, "a step of so many places", 1, 16384);
+    }
+};
+
+struct LongformerOptions : WindowOptions {
+    void declare(AttentionSettings& s) {
+        WindowOptions::declare(s);
+        globals = 1;
+        s.add("globals", &globals, "first places that all see", 0, 16384);
+    }
+};
+
+struct StridedOptions : PatternOptions {
+    void declare(AttentionSettings& s) { add_stride(s, &stride); }
+    void settle(int positions) { stride = length(stride, positions), window = stride - 1; }
+};
+
+struct FixedOptions : PatternOptions {
+    void declare(AttentionSettings& s) {
+        block_last = 1;
+        s.add("globals", &block_last, "last ones of each block", 0, 16384);
+        add_stride(s, &block);
+    }
+    void settle(int positions) { block = length(block, positions); }
+};
+
+struct LocalOptions : PatternOptions {
+    void declare(AttentionSettings& s) {
+        block = 16, block_before = 1;
+        s.add("window", &block, "of a block", 1, 16384);
+    }
+};
 
 class PatternAttention : public SoftmaxAttention {
   public:
+    template <class Options>
     PatternAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
-                     Pattern kind)
-        : SoftmaxAttention(p, layer, name, s), pattern_(pattern_of(kind, s)) {}
+                     Options options)
+        : SoftmaxAttention(p, layer, name, s) {
+        options.settle(s.positions);
+        pattern_ = options;
+    }
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        SegmentGraph graph = *site.graph;
+        SegmentGraph graph = site.graph ? *site.graph : SegmentGraph();
         for (QuerySegment& q : graph.queries) {
             q.window = pattern_.window, q.dilation = pattern_.dilation;
             q.stride = pattern_.stride, q.globals = pattern_.globals;
@@ -56,9 +93,9 @@ class PatternAttention : public SoftmaxAttention {
     QuerySegment pattern_;  // of its numbers, those of the pattern
 };
 
-}  // namespace
-
-std::string pattern_refuses(const SegmentGraph& graph, bool from_start) {
+// Patterns from_start count places from the first token.
+template <bool from_start>
+std::string refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
         if (has_pattern(q)) return "it has a window already";
         if (from_start && q.along && q.rule == Rule::anticausal)
@@ -67,10 +104,19 @@ std::string pattern_refuses(const SegmentGraph& graph, bool from_start) {
     return "";
 }
 
-const MakeAttention make_window = made_as<PatternAttention, Pattern::window>;
-const MakeAttention make_longformer = made_as<PatternAttention, Pattern::longformer>;
-const MakeAttention make_strided = made_as<PatternAttention, Pattern::strided>;
-const MakeAttention make_fixed = made_as<PatternAttention, Pattern::fixed>;
-const MakeAttention make_local = made_as<PatternAttention, Pattern::local>;
+template <class Options, bool from_start>
+constexpr AttentionKind row(const char* name, const char* what) {
+    return kind_of<PatternAttention, Options>(name, what, true, true, refuses<from_start>, "softmax");
+}
+
+}  // namespace
+
+const AttentionKind window_kind = row<WindowOptions, false>("window", "softmax over the places nearby");
+const AttentionKind longformer_kind =
+    row<LongformerOptions, true>("longformer", "the same, and the first places see all and are seen");
+const AttentionKind strided_kind =
+    row<StridedOptions, false>("strided", "softmax over the places nearby and every l-th one");
+const AttentionKind fixed_kind = row<FixedOptions, true>("fixed", "softmax over a block and the ends of all blocks");
+const AttentionKind local_kind = row<LocalOptions, true>("local", "softmax over a block and the one before");
 
 }  // namespace masquerade

@@ -3,7 +3,6 @@
 // block that a matrix of Sinkhorn's iterations S has put in its place, K'_u[t] = sum_v S_uv K_v[t] and V' of V alike.
 // The scores of S are those of the means of queries and keys; no noise is drawn. A segment of one block has nothing to
 // sort.
-#include "engine/nn/attention/kinds.h"
 #include "engine/nn/attention/softmax.h"
 #include "engine/ops/whole.h"
 
@@ -34,30 +33,43 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
     return blocks;
 }
 
+struct SinkhornOptions {
+    int chunk = 32, iterations = 7;
+    double temperature = 0.75;
+    void declare(AttentionSettings& s) {
+        s.add("chunk", &chunk, "of a block", 1, 16384);
+        s.add("iterations", &iterations, "times that its matrix is normed", 1, 1000);
+        s.add("temperature", &temperature, "temperature of its scores", 0.01, 100);
+    }
+};
+
 class SinkhornAttention : public SoftmaxAttention {
   public:
-    using SoftmaxAttention::SoftmaxAttention;
+    SinkhornAttention(Parameters& p, const std::string& layer, const std::string& name, const AttentionShape& s,
+                      const SinkhornOptions& o)
+        : SoftmaxAttention(p, layer, name, s), rule_{s.heads, o.chunk, o.iterations, o.temperature} {}
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override {
-        if (site.cache)
-            throw BadUsage(
-                "attention sinkhorn cannot write token by token: which keys a row sees depends on the rows behind it");
-        const AttentionOptions& o = shape_.options;
-        const SinkhornRule rule{shape_.heads, o.chunk, o.iterations, o.temperature};
         Tensor* q = query_.rotated(tape, keys.x, keys.positions, site.turns, shape_.width, name_ + ".query");  // (N,C)
-        Tensor* kv = kept(tape, keys.x, keys.positions, site.turns, "key_value");                              // (N,2C)
-        Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule, name_ + ".sorted");
+        Tensor* kv = keys_and_values(tape, keys.x, keys.positions, site.turns, "key_value");                   // (N,2C)
+        Tensor* sorted = sinkhorn(tape, q, kv, *site.graph, rule_, name_ + ".sorted");
         if (queries.chosen.data) {
             queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
             q = gather_rows(tape, q, queries.chosen, name_ + ".chosen");
         }
-        const SegmentGraph& blocks = tape.hold(blocks_of(*site.graph, keys.x->rows(), q->rows(), rule.block));
+        const SegmentGraph& blocks = tape.hold(blocks_of(*site.graph, keys.x->rows(), q->rows(), rule_.block));
         return output_(tape, attention(tape, q, {kv, sorted}, blocks, shape_.heads, site.dropout, site.rows, name_),
                        name_ + ".output");
     }
+    std::unique_ptr<AttentionState> state(const Slots&) const override { cannot_write(sinkhorn_kind); }
+
+  private:
+    SinkhornRule rule_;
 };
 
 }  // namespace
 
-const MakeAttention make_sinkhorn = made_as<SinkhornAttention>;
+const AttentionKind sinkhorn_kind =
+    kind_of<SinkhornAttention, SinkhornOptions>("sinkhorn", "softmax over a block and the block that is sorted to it",
+                                                true, true, whole_refuses, "softmax");
 
 }  // namespace masquerade

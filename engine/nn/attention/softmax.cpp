@@ -1,44 +1,67 @@
 // SPDX-License-Identifier: MIT
 #include "engine/nn/attention/softmax.h"
 
-#include "engine/nn/attention/kinds.h"
+#include "engine/nn/attention/kept.h"
 
 namespace masquerade {
 
 SoftmaxAttention::SoftmaxAttention(Parameters& p, const std::string& layer, const std::string& name,
-                                   const AttentionShape& s)
-    : name_(name),
-      shape_(s),
-      query_(p, layer + "." + name + ".query", s.width, s.width, s.deviation),
-      key_value_(p, layer + "." + name + ".key_value", s.width, 2 * s.width, s.deviation),
-      output_(p, layer + "." + name + ".output", s.width, s.width, s.deviation) {}
+                                   const AttentionShape& s, const NoOptions&)
+    : ProjectedAttention(name, s),
+      query_(part(p, layer, "query", s.width)),
+      key_value_(part(p, layer, "key_value", 2 * s.width)),
+      output_(part(p, layer, "output", s.width)) {}
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
     const std::vector<Tensor*> kv = sources(tape, keys, site);  // of (Nk,2C) each
+    if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
     Tensor* q = query_.rotated(tape, queries.x, site.rows.position, site.turns, shape_.width, name_ + ".query");
     Tensor* a = attention(tape, q, kv, *site.graph, shape_.heads, site.dropout, site.rows, name_);  // (Nq,C)
     return output_(tape, a, name_ + ".output");
 }
 
-Tensor* SoftmaxAttention::kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const {
+Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns,
+                                          const char* name) const {
     const int turned = shape_.rotary_value ? 2 * shape_.width : shape_.width;  // keys; values as well
     return key_value_.rotated(tape, x, positions, turns, turned, name_ + "." + name);
 }
 
-std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const Site& site) const {
-    const KeyCache* cache = site.cache;
-    if (cache && !cache->own) return {cache->memory};
-    Tensor* own = kept(tape, keys.x, keys.positions, site.turns, "key_value");
-    if (!cache) {
-        if (!keys.memory) return {own};
-        return {kept(tape, keys.memory, {}, nullptr, "memory"), own};  // at position 0 the rotation is the identity
-    }
-    store_rows(own->view(), cache->rows, cache->own->view());
-    if (!cache->memory) return {cache->own};
-    return {cache->memory, cache->own};
+namespace {
+// Keys and values, a row each: of what was read, and of every token in its slot.
+struct KeptKeys : AttentionState {
+    Kept memory, own;
+    bool has_memory() override { return memory.tensor(); }
+    void branch(Tape& tape, const Branches& b) override { own.copy(tape, b.from_rows, b.to_rows); }
+};
+}  // namespace
+
+std::unique_ptr<AttentionState> SoftmaxAttention::state(const Slots& slots) const {
+    auto state = std::make_unique<KeptKeys>();
+    const Tensor& w = *key_value_.weight;
+    state->own.allocate({slots.count * slots.longest, w.rows()}, w.dtype, w.device);
+    return state;
 }
 
-const MakeAttention make_softmax = made_as<SoftmaxAttention>;
+std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const Site& site) const {
+    auto* state = static_cast<KeptKeys*>(site.state);
+    std::vector<Tensor*> all;
+    if (state && state->has_memory()) all.push_back(state->memory.tensor());
+    if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, site.turns, "key_value"));
+    // at position 0 the rotation is the identity; recorded last, as gradients are summed in the order of the records
+    if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
+    if (!state || !keys.any()) return all;
+    if (!site.step) return state->memory.take(*all.back()), all;
+    state->own.store(site.step->rows, all.back());
+    all.back() = state->own.tensor();
+    return all;
+}
+
+namespace {
+std::string honours_all(const SegmentGraph&) { return ""; }
+}  // namespace
+
+const AttentionKind softmax_kind =
+    kind_of<SoftmaxAttention>("softmax", "every query weighs every key that it sees", true, true, honours_all);
 
 }  // namespace masquerade

@@ -2,21 +2,21 @@
 // Multi-head attention by scaled dot products:  softmax(Q K^T / sqrt(D)) V, projected.  Vaswani et al. 2017, section
 // 3.2
 #pragma once
-#include "engine/nn/attention/attention.h"
+#include "engine/nn/attention/kinds.h"
 
 namespace masquerade {
 
-class SoftmaxAttention : public Attention {
+class SoftmaxAttention : public ProjectedAttention {
   public:
     SoftmaxAttention(Parameters& parameters, const std::string& layer, const std::string& name,
-                     const AttentionShape& shape);
+                     const AttentionShape& shape, const NoOptions& = {});
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
-    int kept_columns() const override { return 2 * shape_.width; }
-    Tensor* kept(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const override;
+    std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
-    std::string name_;
-    AttentionShape shape_;
+    // (Nk,2C) keys and values; `name` ends the path of the tensor.
+    Tensor* keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* turns, const char* name) const;
+
     Linear query_, key_value_, output_;
 
   private:

@@ -2,30 +2,69 @@
 #include "engine/nn/attention/state.h"
 
 namespace masquerade {
+namespace {
+
+// A step of writing as states see it: every row is a document, which sees itself, and in the first step what was read.
+SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
+    SegmentGraph step;
+    for (const QuerySegment& all : graph.queries)
+        for (int row = all.begin; row < all.end; row++) {
+            QuerySegment q = all;
+            q.begin = row, q.end = row + 1, q.document = step.documents++, q.offset = 0;
+            q.sees_begin = int(step.sees.size());
+            for (int i = all.sees_begin; i < all.sees_end; i++) {
+                KeySegment key = graph.keys[std::size_t(graph.sees[std::size_t(i)])];
+                const bool self = graph.sees[std::size_t(i)] == all.self;
+                if (!self && !first) continue;
+                if (self) key.begin = row, key.end = row + 1, key.source = first ? key.source : 0;
+                if (self) q.self = int(step.keys.size());
+                step.sees.push_back(int(step.keys.size()));
+                step.keys.push_back(key);
+            }
+            q.sees_end = int(step.sees.size());
+            step.queries.push_back(q);
+        }
+    return step;
+}
+
+}  // namespace
+
+std::unique_ptr<AttentionState> StateAttention::state(const Slots& slots) const {
+    auto state = std::make_unique<KeptState>();
+    const Tensor& w = *output_.weight;
+    state->texts.emplace_back().allocate({slots.count, state_numbers(shape_.width, rule_)}, arithmetic_of(w.dtype),
+                                         w.device);
+    return state;
+}
 
 Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const {
+    auto* state = static_cast<KeptState*>(site.state);
+    const bool first = !site.step || site.step->written == 0;
     std::vector<Tensor*> packs, kvs, gates;
-    const auto take_up = [&](Tensor* x, Ints positions, Tensor* turns, const std::string& name) {
-        const Taken taken = take(tape, x, positions, turns, name);
+    const auto take_up = [&](const Taken& taken) {
         packs.push_back(taken.pack);
         kvs.push_back(taken.kv);
         if (taken.gate) gates.push_back(taken.gate);
     };
-    const KeyCache* cache = site.cache;
-    if (keys.memory) take_up(keys.memory, {}, nullptr, name_ + ".memory");
-    if (cache && cache->memory)
-        take_up(cache->memory, cache->positions, cache->positions.count > 0 ? site.turns : nullptr, name_ + ".memory");
-    if (keys.x) take_up(keys.x, keys.positions, site.turns, name_);
-    if (cache && cache->own) store_rows(keys.x->view(), cache->rows, cache->own->view());
+    if (state && state->has_memory() && first)
+        take_up({state->pack.tensor(), state->kv.tensor(), state->gate.tensor()});
+    if (keys.memory) take_up(take(tape, keys.memory, {}, nullptr, name_ + ".memory"));
+    if (keys.x) take_up(take(tape, keys.x, keys.positions, site.turns, name_));
+    if (state && !site.step && keys.any()) {
+        state->pack.take(*packs.back()), state->kv.take(*kvs.back());
+        if (!gates.empty()) state->gate.take(*gates.back());
+    }
+    if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    Site here = site;
+    if (site.step) here.graph = &tape.hold(graph_of_step(*site.graph, first));
     Tensor* x = read(tape, queries.x, site.rows.position, site.turns);
     Tensor *before = nullptr, *after = nullptr;
-    const bool writes = cache && cache->states;
-    if (writes && !cache->fresh) before = embedding(tape, cache->rows, cache->states, name_ + ".before");
-    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *site.graph, rule_, name_, before,
-                                writes ? &after : nullptr, gates);
-    if (writes) store_rows(after->view(), cache->rows, cache->states->view());
-    return output_(tape, beside(tape, y, x, kvs, site), name_ + ".output");  // (Nq,C)
+    if (!first) before = embedding(tape, site.step->slots, state->texts[0].tensor(), name_ + ".before");
+    Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *here.graph, rule_, name_, before,
+                                site.step ? &after : nullptr, gates);
+    if (site.step) state->texts[0].store(site.step->slots, after);
+    return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C)
 }
 
 }  // namespace masquerade

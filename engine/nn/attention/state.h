@@ -3,17 +3,16 @@
 // the state, and what of a row the state takes up. Time and memory are linear in the rows, under every mask that is
 // honoured.
 #pragma once
-#include "engine/nn/attention/attention.h"
+#include "engine/nn/attention/kept.h"
+#include "engine/nn/attention/kinds.h"
+#include "engine/ops/state_plan.h"
 
 namespace masquerade {
 
-class StateAttention : public Attention {
+class StateAttention : public ProjectedAttention {
   public:
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const Site& site) const override;
-    // A cache keeps the rows themselves; a state takes them up when the first token is written.
-    Tensor* kept(Tape&, Tensor* x, Ints, Tensor*, const char*) const override { return x; }
-    int kept_columns() const override { return shape_.width; }
-    int state_numbers() const override { return masquerade::state_numbers(shape_.width, rule_); }
+    std::unique_ptr<AttentionState> state(const Slots& slots) const override;
 
   protected:
     // The part of rows x(Nk,C) that the state takes up: pack (Nk,H*R), kv (Nk,C) values or (Nk,2C) keys and values,
@@ -21,13 +20,19 @@ class StateAttention : public Attention {
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
+    // What is kept while texts are written: parts of what was read, and of each text one row in some tensors. The first
+    // is the state.
+    struct KeptState : AttentionState {
+        Kept pack, kv, gate;
+        std::vector<Kept> texts;
+        bool has_memory() override { return kv.tensor(); }
+        void branch(Tape& tape, const Branches& b) override {
+            for (Kept& each : texts) each.copy(tape, b.from_slots, b.to_slots);
+        }
+    };
     StateAttention(Parameters& parameters, const std::string& layer, const std::string& name,
                    const AttentionShape& shape, const StateRule& rule)
-        : name_(name), shape_(shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
-    // A linear layer (columns,C) of this attention.
-    Linear part(Parameters& p, const std::string& layer, const char* what, int columns) const {
-        return Linear(p, layer + "." + name_ + "." + what, shape_.width, columns, shape_.deviation);
-    }
+        : ProjectedAttention(name, shape), rule_(rule), output_(part(parameters, layer, "output", shape.width)) {}
     // (Nk,2C), where positions turn keys, and values if rotary_value says so.
     Tensor* keys_and_values(Tape& tape, const Linear& project, Tensor* x, Ints positions, Tensor* turns,
                             const std::string& name) const {
@@ -43,11 +48,7 @@ class StateAttention : public Attention {
         return y;
     }
 
-    std::string name_;
-    AttentionShape shape_;
     StateRule rule_;
-
-  private:
     Linear output_;
 };
 

@@ -73,11 +73,11 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
     const std::string name = cross ? "cross" : "attention";
     Parameters parameters(DType::f64);
     std::vector<std::unique_ptr<const Attention>> layers;
-    for (int i = 0; i < (kind.packs ? 2 : 1); i++)
-        layers.push_back(
-            kind.make(parameters, text("layer.", i), name,
-                      {o.width, o.heads, 0.02, o.rotary_value, P, o.attention_options, o.pre_norm, o.eps}));
-    Tensor* slots = kind.packs ? parameters.add("slots", {o.attention_options.slots, C}, {Init::zeros}) : nullptr;
+    const AttentionShape shape{o.width, o.heads, 0.02, o.rotary_value, P, o.attention_options, o.pre_norm, o.eps};
+    for (int i = 0; i < (kind.companion ? 2 : 1); i++)
+        layers.push_back(kind.make(parameters, text("layer.", i), name, shape));
+    std::shared_ptr<Companion> companion;
+    if (kind.companion) companion = kind.companion(parameters, "slots", shape);
     parameters.allocate(1);
     for (const Tensor& p : parameters.all()) {
         const bool features = p.path.size() > 9 && p.path.substr(p.path.size() - 9) == ".features";
@@ -105,12 +105,12 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
     };
     const SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
     const std::vector<double> turns = rotary_turns(P, C / o.heads);
-    PackedRows packed{slots, nullptr, {}, {0, 1}};
     Site site;
     site.rows = {tape.ints(document), tape.ints(query_position)};
     site.graph = &graph;
     if (o.rotary) site.turns = tape.constant("turns", {P, C / o.heads}, DType::f64, turns.data());
-    if (kind.packs) site.packed = &packed;
+    if (companion) companion = companion->start();
+    site.companion = companion.get();
     Tensor* x = rows("x", query_position.size());
     Tensor* const keys = cross ? rows("keys", key_position.size()) : nullptr;
     Tensor* const memory = mask.rows == MaskRows::latent ? rows("memory", documents.size()) : nullptr;

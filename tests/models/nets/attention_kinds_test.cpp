@@ -96,3 +96,25 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
           "it knows keys by their positions, and a latent has none");
     CHECK(find_attention("linformer").refusal(make_mask("univae-lower", one), false).empty());
 }
+
+TEST_CASE("attention: a setting of several kinds has one default and the same bounds in all, and its help names them") {
+    for (const AttentionSetting& one : attention_settings()) {
+        CAPTURE(one.key);
+        int kinds = 0;
+        for (const AttentionKind& kind : attention_kinds())
+            for (const AttentionSetting& own : kind.settings()) {
+                if (own.key != one.key) continue;
+                CHECK(own.start == one.start);
+                CHECK((own.low == one.low && own.high == one.high && own.words == one.words));
+                CHECK(one.help.find(kind.name) != std::string::npos);
+                CHECK(one.help.find(": " + own.help) != std::string::npos);
+                kinds++;
+            }
+        CHECK(kinds > 0);
+    }
+    CHECK(of_kinds({"luna", "lsh", "rfa"}) == "of luna, lsh and rfa: ");
+    BackboneOptions o = small("luna");
+    o.attention_options["slots"] = 2.5;
+    Parameters parameters;
+    CHECK_THROWS(Backbone(parameters, o));
+}

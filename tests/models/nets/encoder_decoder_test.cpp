@@ -72,9 +72,9 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
             return n;
         };
         const LayerNorm norm1 = norm_of("norm1"), norm2 = norm_of("norm2"), norm_cross = norm_of("norm_cross");
-        Tensor* e = m.model.encode(m.tape, batch.source, batch.source_graph);
-        Pass pass = m.model.decoder_pass(m.tape, batch.rows, batch.graph, batch.source, batch.cross_graph);
-        pass.encoder = e;
+        const auto read = m.model.encode(m.tape, batch.source, batch.source_graph);
+        Tensor* const e = read.x;
+        const Pass pass = m.model.decoder_pass(m.tape, batch.rows, batch.graph, batch.source, read, batch.cross_graph);
         Tensor* x = m.model.decoder.embed(m.tape, batch.rows);
         const Rows found = m.rows(block(m.tape, x, pass));
         auto looks = [&](const std::string& name, Tensor* from, Tensor* at, const SegmentGraph& graph) {

@@ -115,10 +115,10 @@ BackboneOptions small(const AttentionKind& kind, int form, int layers, int input
     o.rotary = form == 0 && kind.rotates;
     o.pre_norm = form == 1;
     AttentionOptions& a = o.attention_options;
-    a.slots = 3, a.features = 8, a.window = 2, a.stride = 2, a.reach = form == 0 ? 2 : 0;
+    a = {{"slots", 3}, {"features", 8}, {"window", 2}, {"stride", 2}, {"reach", form == 0 ? 2 : 0}};
     if (form == 1)
-        a.contextual = false, a.tied = a.gate = true, a.pack = LunaPack::softmax,
-        a.feature_map = FeatureKind::trigonometric;
+        a["contextual"] = false, a["tied"] = a["gate"] = true, a["pack"] = "softmax",
+        a["feature_map"] = "trigonometric";
     return o;
 }
 

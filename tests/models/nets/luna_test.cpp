@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 
-#include "engine/nn/attention/kinds.h"
 #include "engine/ops/visible.h"
 #include "models/masks/words.h"
 #include "models/nets/unilm.h"
@@ -26,8 +25,7 @@ BackboneOptions small_luna(bool pre_norm, bool contextual, bool tied) {
     BackboneOptions o;
     o.vocabulary = V, o.width = 8, o.heads = 2, o.inner = 12, o.layers = 3, o.positions = 40, o.deviation = 0.4;
     o.attention = "luna", o.rotary = false, o.pre_norm = pre_norm;
-    o.attention_options.slots = 3;
-    o.attention_options.contextual = contextual, o.attention_options.tied = tied;
+    o.attention_options = {{"slots", 3}, {"contextual", contextual}, {"tied", tied}};
     return o;
 }
 
@@ -126,7 +124,7 @@ struct Reference {
     // Keys and values of x by a layer that is one matrix if tied.
     std::pair<Row, Row> key_value(const std::string& path, const Row& x) {
         const Row y = linear(path, x);
-        if (o.attention_options.tied) return {y, y};
+        if (std::get<bool>(o.attention_options.at("tied"))) return {y, y};
         return {Row(y.begin(), y.begin() + o.width), Row(y.begin() + o.width, y.end())};
     }
     Row attend(const Row& q, const std::vector<std::pair<Row, Row>>& keys) {
@@ -148,7 +146,7 @@ struct Reference {
     }
     std::vector<Row> run(std::vector<Row> x, const std::vector<SegmentGraph>& graphs) {
         const std::size_t N = x.size();
-        const bool pre = o.pre_norm, contextual = o.attention_options.contextual;
+        const bool pre = o.pre_norm, contextual = std::get<bool>(o.attention_options.at("contextual"));
         std::vector<std::vector<Row>> P(N);
         std::vector<std::vector<int>> saw(N, {-1});
         for (std::size_t layer = 0; layer < graphs.size(); layer++) {
@@ -188,8 +186,7 @@ struct MaskedModel : Small<UniLm, BackboneOptions> {
 EncoderDecoderOptions two_lunas(bool pre_norm, bool contextual, bool tied) {
     EncoderDecoderOptions o = small_stacks::small(pre_norm, false, false);
     o.stack.attention = "luna";
-    o.stack.attention_options.slots = 4;
-    o.stack.attention_options.contextual = contextual, o.stack.attention_options.tied = tied;
+    o.stack.attention_options = {{"slots", 4}, {"contextual", contextual}, {"tied", tied}};
     return o;
 }
 
@@ -289,13 +286,14 @@ TEST_CASE("luna: in bf16 the gradient is about that of f32, tied or not") {
 
 TEST_CASE("luna: causal parts, windows and bits are refused in words; rotary positions have no place") {
     const Documents d = {{4, 3}};
-    CHECK(luna_refuses(full_mask(d)).empty());
-    CHECK(luna_refuses(cross_mask(d)).empty());
+    CHECK(find_attention("luna").refuses(full_mask(d)).empty());
+    CHECK(find_attention("luna").refuses(cross_mask(d)).empty());
     for (const char* name : {"lm", "unilm", "uniae", "plm", "lm-reverse"})
-        CHECK_SAYS(luna_refuses(make_mask(name, d, example_details(d))),
+        CHECK_SAYS(find_attention("luna").refuses(make_mask(name, d, example_details(d))),
                    "no causal segment: slots pack what all rows of a segment see; use luna_causal");
-    CHECK_SAYS(luna_refuses(make_mask("window", d)), "no window");
-    CHECK_SAYS(luna_refuses(make_mask("k-bert", d, example_details(d))), "whose rows see different keys");
+    CHECK_SAYS(find_attention("luna").refuses(make_mask("window", d)), "no window");
+    CHECK_SAYS(find_attention("luna").refuses(make_mask("k-bert", d, example_details(d))),
+               "whose rows see different keys");
     BackboneOptions o = small_luna(false, true, false);
     MaskedModel m(o);
     const std::vector<Sentence> text = pairs(2, 2);
@@ -313,7 +311,7 @@ TEST_CASE("luna: of 6 and 6 layers of width 512, matrices have 18 C^2 more than 
     const auto matrices = [](const char* attention, bool tied) {
         EncoderDecoderOptions o;
         o.stack.width = 512, o.stack.heads = 8, o.stack.inner = 2048, o.stack.layers = o.decoder_layers = 6;
-        o.stack.attention = attention, o.stack.rotary = false, o.stack.attention_options.tied = tied;
+        o.stack.attention = attention, o.stack.rotary = false, o.stack.attention_options["tied"] = tied;
         Parameters parameters;
         const EncoderDecoder model(parameters, o);
         std::int64_t count = 0;

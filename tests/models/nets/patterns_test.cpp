@@ -32,8 +32,7 @@ BackboneOptions small(const std::string& attention, int layers) {
     o.vocabulary = small_pairs::V, o.width = 16, o.heads = 2, o.inner = 12, o.layers = layers, o.positions = 48,
     o.deviation = 0.3;
     o.attention = attention;
-    AttentionOptions& a = o.attention_options;
-    a.window = 3, a.dilation = 2, a.globals = 2, a.stride = 4;
+    o.attention_options = {{"window", 3}, {"dilation", 2}, {"globals", 2}, {"stride", 4}};
     return o;
 }
 
@@ -102,8 +101,8 @@ TEST_CASE("patterns: each has the bits of softmax under the paper's index set") 
 
 TEST_CASE("patterns: the stride follows from the positions") {
     BackboneOptions by_root = small("strided", 1), by_hand = by_root;
-    by_root.attention_options.stride = 0;
-    by_hand.attention_options.stride = 7;  // the root of 48
+    by_root.attention_options["stride"] = 0;
+    by_hand.attention_options["stride"] = 7;  // the root of 48
     Parameters p, q;
     const Backbone a(p, by_root), b(q, by_hand);
     p.allocate(1), q.allocate(1);

@@ -46,7 +46,7 @@ struct Model : Small<EncoderDecoder, EncoderDecoderOptions> {
     }
     Rows encoded(const Batch& batch) {
         tape.begin("encoded");
-        const Rows all = rows(model.encode(tape, batch.source, batch.source_graph));
+        const Rows all = rows(model.encode(tape, batch.source, batch.source_graph).x);
         tape.end();
         return all;
     }

@@ -17,7 +17,7 @@ BackboneOptions sorted(const std::string& attention, bool rotary, int chunk) {
     BackboneOptions o;
     o.vocabulary = V, o.width = 16, o.heads = 2, o.inner = 12, o.layers = 2, o.positions = 48, o.deviation = 0.3;
     o.attention = attention, o.rotary = rotary;
-    o.attention_options.rounds = 2, o.attention_options.buckets = 4, o.attention_options.chunk = chunk;
+    o.attention_options = {{"rounds", 2}, {"buckets", 4}, {"chunk", chunk}};
     return o;
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("sinkhorn: a row looks at its block and at what is sorted there, each 
 
 TEST_CASE("sorted attention: an odd number of buckets is refused") {
     BackboneOptions o = sorted("lsh", false, 4);
-    o.attention_options.buckets = 5;
+    o.attention_options["buckets"] = 5;
     CHECK_SAYS(message_of<BadUsage>([&] { Model m(o); }), "attention lsh: buckets=5, expected an even number");
 }
 

@@ -135,8 +135,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                             continue;
                         UniVaeOptions o = small(latent, pre_norm, rotary);
                         o.backbone.attention = attention.name;
-                        o.backbone.attention_options.window = o.backbone.attention_options.stride =
-                            o.backbone.attention_options.reach = 3;
+                        for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
                         o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
                         if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
                         if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes

@@ -324,7 +324,7 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
             if (std::string(kind.name) == "unilm") given.emplace_back("objective", "mlm");
             check(kind, given);
             given.emplace_back("objective", "insertion-one-stack");  // documents of several groups of slots
-            if (attention.packs && std::string(kind.name) == "insertion") check(kind, given);
+            if (attention.companion && std::string(kind.name) == "insertion") check(kind, given);
         }
         if (!keys.has("latent")) continue;
         for (const LatentKindRow& latent : latent_kinds()) check(kind, {{"latent", latent.name}});

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A tensor that outlives the steps of a tape, for the states of writing.
+#pragma once
+#include "engine/nn/functions.h"
+#include "engine/tensor/buffer.h"
+#include "engine/tensor/copy.h"
+
+namespace masquerade {
+
+class Kept {
+  public:
+    void allocate(const Shape& shape, DType type, Device device) {
+        tensor_.path = "kept";
+        tensor_.shape = shape, tensor_.dtype = type, tensor_.device = device;
+        buffer_ = Buffer(tensor_.bytes(), device);
+        tensor_.value = buffer_.data();
+    }
+    // Becomes x.
+    void take(const Tensor& x) {
+        allocate(x.shape, x.dtype, x.device);
+        masquerade::copy(x.view(), tensor_.view());
+    }
+    Tensor* tensor() { return tensor_.value ? &tensor_ : nullptr; }  // null: nothing was allocated
+    void store(Ints rows, const Tensor* x) { store_rows(x->view(), rows, tensor_.view()); }
+    // A row may be both read and written: all are read first.
+    void copy(Tape& tape, Ints from, Ints to) {
+        if (tensor()) store(to, embedding(tape, from, tensor(), "continued"));
+    }
+
+  private:
+    Tensor tensor_;
+    Buffer buffer_;
+};
+
+}  // namespace masquerade

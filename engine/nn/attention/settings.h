@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The settings of the kinds of attention. A kind has a struct of options, whose fields it declares:
+//
+//   struct LunaOptions {
+//       int slots = 16;
+//       void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
+//   };
+//
+// What a field holds then is the default, and what was given takes its place. Kinds may share a setting: the help text
+// of each says what it does there.
+#pragma once
+#include <map>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace masquerade {
+
+using AttentionValue = std::variant<bool, int, double, std::string>;
+using AttentionOptions = std::map<std::string, AttentionValue>;  // what is given, by its key
+
+struct AttentionSetting {
+    std::string key, help;
+    AttentionValue start;            // the default
+    double low, high;                // bounds of a number
+    std::vector<std::string> words;  // of which a text is one
+};
+
+class AttentionSettings {
+  public:
+    explicit AttentionSettings(const AttentionOptions& given) : given_(given) {}
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+    void add(const char* key, T* value, const char* help, double low = 0, double high = 0) {
+        declare({key, help, *value, low, high, {}}, value);
+    }
+    void add(const char* key, std::string* value, const char* help, const std::vector<std::string>& words) {
+        declare({key, help, *value, 0, 0, words}, value);
+    }
+    std::vector<AttentionSetting> all;
+
+  private:
+    template <class T>
+    void declare(const AttentionSetting& setting, T* value) {
+        all.push_back(setting);
+        if (const auto found = given_.find(setting.key); found != given_.end()) *value = std::get<T>(found->second);
+    }
+    const AttentionOptions& given_;
+};
+
+template <class Options>
+Options options_of(const AttentionOptions& given) {
+    AttentionSettings settings(given);
+    Options options;
+    options.declare(settings);
+    return options;
+}
+template <class Options>
+std::vector<AttentionSetting> settings_of() {
+    const AttentionOptions none;
+    AttentionSettings settings(none);
+    Options().declare(settings);
+    return settings.all;
+}
+
+// "of luna and linformer: ", the beginning of a help text
+std::string of_kinds(const std::vector<std::string>& names);
+// The settings of all kinds; the help says which kinds have it.
+std::vector<AttentionSetting> attention_settings();
+
+}  // namespace masquerade
