@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // ./evaluate RUN: what a run knows of text it was not trained on.
-#include "tools/evaluate/evaluate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,17 +10,20 @@
 #include <set>
 
 #include "data/text.h"
+#include "models/runs/measures.h"
 #include "models/runs/run.h"
 #include "models/scoring/probe.h"
+#include "tools/insertion_options.h"
+#include "tools/sample_options.h"
 #include "tools/say.h"
 
 using namespace masquerade;
 
 namespace {
 
-void print(const Table& table) {
+void print(const Measures& table) {
     bool headed = false;
-    for (const Row& r : table.rows) {
+    for (const Measure& r : table.rows) {
         std::string heads, others;
         for (const std::string& head : table.heads) heads += fmt::format("{:>10}", head);
         for (double x : r.beside) others += fmt::format(" {:>9.3f}", x);
@@ -34,15 +35,45 @@ void print(const Table& table) {
     }
 }
 
-void print_json(const Table& table) {
+void print_json(const Measures& table) {
     nlohmann::ordered_json out;
-    for (const Row& r : table.rows) {
+    for (const Measure& r : table.rows) {
         out[r.key] = {{"value", r.value}, {"unit", r.unit}};
         if (!r.interval.empty()) out[r.key]["low"] = r.interval[0], out[r.key]["high"] = r.interval[1];
         for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][table.keys[i]] = r.beside[i];
     }
     say("{}\n", Lines{out.dump(2)});
 }
+
+// The groups of options for runs with latents, for runs that write targets, and for runs that insert.
+struct Groups {
+    Options latents, targets, insertion;
+
+    void declare(Options& app, Measuring& how) {
+        latents = app.group("of univae");
+        latents.number("--importance", how.importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
+        latents.number("--samples", how.samples, 1, 1000000, "samples of the model (default: 1000)");
+        declare_samples(latents, how.sampling);
+        latents.input("--judge", how.judge, "RUN",
+                      "a language model (unilm objective=lm): the samples' perplexity under it");
+        latents.flag("--swap", how.swap,
+                     "put the latents of layers of another sentence in: what is of which in the result");
+        targets = app.group("of unilm and seq2seq");
+        targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
+                       "K");
+        targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0,
+                       "alpha of a beam's score (default: 1)", "ALPHA");
+        targets.flag("--characters", how.characters, "ROUGE and BLEU over characters: for Chinese");
+        targets.output("--outputs", how.outputs, "FILE",
+                       "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
+        insertion = declare_insertion(app, how.search.canvas);
+    }
+    void expect_only_of(const ModelKind& kind, const std::string& run) const {
+        if (!(kind.options & ModelKind::of_latents)) refuse_options(latents, run, kind.name);
+        if (!(kind.options & (ModelKind::of_search | ModelKind::of_insertion))) refuse_options(targets, run, kind.name);
+        if (!(kind.options & ModelKind::of_insertion)) refuse_options(insertion, run, kind.name);
+    }
+};
 
 // A probe of the features of a run: what they say of labels.
 struct LabelMeasuring {
@@ -61,7 +92,7 @@ struct LabelMeasuring {
         own.number("--draws", draws, 1, 1000, "... drawn so often: the mean, the least and the most (default: 1)")
             .needs(file);
     }
-    void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Row>& rows) const {
+    void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
         const Text file = read_text(lines);
         if (file.target.empty())
             throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
@@ -92,9 +123,9 @@ struct LabelMeasuring {
             for (std::size_t c = 0; c < std::size(classifiers); c++) {
                 std::vector<double> right;
                 for (const LabelledSplit& s : splits) right.push_back(100 * classifiers[c].second(s));
-                Row row{classifiers[c].first, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
-                        fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
-                                    splits[0].classes, splits[0].train.size(), meanings[c])};
+                Measure row{classifiers[c].first, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
+                            fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
+                                        splits[0].classes, splits[0].train.size(), meanings[c])};
                 if (labels.size() > 1) row.key += fmt::format(".{}", most);
                 if (draws > 1)
                     row.interval = {*std::min_element(right.begin(), right.end()),
@@ -110,46 +141,31 @@ struct LabelMeasuring {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Measured choice;
-    LatentMeasuring latents(choice);
-    TargetMeasuring targets(choice);
+    Measuring how;
+    Groups groups;
     LabelMeasuring labels;
     bool json = false;
     int average = 1;
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text.",
         [&](Options& app) {
-            app.input("run", choice.run, "RUN", "run folder, or one of its steps").required();
-            app.input("--data", choice.data, "FILE", "other text than what the run held out");
+            app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
+            app.input("--data", how.data, "FILE", "other text than what the run held out");
             app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
-            app.number("--limit", choice.limit, 1, 100000000, "at most so many lines (default: 1000)");
+            app.number("--limit", how.limit, 1, 100000000, "at most so many lines (default: 1000)");
             app.flag("--json", json, "the same as JSON");
-            latents.declare(app);
-            targets.declare(app);
+            groups.declare(app, how);
             labels.declare(app);
         },
         [&](const Common& common) {
-            const ModelKind& kind = model_of_run(choice.run);
-            const std::unique_ptr<Run> run = kind.load(choice.run, false, common.device);
+            const ModelKind& kind = model_of_run(how.run);
+            const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
-            UniVaeRun* const from = run->latents();
-            const TargetRun* const writer = run->targets();
-            if (!from) refuse_options(latents.own, choice.run, kind.name);
-            if (!writer) refuse_options(targets.own, choice.run, kind.name);
-            if (!writer || !writer->inserts()) refuse_options(targets.of_insertion, choice.run, kind.name);
-            Table table;
-            if (from) {
-                table = latents.measure(*from, common);
-            } else if (writer) {
-                table = targets.measure(*writer, common);
-            } else if (const std::vector<Measure> found = run->measures(std::uint64_t(choice.limit)); !found.empty()) {
-                if (!choice.data.empty())
-                    throw BadUsage(text("--data: ", choice.run, " is measured on examples of its task"));
-                for (const Measure& m : found) table.rows.push_back({m.key, m.value, m.unit, m.meaning});
-            } else {
-                throw BadUsage(text(choice.run, " is a run of ", kind.name, ", for which there is no measure"));
-            }
-            if (!labels.lines.empty()) labels.measure(*run, choice.run, common.seed, table.rows);
+            groups.expect_only_of(kind, how.run);
+            how.seed = common.seed;
+            how.device = common.device;
+            Measures table = run->measures(how);
+            if (!labels.lines.empty()) labels.measure(*run, how.run, common.seed, table.rows);
             json ? print_json(table) : print(table);
         },
         Work::models);

@@ -1,47 +1,69 @@
 // SPDX-License-Identifier: MIT
 // ./generate RUN: samples, or what comes on standard input written again, or its targets; which of these, the run's
 // model decides. One line out for one line in.
-#include "models/runs/run.h"
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "data/text.h"
 #include "tools/generate/generate.h"
 
 using namespace masquerade;
 
+namespace {
+
+// Standard input, 64 lines at a time with the number of the first: a person at a terminal gets an answer to every line.
+// Nothing here asks whether to stop: so Ctrl-C ends the program at once, with status 130, also where it waits for a
+// line.
+template <class Use>
+void each_batch_of_lines(Use use) {
+    LineReader reader(std::cin, "standard input");
+    const std::size_t together = isatty(STDIN_FILENO) ? 1 : 64;
+    std::uint32_t first = 0;
+    std::vector<std::string> lines;
+    std::string line;
+    while (reader.next(line)) {
+        lines.push_back(line);
+        if (lines.size() < together) continue;
+        use(lines, first);
+        first += std::uint32_t(lines.size());
+        lines.clear();
+    }
+    if (!lines.empty()) use(lines, first);
+    reader.finish();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    Searching searching;
-    LatentWriting latents(searching);
-    TargetWriting targets(searching);
-    InsertionWriting insertion(searching);
+    GenerateOptions options;
+    Writing& how = options.writing;
     int average = 1;
     return run_program(
         argc, argv, "generate",
         "Writes by a run: univae samples, or writes lines of standard input again; unilm, seq2seq and insertion "
         "write a target for every line of standard input.",
         [&](Options& app) {
-            app.input("run", searching.folder, "RUN", "run folder, or one of its steps").required();
+            app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
             app.number("--average", average, 1, 1000000, "the mean weights of the last N checkpoints");
-            searching.declare(app);
-            latents.declare(app);
-            targets.declare(app);
-            insertion.declare(app);
+            options.declare(app);
         },
         [&](const Common& common) {
-            const ModelKind& kind = model_of_run(searching.folder);
-            const std::unique_ptr<Run> run = kind.load(searching.folder, false, common.device);
+            const ModelKind& kind = model_of_run(how.run);
+            const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 1) run->average_checkpoints(average);
-            if (UniVaeRun* from = run->latents()) {
-                refuse_options(targets.own, searching.folder, kind.name);
-                refuse_options(insertion.own, searching.folder, kind.name);
-                latents.generate(*from, common);
-            } else if (const TargetRun* writer = run->targets()) {
-                refuse_options(latents.own, searching.folder, kind.name);
-                refuse_options(writer->inserts() ? targets.own : insertion.own, searching.folder, kind.name);
-                if (writer->inserts())
-                    insertion.generate(*writer->inserts());
-                else
-                    targets.generate(*writer, common);
-            } else {
-                throw BadUsage(text(searching.folder, " is a run of ", kind.name, ", which does not write"));
-            }
+            options.expect_only_of(kind);
+            how.seed = common.seed;
+            how.has_maximum = options.maximum.given();
+            const std::unique_ptr<RunWriter> writer = run->writer(how);
+            const auto write = [&](std::vector<std::string> lines, std::uint32_t first) {
+                write_out(writer->write(std::move(lines), first));
+                flush_out();
+            };
+            const int count = writer->samples();
+            for (int first = 0; first < count; first += 64)
+                write(std::vector<std::string>(std::size_t(std::min(64, count - first))), std::uint32_t(first));
+            if (count == 0) each_batch_of_lines(write);
         },
         Work::models);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The options of writing by insertion, of ./generate and ./evaluate.
 #pragma once
-#include "models/runs/insertion_run.h"
+#include "models/writing/canvas.h"
 #include "tools/program.h"
 
 namespace masquerade {

@@ -47,7 +47,7 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
             a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
             "--resume goes on as the run was started: only --steps, --minutes, --threads, --device, --trace and "
             "settings of the optimiser (learning_rate=...) go with it");
-        return std::make_unique<Training>(ResumedTraining{a.resume, a.wanted.words, common.device});
+        return std::make_unique<Training>(a.resume, a.wanted.words, common.device);
     }
     if (!a.precision.empty()) a.wanted.words.push_back("precision=" + a.precision);
     if (common.seed_given) a.wanted.words.push_back("seed=" + std::to_string(common.seed));

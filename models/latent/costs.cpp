@@ -2,35 +2,23 @@
 // The terms that a latent layer adds to the loss, and the options that a kind has no use for.
 #include <numeric>
 
-#include "engine/base/named.h"
 #include "models/latent/latent.h"
 
 namespace masquerade {
-namespace {
-
-std::string kinds_that_have(LatentKindRow::Trait trait) {
-    std::vector<LatentKindRow> some;
-    for (const LatentKindRow& row : latent_kinds())
-        if (row.has(trait)) some.push_back(row);
-    return joined(names_of(some));
-}
-
-}  // namespace
 
 void expect_fitting(const LatentOptions& o) {
     const LatentKindRow& kind = row_of(o.kind);
-    if (o.learn_kappa && !kind.has(LatentKindRow::kappa))
-        throw BadUsage(text("learn_kappa: only latent=", kinds_that_have(LatentKindRow::kappa), " have a kappa"));
+    const auto refuse = [&](const char* setting, const char* why) {
+        throw BadUsage(text(setting, ": latent=", kind.name, why));
+    };
+    if (o.learn_kappa && !kind.has(LatentKindRow::kappa)) refuse("learn_kappa", " has no kappa");
     if (o.learn_kappa && o.kappa == 0)
         throw BadUsage(
             "learn_kappa=true: a kappa that starts at 0 stays there, as it is learned by its logarithm; expected kappa above 0");
-    if (o.free_bits == 0) return;
-    if (!kind.has(LatentKindRow::kl) && !o.learn_kappa)
-        throw BadUsage(text("free_bits: the KL of these latents is a constant, and costs nothing; latent=",
-                            kinds_that_have(LatentKindRow::kl), " or learn_kappa=true has one that does"));
-    if (o.free_bits_of == "number" && !kind.has(LatentKindRow::kl_of_numbers))
-        throw BadUsage(text("free_bits_of=number: only the KL of latent=",
-                            kinds_that_have(LatentKindRow::kl_of_numbers), " is a sum over numbers"));
+    if (o.free_bits > 0 && !kind.has(LatentKindRow::kl) && !o.learn_kappa)
+        refuse("free_bits", " has a constant KL, which costs nothing, unless learn_kappa=true makes it one that does");
+    if (o.free_bits > 0 && o.free_bits_of == "number" && !kind.has(LatentKindRow::kl_of_numbers))
+        refuse("free_bits_of=number", " has no KL that is a sum over numbers");
 }
 
 Tensor* loss_weights(Tape& tape, std::vector<double> counted, double weight, int targets, const char* name) {

@@ -210,4 +210,10 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
     return measured;
 }
 
+Measures ClassifyRun::measures(const Measuring& how) {
+    if (!how.data.empty())
+        throw BadUsage(masquerade::text("--data: ", how.run, " is measured on examples of its task"));
+    return {{}, {}, measures(std::uint64_t(how.limit))};
+}
+
 }  // namespace masquerade

@@ -4,6 +4,7 @@
 #pragma once
 #include "data/tasks/examples.h"
 #include "models/nets/unilm.h"
+#include "models/runs/measures.h"
 #include "models/runs/run_of.h"
 #include "models/tasks/objective.h"
 
@@ -13,6 +14,7 @@ struct ClassifySettings : RunSettings {
     static constexpr const char *name = "classify",
                                 *what = "one stack that answers questions: long-range tasks, made on the fly";
     static constexpr TextKind reads = TextKind::none;
+    static constexpr auto options = ModelKind::no_options;
     static std::vector<std::string> objectives() { return {}; }
     TaskOptions task;
     BackboneOptions model;
@@ -38,7 +40,8 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::string description() const override;
     std::string writing_command(const std::string&) const override { return ""; }
     // The loss first.
-    std::vector<Measure> measures(std::uint64_t examples) override;
+    std::vector<Measure> measures(std::uint64_t examples);
+    Measures measures(const Measuring& how) override;
 
     // Examples `first`, `first` + 1 ... whose rows fit into batch_tokens, one at least.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;

@@ -123,8 +123,7 @@ void InsertionSettings::declare(Config& c) {
     c.add("end_weight", &end_weight, "of a slot that is asked for the end, beside 1", 0, 1000);
     c.add("canvases", &canvases, "parts of a target in a step, which share a pass of the encoder", 1, 16);
     declare_backbone(c, model.stacks.stack);
-    c.add("decoder_layers", &model.stacks.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1, 1024);
-    c.add("rotary_cross", &model.stacks.rotary_cross, "rotary positions in the cross-attention as well");
+    declare_decoder(c, model.stacks);
     declare_reading(c, model.stacks.stack);
     declare_mask(c);
     declare_rest(c, model.stacks.stack, false);
@@ -265,6 +264,23 @@ std::vector<std::vector<Hypothesis>> InsertionRun::write(const std::vector<const
     std::vector<std::vector<Hypothesis>> all;
     for (const Written& w : insert(sources, options)) all.push_back({{w.tokens, w.score, w.ended}});
     return all;
+}
+
+std::vector<std::string> InsertionRun::write_lines(const std::vector<const Sentence*>& sources,
+                                                   const SearchOptions& options, std::uint64_t,
+                                                   std::vector<Measure>& rows) const {
+    std::vector<std::string> lines;
+    double rounds = 0, passes = 0, fewest = 0, ended = 0;
+    for (const Written& w : insert(sources, options)) {
+        lines.push_back(text(w.tokens));
+        rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
+    }
+    const double n = double(sources.size());
+    rows.push_back({"rounds", rounds / n, "", "of insertion, mean"});
+    rows.push_back({"rounds.fewest", fewest / n, "", "floor(log2 tokens) + 1, mean"});
+    rows.push_back({"passes", passes / n, "", "of the decoder, mean"});
+    rows.push_back({"ended", 100 * ended / n, "%", "by itself"});
+    return lines;
 }
 
 }  // namespace masquerade

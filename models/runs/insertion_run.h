@@ -10,6 +10,7 @@ struct InsertionSettings : TargetSettings {
     static constexpr const char *name = "insertion",
                                 *what = "an Insertion Transformer, which writes pairs' targets in any order";
     static constexpr TextKind reads = TextKind::translations;
+    static constexpr auto options = ModelKind::of_insertion;
     static std::vector<std::string> objectives() { return names_of(insertion_objectives()); }
     InsertionOptions model;
     enum class Location : int { factorised, joint };
@@ -38,7 +39,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override;
     std::string description() const override;
-    const InsertionRun* inserts() const override { return this; }
+    std::unique_ptr<RunWriter> writer(const Writing& how) override;
 
     std::vector<std::vector<Hypothesis>> write(const std::vector<const Sentence*>& sources, SearchOptions options,
                                                std::uint64_t seed) const override;
@@ -51,6 +52,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
   protected:
     void reads(const TrainingText& text) override;
+    std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources, const SearchOptions& options,
+                                         std::uint64_t seed, std::vector<Measure>& rows) const override;
 
   private:
     mutable std::shared_ptr<const std::vector<double>> scores_;  // those of the model, once they were read

@@ -17,6 +17,7 @@ ModelKind row() {
             Settings::what,
             Settings::reads,
             Settings::objectives(),
+            Settings::options,
             [] { return std::unique_ptr<RunSettings>(std::make_unique<Settings>()); },
             [](const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
                 if (s.family() != std::string(Settings::name))

@@ -90,6 +90,16 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("norm_eps", &b.eps, "epsilon of the layer norms", 0, 1);
 }
 
+void RunSettings::adopt_reading(RunSettings& theirs) {
+    cased = theirs.cased;
+    Config ours, other;
+    declare(ours);
+    theirs.declare(other);
+    const std::vector<const char*> keys = reading();
+    for (const char* key : keys)
+        if (other.has(keys[0]) && other.has(key) && ours.has(key)) ours.set(key, other.value(key));
+}
+
 void RunSettings::declare_mask(Config& c) {
     c.add("mask", &mask,
           "masks in words, over the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");

@@ -18,9 +18,10 @@
 
 namespace masquerade {
 
-class TargetRun;
-class UniVaeRun;
-struct TargetSettings;
+struct Measures;
+struct Measuring;
+struct Writing;
+class RunWriter;
 
 // The sizes of a model's stacks.
 struct Stacks {
@@ -45,13 +46,13 @@ struct RunSettings {
     DType precision = DType::f32;  // storage of activations and matrices in training; masters are f32
     int batch_tokens = 360;
     std::string mask;  // in words, in place of those of the family or the objective; empty: none
+    PairOptions made;  // the task that makes its pairs, in place of a text
     TrainOptions train;
 
     virtual ~RunSettings() = default;
     virtual const char* family() const = 0;                         // a name of model_kinds()
     virtual const char* architecture() const = 0;                   // the same in Hugging Face's style
     virtual void declare(Config& config) = 0;                       // every key; the settings must outlive the Config
-    virtual TargetSettings* targets() { return nullptr; }           // those of a run that writes targets, else null
     virtual TextKind wants(TextKind usual) const { return usual; }  // what is read of a text, where settings change it
     virtual std::vector<std::string> words() const { return {}; }   // the vocabulary; empty: it is learned from text
     virtual LineLimit source_limit() const { return {}; }
@@ -59,7 +60,9 @@ struct RunSettings {
     // For a start with weights that exist: makes the sizes those of other stacks (of one stack a decoder has as many
     // layers), and what is read those of another run.
     virtual void adopt(const Stacks& stacks) = 0;
-    virtual void adopt_reading(const RunSettings& theirs) { cased = theirs.cased; }
+    void adopt_reading(RunSettings& theirs);
+    // The settings that say how text is read, the first of which only runs that read alike have.
+    virtual std::vector<const char*> reading() const { return {}; }
 
     // The settings of a stack: those of every model, and those that are otherwise in checkpoints from elsewhere alone.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
@@ -69,13 +72,6 @@ struct RunSettings {
     void declare_mask(Config& config);
     void declare_tokenizer(Config& config);
     void declare_training(Config& config);
-};
-
-// A number that ./evaluate prints.
-struct Measure {
-    std::string key;
-    double value;
-    std::string unit, meaning;
 };
 
 class Run {
@@ -88,14 +84,13 @@ class Run {
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // Adds what the run itself reads, beside a text, to what run.json says of that text.
     virtual void complete(TextOrigin& /*origin*/) const {}
-    // The run as one that writes from sources, or from latents. Null: it cannot.
-    virtual TargetRun* targets() { return nullptr; }
-    virtual UniVaeRun* latents() { return nullptr; }
     // A vector a line, for classifiers to read: the means of the latents, or the mean of a stack's last states. None:
     // it has none.
     virtual std::vector<std::vector<double>> features(const std::vector<std::string>& /*lines*/) const { return {}; }
-    // The accuracy and the baselines of a run that answers questions, on at most so many held-out examples; else none.
-    virtual std::vector<Measure> measures(std::uint64_t /*examples*/) { return {}; }
+    // Measures the run on text that it was not trained on (models/runs/measures.h).
+    virtual Measures measures(const Measuring& how) = 0;
+    // Writes lines or samples (models/runs/writer.h). BadUsage where it does not write.
+    virtual std::unique_ptr<RunWriter> writer(const Writing& how);
     // Fits a prior to the latents of the sentences that it was trained on, into its step folder: what was made.
     // BadInput of a run without latents.
     virtual std::string fit_prior(const TrainingText& text);
@@ -147,6 +142,9 @@ struct ModelKind {
     const char *name, *what;
     TextKind reads;
     std::vector<std::string> objectives;  // what it can be trained to do, where there is a choice
+    // The options of ./generate and ./evaluate that are of this family.
+    enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4 };
+    Options options;
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);

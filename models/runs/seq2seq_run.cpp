@@ -14,8 +14,7 @@ Seq2SeqSettings::Seq2SeqSettings() {
 void Seq2SeqSettings::declare(Config& c) {
     c.add("objective", &objective, "what it is trained to do; both with weights: seq2seq:2,mass:1");
     declare_backbone(c, model.stack);
-    c.add("decoder_layers", &model.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1, 1024);
-    c.add("rotary_cross", &model.rotary_cross, "rotary positions in the cross-attention as well");
+    declare_decoder(c, model);
     declare_reading(c, model.stack);
     declare_mask(c);
     c.add("span", &span, "mass: share of the tokens that are hidden", 0, 1);

@@ -27,7 +27,7 @@ class FromRun : public Start {
         Stacks sizes = stacks();
         sizes.first.head_rows = BackboneOptions().head_rows;  // slots read two rows: that is the model's, as its head
         s.adopt(sizes);
-        s.adopt_reading(run_->common());
+        s.adopt_reading(run_->settings_to_change());
     }
 
   protected:

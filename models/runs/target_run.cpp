@@ -14,17 +14,10 @@ namespace {
 // The loss of an objective, over whole sentences or pairs. Objectives that draw (mlm, plm, mass) draw as in step 0.
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const std::vector<const Sentence*>& sentences) {
-    const Backbone& head = net.head_stack();
-    constexpr std::size_t at_a_time = 32;
     ScoredLoss all;
-    Arena arena(head.device(), Blocks::kept);
-    Tape tape(arena, head.storage());
     double sum = 0;
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
-        const std::size_t end = std::min(sentences.size(), first + at_a_time);
-        const Batch batch =
-            objective.batch({sentences.begin() + std::ptrdiff_t(first), sentences.begin() + std::ptrdiff_t(end)}, 0,
-                            options);
+    const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
+    each_batch(net.head_stack(), sentences, 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
@@ -32,7 +25,7 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
         all.documents += batch.documents;
         all.tokens += scored.count;
         tape.end();
-    }
+    });
     all.per_token = sum / double(std::max<std::int64_t>(all.tokens, 1));
     all.per_document = sum / double(std::max<std::int64_t>(all.documents, 1));
     return all;
@@ -122,17 +115,6 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     declare_foreign(c, stack);
 }
 
-void TargetSettings::adopt_reading(const RunSettings& theirs) {
-    RunSettings::adopt_reading(theirs);
-    const auto* s = dynamic_cast<const TargetSettings*>(&theirs);
-    if (!s) return;
-    max_length = s->max_length;
-    max_target = s->max_target;
-    source_type = s->source_type;
-    target_type = s->target_type;
-    fixed_target_start = s->fixed_target_start;
-}
-
 TargetSettings::Masks TargetSettings::masks() const {
     if (mask.empty()) return {};
     const Stacks there = stacks();
@@ -148,6 +130,11 @@ TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Devic
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
         throw BadInput(
             masquerade::text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
+}
+
+void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
+    c.add("decoder_layers", &stacks.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1, 1024);
+    c.add("rotary_cross", &stacks.rotary_cross, "rotary positions in the cross-attention as well");
 }
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {

@@ -5,11 +5,10 @@
 #include "models/writing/cached_writer.h"
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective.h"
+#include "models/runs/measures.h"
 #include "models/runs/run_of.h"
 
 namespace masquerade {
-
-class InsertionRun;
 
 // The loss of a model on text it has not seen.
 struct ScoredLoss {
@@ -27,7 +26,6 @@ struct PartLoss {
 
 struct TargetSettings : RunSettings {
     std::string objective;
-    PairOptions made;                      // the task that makes its pairs, in place of a text
     int max_length = 64;                   // tokens of a source, [CLS] and [SEP] among them
     int max_target = 24;                   // tokens of a target, its [SEP] among them
     int source_type = 0, target_type = 1;  // segment ids
@@ -35,7 +33,6 @@ struct TargetSettings : RunSettings {
     // one stack: the target's positions start at max_length, whatever the source's length
     bool fixed_target_start = false;
 
-    TargetSettings* targets() override { return this; }
     TextKind wants(TextKind usual) const override { return mixture().has(Objective::pairs) ? usual : TextKind::any; }
     std::vector<std::string> words() const override { return made.any() ? pair_words(made) : WordList(); }
     virtual const std::vector<Objective>& table() const = 0;  // of its objectives
@@ -46,7 +43,9 @@ struct TargetSettings : RunSettings {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
     Masks masks() const;
-    void adopt_reading(const RunSettings& theirs) override;
+    std::vector<const char*> reading() const override {
+        return {"max_target", "max_length", "source_type", "target_type", "fixed_target_start"};
+    }
     LineLimit source_limit() const override { return {"max_length", max_length}; }
     LineLimit target_limit() const override { return {"max_target", max_target}; }
 
@@ -57,6 +56,7 @@ struct TargetSettings : RunSettings {
     void expect_types(const BackboneOptions& stack) const;
     // The task, lengths, segment ids, and what is otherwise in checkpoints from elsewhere alone.
     void declare_reading(Config& config, BackboneOptions& stack);
+    void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
     // Declares what follows the settings of its objectives; `smooths`: its labels can be smoothed.
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
@@ -65,9 +65,8 @@ class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
-    TargetRun* targets() override { return this; }
-    // the run as one that writes by insertion; null: it does not
-    virtual const InsertionRun* inserts() const { return nullptr; }
+    Measures measures(const Measuring& how) override;
+    std::unique_ptr<RunWriter> writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
     // Sources alone, or pairs where there are targets.
     std::vector<Sentence> sentences(const std::vector<std::string>& sources,
@@ -107,6 +106,10 @@ class TargetRun : public Run {
     const TargetSettings::Masks masks;
 
   protected:
+    // A line for each source; adds rows that say how it was written.
+    virtual std::vector<std::string> write_lines(const std::vector<const Sentence*>& sources,
+                                                 const SearchOptions& options, std::uint64_t seed,
+                                                 std::vector<Measure>& rows) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // it is trained on this text
     // Reads endings, to write at most so many tokens before each; null where writes_backward() is false.

@@ -12,7 +12,6 @@
 #include "engine/ops/cpu/gemm.h"
 #include "models/runs/origin.h"
 #include "models/runs/start.h"
-#include "models/runs/target_run.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/trainer.h"
 
@@ -63,12 +62,13 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 
 }  // namespace
 
-Training::Training(const ResumedTraining& wanted) : folder(RunFolder::resume(wanted.folder)) {
+Training::Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device)
+    : folder(RunFolder::resume(run_folder)) {
     kind = &model_of_run(folder.path());
-    run = kind->load(folder.path(), true, wanted.device);
-    record_ = {{"device", name_of(wanted.device)}};
-    if (nlohmann::json changes = changed(run->settings_to_change(), wanted.changes); !changes.empty())
-        record_["settings"] = std::move(changes);
+    run = kind->load(folder.path(), true, device);
+    record_ = {{"device", name_of(device)}};
+    if (nlohmann::json made = changed(run->settings_to_change(), changes); !made.empty())
+        record_["settings"] = std::move(made);
     text = read_again(origin_of(run->run_json, folder.file("run.json")));
     task = run->task(text);
     options = run->common().train;
@@ -92,8 +92,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (!wanted.config.empty()) config.load(wanted.config);
     apply_words(*kind, wanted.words, config);
 
-    const TargetSettings* const targets = settings->targets();
-    PairOptions made = targets ? targets->made : PairOptions();
+    PairOptions made = settings->made;
     made.seed = settings->train.seed;
     text = find_training_text(wanted.data, wanted.held_out, settings->wants(kind->reads), made);
     if (text.sources_alone)

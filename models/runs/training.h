@@ -27,18 +27,12 @@ struct NewTraining {
     Device device = Device::cpu;
 };
 
-// A run that goes on.
-struct ResumedTraining {
-    std::string folder;
-    std::vector<std::string> changes;  // settings of its optimiser and its checkpoints, as key=value
-    Device device = Device::cpu;
-};
-
 // Errors are thrown before anything is written: BadUsage for words and settings, BadInput for what is read.
 class Training {
   public:
     explicit Training(const NewTraining& wanted);
-    explicit Training(const ResumedTraining& wanted);
+    // A run that goes on; `changes`: settings of its optimiser and its checkpoints, as key=value.
+    Training(const std::string& run_folder, const std::vector<std::string>& changes, Device device = Device::cpu);
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 

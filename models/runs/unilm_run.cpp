@@ -89,23 +89,22 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
     const std::int64_t C = model.backbone.options.width;
-    constexpr std::size_t at_a_time = 64;
     std::vector<std::vector<double>> means;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    const std::vector<Sentence> all = sentences(lines);
-    for (std::size_t first = 0; first < all.size(); first += at_a_time) {
+    const auto make = [&](const std::vector<const Sentence*>& some) {
         std::vector<Example> examples;
-        for (std::size_t i = first; i < std::min(all.size(), first + at_a_time); i++) {
-            Example e;
-            const int n = int(all[i].ids.size());
-            for (int t = 0; t < n; t++) e.rows.push(all[i].ids[std::size_t(t)], options.source_type, t, all[i].name);
+        for (const Sentence* s : some) {
+            Example& e = examples.emplace_back();
+            const int n = int(s->ids.size());
+            for (int t = 0; t < n; t++) e.rows.push(s->ids[std::size_t(t)], options.source_type, t, s->name);
             e.document = {n, 0};
             if (objective.has(Objective::ranks)) e.rank.assign(std::size_t(n), -1);
-            examples.push_back(e);
         }
         Batch batch = pack(examples, 0);
         objective.give_masks(batch, options);
+        return batch;
+    };
+    const std::vector<Sentence> all = sentences(lines);
+    each_batch(model.backbone, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("features");
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         Tensor* x = model.backbone.run(tape, batch.rows, model.backbone.pass(tape, batch.rows, batch.graph), before);
@@ -117,7 +116,7 @@ std::vector<std::vector<double>> UniLmRun::features(const std::vector<std::strin
                 for (double& mean : means.back()) mean += states[at++] / d.source;
         }
         tape.end();
-    }
+    });
     return means;
 }
 

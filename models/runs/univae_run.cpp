@@ -98,16 +98,11 @@ void UniVaeSettings::adopt(const Stacks& stacks) {
     model.latent_layers = std::min(model.latent_layers, stacks.first.layers - 1);
 }
 
-void UniVaeSettings::adopt_reading(const RunSettings& theirs) {
-    RunSettings::adopt_reading(theirs);
-    const auto* s = dynamic_cast<const UniVaeSettings*>(&theirs);
-    if (!s) return;
-    model.latent = s->model.latent;
-    model.latent_layers = s->model.latent_layers;
-    latent_sizes = s->latent_sizes;
-    latent_at = s->latent_at;
-    model.max_length = s->model.max_length;
-    model.free_length = s->model.free_length;
+std::vector<const char*> UniVaeSettings::reading() const {
+    return {"latent",           "latent_layers", "latent_size", "latent_at",   "latent_projection",
+            "latent_deviation", "latent_norm",   "kappa",       "learn_kappa", "free_bits",
+            "free_bits_of",     "flow_steps",    "flow_width",  "levels",      "codes",
+            "groups",           "commitment",    "decay",       "max_length",  "free_length"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {

@@ -15,6 +15,7 @@ namespace masquerade {
 struct UniVaeSettings : RunSettings {
     static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
     static constexpr TextKind reads = TextKind::sentences;
+    static constexpr auto options = ModelKind::of_latents;
     static std::vector<std::string> objectives() { return {}; }
     UniVaeOptions model;
     std::string latent_sizes = "32", latent_at;  // numbers with commas between
@@ -30,7 +31,7 @@ struct UniVaeSettings : RunSettings {
     void declare(Config& config) override;
     TextKind wants(TextKind usual) const override { return pairs ? TextKind::pairs : usual; }
     void adopt(const Stacks& stacks) override;
-    void adopt_reading(const RunSettings& theirs) override;
+    std::vector<const char*> reading() const override;
     LineLimit source_limit() const override { return {"max_length", model.max_length}; }
     LineLimit target_limit() const override { return {"max_length", model.max_length - 1}; }
     UniVaeOptions net(int vocabulary) const;
@@ -42,7 +43,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     Stacks stacks() const override { return {model.options.backbone}; }
     const Backbone* bert() const override { return &model.backbone; }
-    UniVaeRun* latents() override { return this; }
+    Measures measures(const Measuring& how) override;
+    std::unique_ptr<RunWriter> writer(const Writing& how) override;
     std::vector<std::vector<double>> features(const std::vector<std::string>& lines) const override;
     std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;

@@ -31,6 +31,7 @@
 //   classify      the answers, at rows that the example names
 //   label         the same, where these rows lie anywhere
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,7 @@
 #include "engine/base/named.h"
 #include "models/batch/batch.h"
 #include "models/masks/words.h"
+#include "models/nets/backbone.h"
 
 namespace masquerade {
 
@@ -137,5 +139,20 @@ struct ObjectiveMixture {
     const Objective& at(std::uint64_t seed, std::uint32_t step) const;
     bool has(Objective::Trait trait) const;
 };
+
+// use(tape, batch, first) for `at_a_time` sentences at a time, of which `first` is the number of the first: `make` makes a
+// batch of some sentences, and `stack` says where it is computed.
+template <class Make, class Use>
+void each_batch(const Backbone& stack, const std::vector<const Sentence*>& sentences, std::size_t at_a_time, Make make,
+                Use use) {
+    Arena arena(stack.device(), Blocks::kept);
+    Tape tape(arena, stack.storage());
+    for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
+        const auto begin = sentences.begin() + std::ptrdiff_t(first);
+        const Batch batch =
+            make(std::vector(begin, begin + std::ptrdiff_t(std::min(at_a_time, sentences.size() - first))));
+        use(tape, batch, first);
+    }
+}
 
 }  // namespace masquerade

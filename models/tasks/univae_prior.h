@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Latents of sentences, and the prior of a UniVAE that is fitted to those of training.
 #pragma once
-#include <algorithm>
-
 #include "engine/io/checkpoint.h"
 #include "models/density/prior.h"
 #include "models/tasks/univae_objective.h"
@@ -12,13 +10,8 @@ namespace masquerade {
 // use(tape, batch, first) for 64 sentences at a time, of which `first` is the number of the first.
 template <class Use>
 void each_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, Use use) {
-    constexpr std::size_t at_a_time = 64;
-    Arena arena(model.backbone.device(), Blocks::kept);
-    Tape tape(arena, model.backbone.storage());
-    for (std::size_t first = 0; first < sentences.size(); first += at_a_time)
-        use(tape,
-            halves_batch(model, {&sentences[first], &sentences[first] + std::min(at_a_time, sentences.size() - first)}),
-            first);
+    each_batch(
+        model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some); }, use);
 }
 
 // The latent vectors (K Z numbers each) of sentences by the mean path: what a reconstruction is written from.

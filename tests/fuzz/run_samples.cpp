@@ -85,8 +85,7 @@ void train(const Sample& sample, const std::string& path) {
     for (const Changes& changes : {small, sample.changes})
         for (const auto& [key, value] : changes)
             if (keys.has(key)) keys.set(key, value);
-    const TargetSettings* const targets = settings->targets();
-    const PairOptions made = targets ? targets->made : PairOptions();
+    const PairOptions made = settings->made;
     const TextKind wanted = settings->wants(sample.kind->reads);
     const auto file = [&](const char* name) {
         return made.any() || wanted == TextKind::none ? "" : run_folder() + name;

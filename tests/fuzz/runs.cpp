@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/io/file.h"
+#include "models/runs/classify_run.h"
 #include "models/runs/insertion_run.h"
 #include "models/runs/start.h"
 #include "models/runs/univae_run.h"
@@ -341,7 +342,7 @@ void write_targets(const TargetRun& run, std::size_t byte) {
                                 ends = run.endings(lines);
     std::vector<const Sentence*> some = pointers_to(sources);
     run.losses(some, true);
-    if (const InsertionRun* inserts = run.inserts()) {
+    if (const auto* inserts = dynamic_cast<const InsertionRun*>(&run)) {
         inserts->insert(some, SearchOptions(), {});
         return;
     }
@@ -355,12 +356,12 @@ void write_targets(const TargetRun& run, std::size_t byte) {
 void generate(const std::string& path, std::size_t byte) {
     const std::unique_ptr<Run> run = loaded(path);
     if (byte & 64) run->average_checkpoints(2);
-    if (UniVaeRun* latents = run->latents())
+    if (auto* latents = dynamic_cast<UniVaeRun*>(run.get()))
         write_latents(*latents, byte);
-    else if (const TargetRun* targets = run->targets())
+    else if (const auto* targets = dynamic_cast<const TargetRun*>(run.get()))
         write_targets(*targets, byte);
     else
-        run->measures(2);
+        dynamic_cast<ClassifyRun&>(*run).measures(2);
 }
 
 void go_on(const std::string& path, std::size_t) {

@@ -211,7 +211,8 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false);
         !pictures.empty())
         body += attention_section(pictures);
-    if (UniVaeRun* of = run->latents(); of && of->model.options.latent_layers > 0) {
+    const auto of = kind.options == ModelKind::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
+    if (of && of->model.options.latent_layers > 0) {
         text.held_out_targets.clear();  // of pairs; labels come with --data
         if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {

@@ -35,8 +35,7 @@ std::unique_ptr<RunSettings> small_settings(const ModelKind& kind, const std::ve
 TrainingText small_text(const ModelKind& kind, RunSettings& settings, std::uint64_t seed) {
     const int count = std::clamp(settings.batch_tokens / 4, 200, 12000);
     TrainingText t;
-    if (const TargetSettings* targets = settings.targets(); targets && targets->made.any()) {
-        PairOptions made = targets->made;
+    if (PairOptions made = settings.made; made.any()) {
         made.seed = seed;
         t.origin.name = text("made by task ", made.task), t.origin.pairs = true;
         for (int i = 0; i < count; i++) {

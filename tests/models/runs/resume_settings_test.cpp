@@ -135,7 +135,7 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                     differ += found != number_at(steps[2]->parameters.find(p.path)->view(), i);
                 }
             CHECK(differ > 0);
-            if (UniVaeRun* univae = mean->latents(); univae && univae->model.options.latent_layers > 0)
+            if (auto* univae = dynamic_cast<UniVaeRun*>(mean.get()); univae && univae->model.options.latent_layers > 0)
                 CHECK_SAYS(message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
                            "the mean of several checkpoints (--average) has no fitted prior: leave out one of the two");
             last->average_checkpoints(1);

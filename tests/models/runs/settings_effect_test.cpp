@@ -90,8 +90,7 @@ Vocabulary vocabulary_for(const RunSettings& s, TextKind wanted, const TrainingT
 
 Traces traces_of(const ModelKind& kind, RunSettings& settings, bool validates) {
     const TextKind wanted = settings.wants(kind.reads);
-    const TargetSettings* pairs = settings.targets();
-    const TrainingText text = some_text(wanted, pairs && pairs->made.any() ? &pairs->made : nullptr);
+    const TrainingText text = some_text(wanted, settings.made.any() ? &settings.made : nullptr);
     const auto run = kind.fresh(settings, vocabulary_for(settings, wanted, text), settings.precision, Device::cpu);
     const TemporaryFolder place;
     RunFolder folder = RunFolder::create(place.file("run"));

@@ -9,12 +9,12 @@
 #include "engine/base/log.h"
 #include "input/utf8.h"
 #include "models/scoring/metrics.h"
-#include "models/tasks/univae_prior.h"
 #include "models/scoring/sample_quality.h"
 #include "models/tasks/univae_evaluation.h"
 #include "models/scoring/latent_use.h"
+#include "models/runs/measures.h"
+#include "models/runs/unilm_run.h"
 #include "models/runs/univae_run.h"
-#include "tools/evaluate/evaluate.h"
 #include "models/runs/origin.h"
 
 namespace masquerade {
@@ -22,7 +22,7 @@ namespace {
 
 // The run's own text. Where other sentences are given to evaluate on, a run whose text is gone is still
 // measured.
-TrainingText text_of(const UniVaeRun& run, const Measured& choice) {
+TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
     TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
     TrainingText t;
@@ -39,7 +39,7 @@ TrainingText text_of(const UniVaeRun& run, const Measured& choice) {
 
 // Sentences drawn from the model: greedy from latents of the prior; of a language model, which has no other
 // source of variety, token by token at temperature 1.
-std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const LatentMeasuring& a,
+std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
                                        std::uint64_t seed) {
     std::vector<DecodeRequest> requests;
     for (std::uint32_t i = 0; int(i) < a.samples; i++)
@@ -54,15 +54,15 @@ std::vector<std::string> sampled_lines(const UniVaeRun& run, UniVaeDecoder& deco
 // A language model of ours as the judge of lines.
 class Judge {
   public:
-    Judge(const std::string& path, Device device) : run_(model_of_run(path).load(path, false, device)) {
-        const TargetRun* judge = run_->targets();
-        if (!judge || judge->objective() != "lm")
+    Judge(const std::string& path, Device device) {
+        if (&model_of_run(path) == &find_model(UniLmSettings::name)) run_ = load_run<UniLmRun>(path, false, device);
+        if (!run_ || run_->objective() != "lm")
             throw BadUsage(
                 text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
     }
     // The lines that it reads whole: neither cut nor with [UNK].
     std::vector<std::string> whole(const std::vector<std::string>& lines) const {
-        const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->targets()->common().max_length);
+        const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->settings.max_length);
         std::vector<std::string> whole;
         for (std::size_t i = 0; i < lines.size(); i++)
             if (lost[i].nothing()) whole.push_back(lines[i]);
@@ -70,13 +70,13 @@ class Judge {
     }
     // ... and their perplexity, a word.
     double perplexity(const std::vector<std::string>& lines, SampleQuality& quality) const {
-        const std::vector<Sentence> sentences = run_->targets()->sentences(lines);
-        return std::exp(run_->targets()->losses(pointers_to(sentences), false).at(0).loss.per_document /
+        const std::vector<Sentence> sentences = run_->sentences(lines);
+        return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document /
                         (quality.words(lines) + 1));
     }
 
   private:
-    std::unique_ptr<Run> run_;
+    std::unique_ptr<UniLmRun> run_;
 };
 
 // The lines that are to be written: of pairs the targets.
@@ -86,7 +86,7 @@ const std::vector<std::string>& written_text(const std::vector<std::string>& lin
 }
 
 void measure_samples(const TrainingText& t, const std::vector<std::string>& samples, const WordPiece& tokenizer,
-                     const Judge* judge, std::uint64_t seed, std::vector<Row>& rows) {
+                     const Judge* judge, std::uint64_t seed, std::vector<Measure>& rows) {
     const std::vector<std::string>& others = written_text(t.held_out, t.held_out_targets);
     const std::vector<std::string> train = as_read(written_text(t.train, t.train_targets), tokenizer),
                                    held_out = as_read({others.begin(),
@@ -155,7 +155,7 @@ void measure_samples(const TrainingText& t, const std::vector<std::string>& samp
 }
 
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
-                   const std::vector<const Sentence*>& sentences, std::uint64_t seed, std::vector<Row>& rows) {
+                   const std::vector<const Sentence*>& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
     if (train.empty()) throw BadInput("--swap needs the text of the training, which says what words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
@@ -177,7 +177,7 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
 
 // Whether the run reads each line, or both of a pair, whole: neither cut to the longest sentence nor with [UNK].
 std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::string>& sources,
-                                const std::vector<std::string>& targets, std::vector<Row>& rows) {
+                                const std::vector<std::string>& targets, std::vector<Measure>& rows) {
     const int longest = run.model.options.max_length;
     std::vector<Lost> lost = lost_in(run.tokenizer, sources, longest);
     const std::vector<Lost> of_targets = lost_in(run.tokenizer, targets, longest);
@@ -194,34 +194,33 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const std::vector<std::str
 
 }  // namespace
 
-Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
-    const UniVae& model = run.model;
-    run.choose_prior(sampling.prior, sampling.latent_temperature);
-    if (model.options.latent_layers == 0 && (swap || sampling.refine > 0))
-        throw BadUsage(text(swap ? "--swap" : "--refine", " is of latents; ", choice.run,
-                            " is a language model without any (latent_layers=0)"));
+Measures UniVaeRun::measures(const Measuring& how) {
+    choose_prior(how.sampling.prior, how.sampling.latent_temperature);
+    if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
+        throw BadUsage(masquerade::text(how.swap ? "--swap" : "--refine", " is of latents; ", how.run,
+                                        " is a language model without any (latent_layers=0)"));
     const std::optional<Judge> judged =
-        judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, judge, common.device);
-    const TrainingText text = text_of(run, choice);
+        how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
+    const TrainingText text = text_of(*this, how);
     std::vector<std::string> sources = text.held_out, targets = text.held_out_targets;
-    if (int(sources.size()) > choice.limit) sources.resize(std::size_t(choice.limit));
+    if (int(sources.size()) > how.limit) sources.resize(std::size_t(how.limit));
     if (sources.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
-    if (run.settings.pairs && targets.empty())
-        throw BadInput(masquerade::text(choice.run, " was trained on pairs; expected source<TAB>target on every line"));
+    if (settings.pairs && targets.empty())
+        throw BadInput(masquerade::text(how.run, " was trained on pairs; expected source<TAB>target on every line"));
     if (!targets.empty()) targets.resize(sources.size());
     const std::vector<std::string>& lines = written_text(sources, targets);
-    const std::vector<Sentence> sentences = run.sentences(sources, targets);
+    const std::vector<Sentence> sentences = this->sentences(sources, targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
-    UniVaeDecoder decoder(model, run.special());
+    UniVaeDecoder decoder(model, special());
     const bool latent = model.options.latent_layers > 0, density = !latent || model.latents[0].latent->has_density();
 
-    const HeldOut h = held_out_losses(model, all, common.seed);
+    const HeldOut h = held_out_losses(model, all, how.seed);
     const double n = double(h.sentences), tokens = double(h.tokens);
-    std::vector<Row> rows = {{"sentences", n, "", "held-out sentences"},
-                             {"tokens", tokens, "", "scored: pieces and [SEP]"}};
-    const std::vector<bool> whole = measure_whole(run, sources, targets, rows);
+    std::vector<Measure> rows = {{"sentences", n, "", "held-out sentences"},
+                                 {"tokens", tokens, "", "scored: pieces and [SEP]"}};
+    const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
-    auto add = [&](std::vector<Row> more) { rows.insert(rows.end(), more.begin(), more.end()); };
+    auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {  // the first, 2-3, 4-7, ... target
         const std::size_t end = std::min(2 * first + 1, h.reach.size());
         const auto sum = [&](const std::vector<double>& x) {
@@ -237,7 +236,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
         add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
              {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density) {
-        const std::vector<double> nlls = importance_weighted_nll(model, all, importance, common.seed);
+        const std::vector<double> nlls = importance_weighted_nll(model, all, how.importance, how.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         double letters = 0, nll_of_whole = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -245,7 +244,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
                 letters += 1 + double(std::count_if(lines[i].begin(), lines[i].end(), starts_code_point)),
                     nll_of_whole += nlls[i];
         add({{"nll", nll / n, "nats/sentence",
-              latent ? fmt::format("-log p(x), {} importance samples", importance) : "-log p(x), exact"},
+              latent ? fmt::format("-log p(x), {} importance samples", how.importance) : "-log p(x), exact"},
              {"nll_token", nll / tokens, "nats/token", "the same a scored token"}});
         if (letters > 0)
             add({{"nll_character", nll_of_whole / letters, "nats/character",
@@ -260,7 +259,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
             const std::vector<int>& wanted = targets.empty() ? all[i]->ids : all[i]->target;
             references.emplace_back(wanted.begin() + (targets.empty() ? 1 : 0), wanted.end() - 1);
         }
-        const std::vector<Tokens> written = decoder.write(requests, {}, common.seed);
+        const std::vector<Tokens> written = decoder.write(requests, {}, how.seed);
         const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
@@ -274,7 +273,7 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
                   "exact among the lines that are neither cut nor with [UNK]"}});
     }
     if (latent && density) {
-        const LatentUse use = latent_use(model, all, common.seed);
+        const LatentUse use = latent_use(model, all, how.seed);
         for (std::size_t l = 0; l < h.layer_kl.size(); l++)
             add({{fmt::format("kl.{}", l), h.layer_kl[l], "nats/sentence", fmt::format("of latent layer {}", l)}});
         add({{"active_units", double(use.active), "",
@@ -282,22 +281,13 @@ Table LatentMeasuring::measure(UniVaeRun& run, const Common& common) const {
              {"mutual_information", use.mutual_information, "nats/sentence",
               fmt::format("of x and z; at most log n = {:.3f}", std::log(n))}});
     }
-    if (latent && swap)
-        measure_swaps(run.sentences(written_text(text.train, text.train_targets)), run, decoder, all, common.seed,
+    if (latent && how.swap)
+        measure_swaps(this->sentences(written_text(text.train, text.train_targets)), *this, decoder, all, how.seed,
                       rows);
     if (!text.train.empty())
-        measure_samples(text, sampled_lines(run, decoder, *this, common.seed), run.tokenizer,
-                        judged ? &*judged : nullptr, common.seed, rows);
+        measure_samples(text, sampled_lines(*this, decoder, how, how.seed), tokenizer, judged ? &*judged : nullptr,
+                        how.seed, rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
-}
-
-void LatentMeasuring::declare(Options& app) {
-    own = app.group("of univae");
-    own.number("--importance", importance, 1, 100000, "importance samples a sentence (default: 20)", "S");
-    own.number("--samples", samples, 1, 1000000, "samples of the model (default: 1000)");
-    sampling.declare(own);
-    own.input("--judge", judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
-    own.flag("--swap", swap, "put the latents of layers of another sentence in: what is of which in the result");
 }
 
 }  // namespace masquerade

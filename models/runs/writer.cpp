@@ -3,32 +3,9 @@
 
 #include <algorithm>
 
-#include "tools/generate/generate.h"
+#include "models/runs/writer.h"
 
 namespace masquerade {
-
-void Searching::declare(Options& app) {
-    app.number("--count", count, 1, 100000000, "so many samples (default of univae: 10)");
-    app.number("--temperature", temperature, 0.0, 100.0, "0: the most likely token (default)", "T");
-    app.number("--top-k", search.top_k, 1, 100000000, "draw among the K most likely", "K");
-    app.number("--top-p", search.top_p, 0.0, 1.0, "draw among the fewest that have share P", "P");
-
-    Options group = app.group("how text is searched");
-    own = group;
-    group.number("--beam", search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
-    group.number("--n-best", search.n_best, 1, 1024, "write the best N of the beam, with tabs between (default: 1)");
-    group.number("--samples", search.samples, 1, 10000, "draw N targets for each source, with tabs between");
-    group.flag("--scores", scores, "each target is followed by a tab and its score");
-    group.number("--length-penalty", search.length_penalty, -100.0, 100.0,
-                 "alpha of the score, sum / length^alpha (default: 1)", "ALPHA");
-    group.number("--no-repeat", search.no_repeat_ngram, 1, 1024, "no run of N tokens twice in a target");
-    group.number("--repetition-penalty", search.repetition_penalty, 0.01, 100.0, "above 1: of tokens that were written",
-                 "X");
-    group.number("--minimum", search.minimum, 0, 65536, "tokens before a target may end");
-    maximum = group.number("--maximum", search.maximum, 1, 65536, "tokens of a target at most, its end counted");
-    group.value("--forbid", forbidden, "TOKEN", "a token that is never written; once for each of them").one_at_a_time();
-    group.flag("--bert4keras", search.bert4keras, "beam search as bert4keras does it");
-}
 
 // Refuses what the search would refuse, in the words of the options.
 void Searching::expect_agreement(bool draws) const {
@@ -52,6 +29,10 @@ void Searching::expect_agreement(bool draws) const {
     if (search.minimum > search.maximum)
         throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
                             search.minimum, " or more"));
+}
+
+std::unique_ptr<RunWriter> Run::writer(const Writing& how) {
+    throw BadUsage(masquerade::text(how.run, " is a run of ", common().family(), ", which does not write"));
 }
 
 SearchOptions Searching::options_for(const Run& run, bool count_draws) const {

@@ -6,10 +6,9 @@
 #include "data/text.h"
 #include "engine/base/write_file.h"
 #include "models/scoring/source_baselines.h"
+#include "models/runs/measures.h"
 #include "models/runs/target_run.h"
 #include "models/scoring/text_metrics.h"
-#include "tools/evaluate/evaluate.h"
-#include "tools/insertion_options.h"
 #include "models/runs/origin.h"
 
 namespace masquerade {
@@ -43,7 +42,7 @@ void write_outputs(const std::string& path, const std::vector<const Lines*>& col
 
 // A row of each measure, of what was written and of the baselines.
 void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const std::vector<std::string>& references,
-                     bool characters, std::vector<Row>& rows) {
+                     bool characters, std::vector<Measure>& rows) {
     struct Scores {
         Rouge rouge;
         double bleu;
@@ -71,7 +70,7 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const
          "characters over its characters, mean"},
     };
     for (const auto& m : measures) {
-        Row row{m.key, m.of(all[0]), m.unit, m.meaning};
+        Measure row{m.key, m.of(all[0]), m.unit, m.meaning};
         for (std::size_t i = 1; i < all.size(); i++) row.beside.push_back(m.of(all[i]));
         rows.push_back(row);
     }
@@ -79,35 +78,34 @@ void measure_outputs(const std::vector<std::vector<std::string>>& outputs, const
 
 }  // namespace
 
-void TargetMeasuring::declare(Options& app) {
-    own = app.group("of unilm and seq2seq");
-    own.number("--beam", search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)", "K");
-    own.number("--length-penalty", search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
-               "ALPHA");
-    own.flag("--characters", characters, "ROUGE and BLEU over characters: for Chinese");
-    own.output("--outputs", outputs, "FILE",
-               "write source<TAB>output<TAB>reference there, and the reference as it was read to be compared");
-    of_insertion = declare_insertion(app, search.canvas);
+std::vector<std::string> TargetRun::write_lines(const std::vector<const Sentence*>& sources,
+                                                const SearchOptions& options, std::uint64_t seed,
+                                                std::vector<Measure>& /*rows*/) const {
+    std::vector<std::string> lines;
+    for (const auto& hypotheses : write(sources, options, seed)) lines.push_back(text(hypotheses.at(0).tokens));
+    return lines;
 }
 
-Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const {
-    TrainingText t = read_again(origin_of(run.run_json, choice.run + "/run.json"));
-    if (!choice.data.empty()) {
-        Text given = read_text(choice.data);
+Measures TargetRun::measures(const Measuring& how) {
+    TrainingText t = read_again(origin_of(run_json, how.run + "/run.json"));
+    if (!how.data.empty()) {
+        Text given = read_text(how.data);
         t.held_out = std::move(given.source);
         t.held_out_targets = std::move(given.target);
     }
     const bool pairs = !t.held_out_targets.empty();
-    const std::size_t n = std::min(t.held_out.size(), std::size_t(choice.limit));
+    const std::size_t n = std::min(t.held_out.size(), std::size_t(how.limit));
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
-    const std::vector<Sentence> sentences = run.sentences(t.held_out, t.held_out_targets);
+    const std::vector<Sentence> sentences = this->sentences(t.held_out, t.held_out_targets);
     const std::vector<const Sentence*> all = pointers_to(sentences);
 
-    Table table{{"written", "first 9", "nearest"}, {"first_9", "nearest"}, {{"documents", double(n), "", "held out"}}};
-    std::vector<Row>& rows = table.rows;
-    for (const PartLoss& part : run.losses(all, pairs)) {
+    Measures table{{"written", "first 9", "nearest"},
+                   {"first_9", "nearest"},
+                   {{"documents", double(n), "", "held out"}}};
+    std::vector<Measure>& rows = table.rows;
+    for (const PartLoss& part : losses(all, pairs)) {
         const std::string& name = part.objective;
         const ScoredLoss& loss = part.loss;
         rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
@@ -115,35 +113,21 @@ Table TargetMeasuring::measure(const TargetRun& run, const Common& common) const
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
     if (rows.size() == 1)  // every objective asks for targets
-        run.refuse_sentences(choice.data.empty() ? t.origin.name : choice.data);
-    if (!pairs || !run.writes()) {
-        if (!outputs.empty())
-            throw BadUsage(text("--outputs: targets are written for pairs; ", choice.run, " was trained on ",
-                                run.objective(), pairs ? "" : ", and there are no pairs"));
+        refuse_sentences(how.data.empty() ? t.origin.name : how.data);
+    if (!pairs || !writes()) {
+        if (!how.outputs.empty())
+            throw BadUsage(masquerade::text("--outputs: targets are written for pairs; ", how.run, " was trained on ",
+                                            objective(), pairs ? "" : ", and there are no pairs"));
         return table;
     }
-    std::vector<std::string> written;
-    if (const InsertionRun* insertion = run.inserts()) {
-        double rounds = 0, passes = 0, fewest = 0, ended = 0;
-        for (const Written& w : insertion->insert(all, search)) {
-            written.push_back(run.text(w.tokens));
-            rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
-        }
-        rows.push_back({"rounds", rounds / double(n), "", "of insertion, mean"});
-        rows.push_back({"rounds.fewest", fewest / double(n), "", "floor(log2 tokens) + 1, mean"});
-        rows.push_back({"passes", passes / double(n), "", "of the decoder, mean"});
-        rows.push_back({"ended", 100 * ended / double(n), "%", "by itself"});
-    } else {
-        for (const auto& hypotheses : run.write(all, search, common.seed))
-            written.push_back(run.text(hypotheses.at(0).tokens));
-    }
-    const Lines references = as_read(t.held_out_targets, run.tokenizer);
-    if (!outputs.empty()) write_outputs(outputs, {&t.held_out, &written, &t.held_out_targets, &references});
+    std::vector<std::string> written = write_lines(all, how.search, how.seed, rows);
+    const Lines references = as_read(t.held_out_targets, tokenizer);
+    if (!how.outputs.empty()) write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
     std::vector<Lines> compared = {std::move(written)};
     if (!t.train_targets.empty())
-        for (Lines& lines : baselines(t.held_out, t, characters))
-            compared.push_back(as_read(std::move(lines), run.tokenizer));
-    measure_outputs(compared, references, characters, rows);
+        for (Lines& lines : baselines(t.held_out, t, how.characters))
+            compared.push_back(as_read(std::move(lines), tokenizer));
+    measure_outputs(compared, references, how.characters, rows);
     return table;
 }
 
