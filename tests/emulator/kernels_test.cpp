@@ -222,7 +222,7 @@ TEST_CASE("kernels: one tensor for both gradients of residual_norm") {
     for (DType type : {DType::f32, DType::bf16})
         for (Settings settings : {Settings{}, Settings{Order::reversed}, Settings{Order::shuffled}}) {
             const Case c = prepared(row_of("residual_norm"), {9, 70, 1});
-            Call apart(c, type, type, Device::cuda), one(c, type);
+            Call apart(c, type, type, Device::cuda), one(c, type, type, Device::cuda);
             AsCuda emulated(settings);
             apart.forward();
             const View x = apart.grad("x").view, f = apart.grad("f").view;
