@@ -234,8 +234,9 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
             throw BadInput(text(same_lines ? more
                                 : both     ? path + " or tokenizer.json beside it"
                                            : path,
-                                " has changed", same_lines || both ? "" : ", or tokenizer.json beside it was removed,",
-                                " since the run was started; the weights belong to the old one: put that back"));
+                                " has changed since the run was started",
+                                same_lines || both ? "" : ", or tokenizer.json beside it was removed",
+                                "; the weights belong to the old one: put that back"));
     }
     return Vocabulary::load(path);
 }

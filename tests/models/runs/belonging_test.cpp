@@ -158,7 +158,8 @@ TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs ha
         replace_text(json, "\"lowercase\": true", "\"lowercase\": false");
         CHECK_SAYS(refusal(kind, run), "tokenizer.json beside it has changed since the run was started");
         fs::remove(json);
-        CHECK_SAYS(refusal(kind, run), ", or tokenizer.json beside it was removed, since the run was started");
+        CHECK_SAYS(refusal(kind, run),
+                   " has changed since the run was started, or tokenizer.json beside it was removed; ");
         write_file(json, good);
         nlohmann::json old = nlohmann::json::parse(record);
         old["vocabulary_hash"] = hash_text(read_file(run + "/vocab.txt"));
