@@ -37,7 +37,7 @@ class FileExamples : public Examples {
             throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
                                 held_out_.size(),
                                 " held out; expected a folder of text files for each of two classes or more"));
-        for (std::vector<File>* files : {&train_, &held_out_}) std::sort(files->begin(), files->end());
+        for (std::vector<File>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -50,8 +50,8 @@ class FileExamples : public Examples {
     std::uint64_t contents() const override {
         if (contents_ != 0) return contents_;
         contents_ = hash_;
-        for (const std::vector<File>* files : {&train_, &held_out_})
-            for (const File& file : *files) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file))));
+        for (const std::vector<File>* part : {&train_, &held_out_})
+            for (const File& file : *part) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file))));
         return contents_;
     }
 
@@ -59,19 +59,19 @@ class FileExamples : public Examples {
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
         const auto n = std::size_t(classes_);
         std::vector<std::vector<double>> pairs(n, std::vector<double>(bytes * bytes, 1));
-        std::vector<double> total(n, bytes * bytes), files(n, 0);
+        std::vector<double> total(n, bytes * bytes), files_of(n, 0);
         for (const File& file : train_) {
             const Solved s = read(file);
             const auto kind = std::size_t(file.kind);
             for (std::size_t i = 2; i < s.tokens.size(); i++, total[kind]++) pairs[kind][pair(s, i)]++;
-            files[kind]++;
+            files_of[kind]++;
         }
-        const auto most = std::max_element(files.begin(), files.end()) - files.begin();
+        const auto most = std::max_element(files_of.begin(), files_of.end()) - files_of.begin();
         double right = 0, majority = 0;
         for (const Solved& s : asked) {
             std::vector<double> score(n);
             for (std::size_t k = 0; k < n; k++) {
-                score[k] = std::log(files[k] / double(train_.size()));
+                score[k] = std::log(files_of[k] / double(train_.size()));
                 for (std::size_t i = 2; i < s.tokens.size(); i++) score[k] += std::log(pairs[k][pair(s, i)] / total[k]);
             }
             const auto best = std::max_element(score.begin(), score.end()) - score.begin();

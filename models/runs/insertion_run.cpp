@@ -103,11 +103,12 @@ InsertionSettings::InsertionSettings() {
 }
 
 void InsertionSettings::declare(Config& c) {
-    std::string what;
-    for (const Order& o : orders()) what += text(o.name, " (", o.what, "), ");
+    std::string rules;
+    for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
     c.add_path("order", &order,
-               "which words a slot is asked for: " + what + "or a file with a number for every token, small ones first",
+               "which words a slot is asked for: " + rules +
+                   "or a file with a number for every token, small ones first",
                names_of(orders()));
     c.add("tau", &tau, "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
     c.add("content_location", &content_location, "p(c,l): p(c|l) p(l), or one softmax over words and slots",

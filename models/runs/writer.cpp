@@ -35,25 +35,25 @@ std::unique_ptr<RunWriter> Run::writer(const Writing& how) {
     throw BadUsage(masquerade::text(how.run, " is a run of ", common().family(), ", which does not write"));
 }
 
-SearchOptions Searching::options_for(const Run& run, bool count_draws) const {
-    const bool cut = search.top_k > 0 || search.top_p<1, draws = search.samples> 0 ||
-                     (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
+SearchOptions Searching::options_for(const Run& writes, bool count_draws) const {
+    const bool cut = search.top_k > 0 || search.top_p < 1;
+    const bool draws = search.samples > 0 || (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
     expect_agreement(draws);
     SearchOptions options = search;
     if (draws) options.samples = std::max(options.samples, 1);
     if (draws) options.temperature = temperature.value_or(1);
     for (const std::string& token : forbidden) {
-        const int id = run.tokenizer.vocabulary().id(token);
+        const int id = writes.tokenizer.vocabulary().id(token);
         if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));
         options.forbidden.push_back(id);
     }
     return options;
 }
 
-std::string Searching::line_of(const Run& run, const std::vector<Hypothesis>& hypotheses) const {
+std::string Searching::line_of(const Run& writes, const std::vector<Hypothesis>& hypotheses) const {
     std::string line;
     for (const Hypothesis& h : hypotheses) {
-        line += (&h == &hypotheses.front() ? "" : "\t") + run.text(h.tokens);
+        line += (&h == &hypotheses.front() ? "" : "\t") + writes.text(h.tokens);
         if (scores) line += fmt::format("\t{:.4f}", h.score);
     }
     return line;
