@@ -5,7 +5,7 @@
 
 namespace masquerade {
 
-// What a layer keeps while texts are written; null: nothing.
+// The decoding state of a layer; null: none.
 struct LayerState {
     std::unique_ptr<AttentionState> self, cross;
 };
@@ -49,7 +49,7 @@ class Block {
 
     // (N,C) -> (N,C), or (Nq,C) where pass.query_rows are given
     Tensor* operator()(Tape& tape, Tensor* x, const Pass& pass) const;
-    // What texts of these slots keep; without slots, only what is read by the cross-attention.
+    // The decoding state of texts in these slots. Without slots, it holds only what the cross-attention reads.
     LayerState state(const Slots& slots) const;
     // The state of the pass reads its memory, or its encoder.
     void read_memory(Tape& tape, const Pass& pass) const;

@@ -50,7 +50,7 @@ class Backbone {
     }
     // After the last layer: the final norm of a pre-LN stack, the identity otherwise.
     Tensor* finish(Tape& tape, Tensor* x) const;
-    // What each layer keeps while texts are written.
+    // The decoding states of all layers.
     std::vector<LayerState> states(const Slots& slots) const;
     // h(N,E): what the tied embedding meets: LN(gelu(dense(x)))
     Tensor* head(Tape& tape, Tensor* x) const;

@@ -11,7 +11,7 @@
 
 namespace masquerade {
 
-// What the layers of a stack see beside what was written.
+// The rows of the sources, which the layers of a stack attend to besides the generated tokens.
 struct Memory {
     struct Source {
         int begin = 0, end = 0;  // its rows, among those that were read

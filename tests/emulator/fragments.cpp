@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tensor cores' instruction mma.sync.m16n8k16 on bf16, lane by lane: every number is fetched from the lane and the
-// register that PTX says holds it. Products are exact, sums in float in the order of the depth; the order of a GPU is
-// its own affair.
+// register that PTX says holds it. Products are exact, sums in float in the order of the depth; a GPU may add in
+// another order.
 #include "tests/emulator/block.h"
 
 namespace masquerade::emulator {

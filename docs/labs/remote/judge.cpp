@@ -17,7 +17,7 @@ namespace remote {
 namespace {
 
 constexpr std::size_t memory = std::size_t(2) << 30;
-// Of the processor, for one student: LAB_SECONDS, as long as the grader lets the judge run, but a minute at least.
+// Limit of processor time for one student: LAB_SECONDS, for which the grader lets the judge run; at least a minute.
 unsigned most_seconds() {
     const char* const given = std::getenv("LAB_SECONDS");
     return std::max(60u, given ? unsigned(std::strtoul(given, nullptr, 10)) : 0u);

@@ -44,8 +44,8 @@ struct Branches {
     Ints from_slots, to_slots, from_rows, to_rows;
 };
 
-// What writing keeps of one attention from step to step: of what was read (the memory, source 0 of the mask) and of
-// what was written. A kind makes its own.
+// The decoding state of one attention: what it keeps of the source (the memory, source 0 of the mask) and of the tokens
+// that were generated. Each kind has its own class.
 class AttentionState {
   public:
     virtual ~AttentionState() = default;
@@ -53,11 +53,12 @@ class AttentionState {
     virtual void branch(Tape&, const Branches&) {}
 };
 
-// What goes from layer to layer beside x, of a kind that has it. The one of a model has the parameters.
+// A stream that passes from layer to layer beside x; only some kinds have one. The companion of a model owns the
+// parameters.
 class Companion {
   public:
     virtual ~Companion() = default;
-    virtual std::shared_ptr<Companion> start() const = 0;  // that of one pass
+    virtual std::shared_ptr<Companion> start() const = 0;  // the stream of one pass
     // The last norm of an encoder of pre-LN layers: its parameters, and the call after the last layer.
     virtual void declare_norm(Parameters& parameters, const std::string& path) = 0;
     virtual void norm(Tape& tape, const std::string& name) = 0;

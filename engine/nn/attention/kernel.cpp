@@ -15,7 +15,7 @@
 namespace masquerade {
 namespace {
 
-// Of every kernel; each kind declares those that it has.
+// Options of all kernels; each kind declares the options that it has.
 struct KernelOptions {
     FeatureKind map = FeatureKind::elu;
     int features = 64, redraw = 0;

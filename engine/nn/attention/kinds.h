@@ -8,7 +8,7 @@ namespace masquerade {
 extern const AttentionKind softmax_kind, window_kind, longformer_kind, strided_kind, fixed_kind, local_kind, lsh_kind,
     sinkhorn_kind, luna_kind, luna_causal_kind, linformer_kind, performer_kind, rfa_kind, linear_kind, lambda_kind;
 
-// What the classes of all kinds have.
+// The base of all kinds: the projections of queries, keys and values.
 class ProjectedAttention : public Attention {
   protected:
     ProjectedAttention(const std::string& name, const AttentionShape& shape) : name_(name), shape_(shape) {}

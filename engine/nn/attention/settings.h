@@ -6,8 +6,8 @@
 //       void declare(AttentionSettings& s) { s.add("slots", &slots, "rows that keys are packed into", 1, 65536); }
 //   };
 //
-// What a field holds then is the default, and what was given takes its place. Kinds may share a setting: the help text
-// of each says what it does there.
+// The value of a field at this call is the default, and a given value replaces it. Kinds may share a setting; the help
+// text of each kind says what the setting does there.
 #pragma once
 #include <map>
 #include <string>

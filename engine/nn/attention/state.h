@@ -20,8 +20,8 @@ class StateAttention : public ProjectedAttention {
     struct Taken {
         Tensor *pack, *kv, *gate = nullptr;
     };
-    // What is kept while texts are written: parts of what was read, and of each text one row in some tensors. The first
-    // is the state.
+    // The decoding state: packs, keys, values and gates of the source, and for each text one row in some tensors. The
+    // first of these tensors is the recurrent state.
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
         std::vector<Kept> texts;

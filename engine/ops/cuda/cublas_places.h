@@ -46,7 +46,7 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
          {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
           root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})
         if (!toolkit.empty()) folders.push_back(toolkit + "/{lib64,lib,targets/x86_64-linux/lib}");
-    // Of a Python: lib/python3.12/site-packages/nvidia/cu13/lib, or .../cublas/lib as it was before CUDA 13.
+    // The packages of a Python: lib/python3.12/site-packages/nvidia/cu13/lib, or .../cublas/lib before CUDA 13.
     const std::string packages = text("/lib/python3*/{site,dist}-packages/nvidia/{cu", search.major, ",cublas}/lib");
     std::istringstream path(search.value_of("PATH"));
     for (std::string folder; std::getline(path, folder, ':');) {
