@@ -152,27 +152,27 @@ def place(mutant, text):
     return begin, end
 
 
+def known_files(*patterns):
+    """The names of the files that git knows or would add, all or those of the patterns."""
+    listed = subprocess.run(['git', 'ls-files', '-z', '-co', '--exclude-standard', *patterns], cwd=ROOT, check=True,
+                            stdout=subprocess.PIPE).stdout.decode().split('\0')
+    return {f for f in listed if f and (ROOT / f).is_file()}
+
+
 def sources():
     """The text of every source file, by name."""
-    listed = subprocess.run(['git', 'ls-files', '-z', '-co', '--exclude-standard', '*.h', '*.cpp', '*.cu', '*.cuh'],
-                            cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout.decode().split('\0')
-    return {f: (ROOT / f).read_text() for f in listed if f and not f.startswith('tests/') and (ROOT / f).is_file()}
+    return {f: (ROOT / f).read_text() for f in known_files('*.h', '*.cpp', '*.cu', '*.cuh') if not f.startswith('tests/')}
 
 
 def find(mutant, texts):
-    """The file and the place of an error. If its file does not hold the text, the one file that does."""
-    try:
-        if mutant.file in texts:
-            return mutant.file, place(mutant, texts[mutant.file])
-        raise Mistake(f'{mutant.where}: {mutant.name}: there is no file {mutant.file}')
-    except Mistake as mistake:
-        if ' 0 times in' not in str(mistake) and 'there is no file' not in str(mistake):
-            raise
-        sought = mutant.context or mutant.old
-        holding = [file for file, text in texts.items() if spans(sought, text)]
+    """The file and the place of an error: its file if that holds the text, else the one file that does."""
+    sought, file = mutant.context or mutant.old, mutant.file
+    if not spans(sought, texts.get(file, '')):
+        holding = [name for name, text in texts.items() if spans(sought, text)]
         if len(holding) != 1:
-            raise Mistake(f'{mistake}; it stands in {len(holding)} other files')
-        return holding[0], place(mutant, texts[holding[0]])
+            raise Mistake(f'{mutant.where}: {mutant.name}: not in {file}, and in {len(holding)} other files: {sought}')
+        file = holding[0]
+    return file, place(mutant, texts[file])
 
 
 def place_all(mutants):
@@ -229,9 +229,7 @@ def put(path, data, like=None):
 
 
 def copy_tree(places):
-    listed = subprocess.run(['git', 'ls-files', '-z', '-co', '--exclude-standard'], cwd=ROOT, check=True,
-                            stdout=subprocess.PIPE).stdout.decode().split('\0')
-    files = {f for f in listed if f and (ROOT / f).is_file()}
+    files = known_files()
     fresh = not TREE.exists()
     TREE.mkdir(parents=True, exist_ok=True)
     for file in files:

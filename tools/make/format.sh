@@ -16,7 +16,10 @@ if [ -z "$program" ]; then
 fi
 mapfile -t files < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 if [ "${1:-}" = check ]; then
-    $program --dry-run --Werror --ferror-limit=1 "${files[@]}" 2>&1 | sed -n 's/^\(.*\):[0-9]*:[0-9]*: error: .*/\1: not formatted; run make format/p' | sort -u | tee /dev/stderr | { ! grep -q .; } 2> /dev/null
+    status=0
+    found=$($program --dry-run --ferror-limit=1 --Werror "${files[@]}" 2>&1) || status=1
+    sed -n 's/^\(.*\):[0-9]*:[0-9]*: error: .*/\1: not formatted; run make format/p' <<<"$found" | sort -u >&2
+    exit $status
 else
     $program -i "${files[@]}"
 fi

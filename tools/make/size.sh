@@ -14,24 +14,21 @@ fi
 cd "$tree"
 # without_comments FILE ...: a // that follows a colon or a quote is part of a string.
 without_comments() { sed -E 's@(^|[^:"])//.*@\1@' "$@"; }
-row() { printf '%-18s %6s %9s %9s\n' "$@"; }
-
-row folder files tokens kilobytes
-core='0 0 0' all='0 0 0'
-for folder in input engine/{base,tensor,math,ops,tape,nn,io,train,check} tokenizer data models/{masks,batch,latent,nets,density,tasks,writing,scoring,runs} tools docs tests; do
-    mapfile -t files < <(find "$folder" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -not -path '*/build/*' | sort)
+folders=(input engine/{base,tensor,math,ops,tape,nn,io,train,check} tokenizer data
+    models/{masks,batch,latent,nets,density,tasks,writing,scoring,runs} tools docs tests)
+for folder in "${folders[@]}"; do
+    mapfile -t files < <(find "$folder" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
     [ ${#files[@]} -gt 0 ] || continue
     tokens=$(without_comments "${files[@]}" | grep -oE '[A-Za-z0-9_]+|[^A-Za-z0-9_[:space:]]' | wc -l)
-    bytes=$(cat "${files[@]}" | wc -c)
-    row "$folder" ${#files[@]} "$tokens" $((bytes / 1000))
-    add() { echo $(($1 + ${#files[@]})) $(($2 + tokens)) $(($3 + bytes)); }
-    # shellcheck disable=SC2086
-    all=$(add $all)
-    # shellcheck disable=SC2086
-    case $folder in docs | tests) ;; *) core=$(add $core) ;; esac
-done
-total() { row "$1" "$2" "$3" $(($4 / 1000)); }
-# shellcheck disable=SC2086
-total 'without the last 2' $core
-# shellcheck disable=SC2086
-total all $all
+    echo "$folder ${#files[@]} $tokens $(cat "${files[@]}" | wc -c)"
+done | awk '
+    function row(name, files, tokens, bytes) { printf "%-18s %6s %9s %9s\n", name, files, tokens, bytes }
+    BEGIN { row("folder", "files", "tokens", "kilobytes") }
+    {
+        row($1, $2, $3, int($4 / 1000))
+        for (i = 2; i <= 4; i++) { all[i] += $i; if ($1 !~ /^(docs|tests)$/) core[i] += $i }
+    }
+    END {
+        row("without the last 2", core[2], core[3], int(core[4] / 1000))
+        row("all", all[2], all[3], int(all[4] / 1000))
+    }'
