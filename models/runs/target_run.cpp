@@ -260,11 +260,8 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(masquerade::text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
-    return task_of(sentences(t.train, t.train_targets), sentences(t.held_out, t.held_out_targets));
-}
-
-std::unique_ptr<Task> TargetRun::task_of(std::vector<Sentence> train, std::vector<Sentence> held_out) {
-    return std::make_unique<TargetTask>(*this, std::move(train), std::move(held_out));
+    return std::make_unique<TargetTask>(*this, sentences(t.train, t.train_targets),
+                                        sentences(t.held_out, t.held_out_targets));
 }
 
 }  // namespace masquerade

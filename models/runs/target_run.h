@@ -74,7 +74,6 @@ class TargetRun : public Run {
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;
-    std::unique_ptr<Task> task_of(std::vector<Sentence> train, std::vector<Sentence> held_out);
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs them
     // Whether it was trained to predict what comes next, and its masks let it write; ... what comes before.
     bool writes() const { return mixture.has(Objective::writes) && unwritable().empty(); }
