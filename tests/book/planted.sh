@@ -56,7 +56,7 @@ else
     echo 'book: no python3: derivations are not planted'
 fi
 own_op() { python3 "$root/tests/book/own_op.py"; }
-planted own_op 'code that does not compile' docs/add-an-op.md 's/keeps\(\{x, w, inverse\}\)/keep({x, w, inverse})/' 'no match for call'
+planted own_op 'code that does not compile' docs/add-an-op.md 's/\.reads\(\{x, w\}\)/.read({x, w})/' 'has no member named'
 
 typed() { "$root/tests/book/typed.sh" "$@" 2>&1; }
 if [ -x build/release/corpus ] && [ -x train ]; then
